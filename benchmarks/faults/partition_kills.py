@@ -27,7 +27,6 @@ from klsa_search.core.progress import silent
 from klsa_search.errors import IndexBusy, IndexNotFound, PartitionsUnsupported
 from klsa_search.indexing import refit, split
 from klsa_search.indexing.repartition import repartition
-from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.maintenance import rollback
 
@@ -58,7 +57,7 @@ def build_index(home: Path, partitions: int = PARTITIONS) -> None:
 def refit_index(path: Path, _: int) -> None:
     """Build the index again from its documents, in this process."""
     with open_index(path) as index:
-        if isinstance(index, PartitionedIndex):
+        if len(index.partitions) > 1:
             repartition(index, len(index.partitions), {}, silent, None, 1).close()
             return
     refit(path).close()
@@ -67,7 +66,7 @@ def refit_index(path: Path, _: int) -> None:
 def split_index(path: Path, partitions: int) -> None:
     """Divide the index into another number of partitions."""
     with open_index(path) as index:
-        now = len(index.partitions) if isinstance(index, PartitionedIndex) else 1
+        now = len(index.partitions)
     with closing(split(path, partitions if partitions != now else now % 3 + 1, workers=1)):
         pass
 
@@ -139,7 +138,7 @@ def look(path: Path) -> Seen:
                 for query in _QUERIES:
                     if _scores(index, query) != _scores(one, query):
                         fault = f"other scores of {query!r}"
-        count = len(index.partitions) if isinstance(index, PartitionedIndex) else 1
+        count = len(index.partitions)
         return Seen(count, index.generation, documents, seconds, fault)
 
 

@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
+from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.collection_statistics import CollectionStatistics, PartitionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.generation_writer import GenerationWriter
 from klsa_search.search.partition import (
-    Partition,
     PartitionHits,
     PartitionPage,
     PartitionPlan,
     PartitionRequest,
     PartitionSearch,
 )
+from klsa_search.search.writing import WriteResult
 from klsa_search.storage.backup_format import build_id
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.follower import follow_partition
@@ -142,8 +146,9 @@ class PartitionHost:
             self._generation = restore_partition(repository, path, followed.build)
             restore_partition(repository, terms_folder(path), followed.terms)
         terms = open_collection_terms(terms_generation(self._generation.parent))
-        self._partition = Partition.open(self._generation, terms)
-        self._views: OrderedDict[str, Partition] = OrderedDict()
+        self._partition = GenerationReader.open(self._generation, terms=terms)
+        self._writer = GenerationWriter(self._partition)
+        self._views: OrderedDict[str, GenerationReader] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lock = threading.Lock()  # of the two above
         self._preparing = threading.Lock()  # while the partition changes its state
@@ -177,7 +182,7 @@ class PartitionHost:
             return self._partition.last_write
 
     def publish(self) -> Published:
-        """Return the statistics after the last write: see `Partition.statistics`."""
+        """Return the statistics after the last write: see `GenerationReader.statistics`."""
         with self._preparing:
             self._follow()
             self._partition.refresh()
@@ -195,10 +200,11 @@ class PartitionHost:
                 self._partition.refresh()
             if self._partition.last_write != preparation.position:
                 return False
-            self._partition.configure(preparation.synonyms, preparation.settings)
-            self._partition.weigh_by(preparation.statistics)
+            self._partition.weigh(
+                preparation.statistics, preparation.synonyms, preparation.settings
+            )
             with self._lock:
-                _keep(self._views, preparation.version, self._partition.snapshot(), MAX_VERSIONS)
+                _keep(self._views, preparation.version, self._partition.view(), MAX_VERSIONS)
             return True
 
     def begin(self, version: str, search: str, request: PartitionRequest) -> PartitionPlan:
@@ -235,6 +241,31 @@ class PartitionHost:
             self._searches.pop(search, None)
         return kept.search.fetch(places)
 
+    def explain(
+        self,
+        version: str,
+        search: str,
+        request: PartitionRequest,
+        id_: str,
+        seeds: SharedSeeds | None,
+    ) -> Explanation:
+        """Return the explanation of the score of a document; DocumentNotFound."""
+        return self._search(version, search, request).search.explain(id_, seeds)
+
+    def check(self, puts: Sequence[Document]) -> None:
+        """Raise the error with which `write` would refuse documents."""
+        self._writer.check(puts)
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write a batch: see `GenerationWriter.write`."""
+        return self._writer.write(puts, deletes)
+
+    def patch(
+        self, id_: str, changes: Mapping[str, object], embedded: Document | None
+    ) -> WriteResult:
+        """Merge changes into one document: see `GenerationWriter.patch`."""
+        return self._writer.patch(id_, changes, embedded)
+
     def use(
         self,
         version: str | None,
@@ -242,9 +273,9 @@ class PartitionHost:
         arguments: Sequence[Any] | None,
         keywords: Mapping[str, Any],
     ) -> Any:
-        """Return an attribute of `Partition`, or the result of a method; iterators as lists.
+        """Return an attribute of the reader, or the result of a method; iterators as lists.
 
-        version    in which it is read; None to write
+        version    in which it is read; None for the present state
         arguments  of a method; None for an attribute
         """
         partition = self._partition if version is None else self._view(version)
@@ -269,7 +300,7 @@ class PartitionHost:
             _log.warning("cannot follow `%s`: %s", self._generation, fault.message)
         self._followed_at = time.monotonic()
 
-    def _view(self, version: str) -> Partition:
+    def _view(self, version: str) -> GenerationReader:
         with self._lock:
             view = self._views.get(version)
         if view is None:

@@ -8,11 +8,13 @@ from typing import Protocol, cast
 
 from klsa_search.cluster.calls import Replicas
 from klsa_search.cluster.remote import RemotePartition, RemotePartitions, RemoteSearches
+from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.partition import Partition
-from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitioned_search import PartitionSearches
-from klsa_search.search.partitions_reader import OpenedSet, PartitionFiles, PartitionsReader
+from klsa_search.search.opened_partitions import OpenedSet, PartitionFiles
+from klsa_search.search.partition import PartitionSearches
+from klsa_search.search.partitions_reader import PartitionsReader
+from klsa_search.search.partitions_writer import PartitionsWriter
 from klsa_search.storage.partitions import generations_of
 
 
@@ -26,29 +28,29 @@ class Cluster(Protocol):
 class ClusterPartitions:
     """Opens the partitions of an index in other processes; see `PartitionsOpener`.
 
-    A `RemotePartition` has the methods of a `Partition`, but not its base, which opens files.
+    A `RemotePartition` has the methods of a `GenerationReader` and its writer, but opens no files.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
+    def open(self, files: PartitionFiles) -> OpenedSet:
         """Start the processes of all partitions of the index in a folder."""
-        generations = generations_of(path, files.found)
+        generations = generations_of(files.path, files.found)
         tokenizer = files.found.manifest.checked_settings().tokenizer
         partitions = RemotePartitions(self._cluster.replicas(generations, tokenizer))
         opened = [
             RemotePartition(partitions, number, generation)
             for number, generation in enumerate(generations)
         ]
-        return self.weighed(files, tuple(cast("list[Partition]", opened)))
+        return self.weighed(files, tuple(cast("list[GenerationReader]", opened)))
 
-    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
+    def weighed(self, files: PartitionFiles, partitions: tuple[GenerationReader, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents."""
         remote = cast("tuple[RemotePartition, ...]", partitions)
         version = remote[0].partitions.weigh(files.found, files.synonyms, files.settings)
         views = [partition.in_version(version) for partition in remote]
-        return OpenedSet(partitions, tuple(cast("list[Partition]", views)), files)
+        return OpenedSet(files, partitions, remote, tuple(cast("list[GenerationReader]", views)))
 
     def searches(self, opened: OpenedSet) -> PartitionSearches:
         """Return a new search in one state of all partitions."""
@@ -57,18 +59,11 @@ class ClusterPartitions:
         return RemoteSearches(view.partitions, view.version)
 
 
-class ClusterIndex(PartitionedIndex):
-    """A `PartitionedIndex` whose partitions are open in other processes.
+def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS) -> Index:
+    """Open the index in a folder, with its partitions in other processes, when these are ready.
 
     Results are the same. This process reads only the file that names the partitions, merges, and
     passes documents on; the processes of the partitions write their logs.
     """
-
-    @classmethod
-    def open(cls, path: Path, cluster: Cluster, *, models: Models = NO_MODELS) -> ClusterIndex:
-        """Open the index in a folder when its processes are ready."""
-        return cls(PartitionsReader(path, ClusterPartitions(cluster)), models)
-
-    def warm_up(self) -> None:
-        """Search once; the other processes are ready when the index is open."""
-        self.search("", 1)
+    reader = PartitionsReader(path, ClusterPartitions(cluster))
+    return Index(reader, PartitionsWriter(reader), models)

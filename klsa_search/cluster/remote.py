@@ -8,19 +8,21 @@ from functools import partial
 from inspect import getattr_static
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally
 from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
+from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.partition import (
-    Partition,
     PartitionHits,
     PartitionPage,
     PartitionPlan,
@@ -173,13 +175,20 @@ class RemotePartitions:
     ) -> Any:  # fmt: skip
         """Return an attribute of a partition, or the result of a method: see `host.use`."""
         if version is None:
-            result = self._write(partition, "use", None, name, arguments, keywords)
-            if isinstance(result, WriteResult):
-                self._unpublished.add(partition)
-            return result
+            return self._write(partition, "use", None, name, arguments, keywords)
         call = ("use", version.name, name, arguments, keywords)
         answers = self.read(version, self._only(partition, call), next(_turn))
         return self._one(answers, partition)
+
+    def write(self, partition: int, *call: Any) -> WriteResult:
+        """Return the result of a call that writes to a partition."""
+        result: WriteResult = self._write(partition, *call)
+        self._unpublished.add(partition)
+        return result
+
+    def check(self, partition: int, puts: Sequence[Document]) -> None:
+        """Raise the error with which a partition would refuse documents."""
+        self._write(partition, "check", puts)
 
     def _write(self, partition: int, *call: Any) -> Any:
         writer = OneReplica(self._replicas, WRITER)
@@ -223,6 +232,8 @@ class RemoteSearches:
         self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
         self._failed: dict[int, str] = {}
 
+    alone = None
+
     @property
     def count(self) -> int:
         """Return the number of partitions."""
@@ -234,7 +245,7 @@ class RemoteSearches:
         for number, request in enumerate(requests):
             if request is not None:
                 # The two cannot always be pickled.
-                evidence = dict(request.evidence)
+                evidence = dict(request.evidence or {})
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
                 partition_request = PartitionRequest(query, evidence, request.ranks_only)
                 self._begins[number] = f"{self._name}-{self._begun}", partition_request
@@ -245,7 +256,7 @@ class RemoteSearches:
         self._seeds = shared
         return self._round("collect", [(seeds,) for seeds in shared])
 
-    def fetch(self, places: Sequence[Sequence[int]]) -> list[PartitionHits | None]:
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartitionHits | None]:
         """Return the hits at some places of the pages."""
         hits = self._round(
             "fetch", [(page_places,) if page_places else None for page_places in places]
@@ -261,6 +272,14 @@ class RemoteSearches:
             after if isinstance(before, Uncollected) else before
             for before, after in zip(hits, repeated, strict=True)
         ]
+
+    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+        calls = [(id_, shared) if n == partition else None for n in range(self.count)]
+        explanation: Explanation | None = self._round("explain", calls)[partition]
+        if explanation is None:
+            raise _missing(self._failed, self.count)
+        return explanation
 
     def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
         """Return the answers by partition; None for those that failed, or are not called."""
@@ -283,9 +302,9 @@ class RemoteField(NamedTuple):
 
 
 class RemotePartition:
-    """A partition in another process, with the methods of `Partition` whose results can be sent.
+    """A partition in another process, with the methods of readers whose results can be sent.
 
-    version  in which it is read; None to write
+    version  in which it is read; None for the present state, which is written to
     """
 
     def __init__(
@@ -313,9 +332,19 @@ class RemotePartition:
         """Read the log; return whether it was written."""
         return self.partitions.refresh(self._number)
 
-    def snapshot(self) -> Self:
-        """Return itself, which is a view."""
-        return self
+    def check(self, puts: Sequence[Document]) -> None:
+        """Raise the error with which `write` would refuse documents."""
+        self.partitions.check(self._number, puts)
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write a batch: see `GenerationWriter.write`."""
+        return self.partitions.write(self._number, "write", puts, deletes)
+
+    def patch(
+        self, id_: str, changes: Mapping[str, object], embedded: Document | None
+    ) -> WriteResult:
+        """Merge changes into one document: see `GenerationWriter.patch`."""
+        return self.partitions.write(self._number, "patch", id_, changes, embedded)
 
     def state(self) -> Any:
         """Raise StoreError: the state is in another process."""
@@ -333,7 +362,7 @@ class RemotePartition:
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the partition, or a function that calls its method."""
-        member = getattr_static(Partition, name, None)
+        member = getattr_static(GenerationReader, name, None)
         if name.startswith("_") or member is None:
             raise AttributeError(name)
         if isinstance(member, property):

@@ -13,7 +13,8 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.indexing.build import build
-from klsa_search.search.index import Index, ids_of
+from klsa_search.search.doc_ids import ids_of
+from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.options import RankingOptions
 from klsa_search.storage.directories import is_index
@@ -74,7 +75,9 @@ class KlsaRetriever(pt.Transformer):
         doc_ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in rankings)])
         scores = np.concatenate([np.empty(0), *(values for _, values in rankings)])
         ranks = np.concatenate([np.empty(0, np.int64), *map(np.arange, counts)])
-        return repeated.assign(docno=ids_of(snapshot)(doc_ids), score=scores, rank=ranks)
+        return repeated.assign(
+            docno=ids_of(snapshot.live_doc_ids(), snapshot.ids())(doc_ids), score=scores, rank=ranks
+        )
 
     def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
         """Return a retriever with at most k results, for `retriever % k`."""

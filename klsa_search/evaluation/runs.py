@@ -21,7 +21,8 @@ from klsa_search.collection.qrels import checked_column
 from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
-from klsa_search.search.index import Index, ids_of
+from klsa_search.search.doc_ids import ids_of
+from klsa_search.search.index import Index
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""
@@ -47,7 +48,7 @@ def rank_best(
 
     Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
     """
-    ids = ids_of(index)
+    ids = ids_of(index.live_doc_ids(), index.ids())
     for begin in range(0, len(queries), _BATCH):
         batch = queries[begin : begin + _BATCH]
         texts = [query.text for query in batch]

@@ -43,8 +43,8 @@ from klsa_search.indexing.reading import (
     searched_before,
 )
 from klsa_search.indexing.weighing import weigh
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
+from klsa_search.search.opening import open_generation
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
@@ -115,7 +115,7 @@ def build_generation(
         return built
 
     generation = write_generation(path, collection, write, report, replace=replace, replay=replay)
-    return Index(GenerationReader.open(generation))
+    return open_generation(generation)
 
 
 def refuse_unused_texts(collection: Collection) -> None:

@@ -56,8 +56,8 @@ from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools
-from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitions_reader import PartitionsReader
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_partitions
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
@@ -180,7 +180,7 @@ def build_partitions(
     memory: int,
     *,
     replace: bool,
-) -> PartitionedIndex:
+) -> Index:
     """Build the index at a path in partitions and open it.
 
     workers  number of processes that build partitions at the same time, or what calls them
@@ -211,7 +211,7 @@ def build_partitions(
             check=partial(refuse_to_shrink, path, collection=collection, replace=replace),
         )
         use_partitions(path, partition_set)
-    return PartitionedIndex(PartitionsReader.open(path))
+    return open_partitions(path)
 
 
 def build_set(

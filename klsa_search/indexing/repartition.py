@@ -29,9 +29,7 @@ from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import LogTail, replay, replayed_settings
 from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
-from klsa_search.search.partitioned_index import PartitionedIndex
-from klsa_search.search.partitions_reader import PartitionsReader
+from klsa_search.search.opening import open_index, open_partitions
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import index_lock, writing
@@ -63,7 +61,7 @@ def split(
     SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
 
     >>> split("index/reports", 2)
-    <Index reports: 6 documents in 2 partitions>
+    <Index reports generation 000002: 6 documents in 2 partitions>
     """
     settings = with_trusted_tokenizer(changes)
     with open_index(path) as index, open_progress(progress) as report:
@@ -83,7 +81,7 @@ def repartition(
     settings = Settings.checked({**before.settings.model_dump(), **changes})
     budget = memory_budget(memory)
     if partitions == 1:
-        if not isinstance(before, PartitionedIndex):
+        if len(before.partitions) == 1:
             raise SettingsError(
                 f"partitions = 1: index `{before.name}` has one already; rebuild it with "
                 f"`klsa-index refit {before.name}`",
@@ -118,7 +116,7 @@ def repartition(
             chosen = replayed_settings(before.settings, _settings(before), built)
             replace_settings(path, partition_set.generation, built, chosen)
             use_partitions(path, partition_set)
-    return PartitionedIndex(PartitionsReader.open(path))
+    return open_partitions(path)
 
 
 @contextmanager
@@ -139,7 +137,7 @@ def stored_documents(before: Index, settings: FieldSettings | None = None) -> St
     settings  of the index that is built of them; if they read dates or numbers in another way, the
               types of keyword fields are detected again
     """
-    parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
+    parts = before.partitions
     types = {name: field.type for part in parts for name, field in part.fields.items()}
     if settings is not None and forms_of(settings) != forms_of(before.settings):
         types = {name: kind for name, kind in types.items() if kind != "keyword"}
@@ -149,13 +147,12 @@ def stored_documents(before: Index, settings: FieldSettings | None = None) -> St
 def _tails(before: Index) -> list[LogTail]:
     """Return the later writes to each partition of a snapshot; StoreError if it was rebuilt."""
     _refuse_rebuilt(before)
-    parts = before.partitions if isinstance(before, PartitionedIndex) else (before,)
-    return [LogTail(WriteLog(part.path), part.last_write) for part in parts]
+    return [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
 
 
 def _settings(before: Index) -> Settings:
     """Return the present settings of the index of a snapshot."""
-    if isinstance(before, PartitionedIndex):
+    if len(before.partitions) > 1:
         path = before.path.parent
         return read_partitions(path).settings(path)
     return current_settings(before.path, before.manifest)
@@ -166,7 +163,7 @@ def _refuse_rebuilt(before: Index) -> None:
     path = before.path.parent
     in_use = (
         read_partitions(path).generation
-        if isinstance(before, PartitionedIndex)
+        if len(before.partitions) > 1
         else current_generation(path).name
     )
     if in_use != before.generation:

@@ -32,11 +32,9 @@ from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.local_seeds import FIRST_LATER
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
-from klsa_search.search.opening import open_index
-from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.opening import open_generation, open_index
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
@@ -142,7 +140,7 @@ def rebuilt(
     replaced  spaces whose vectors are computed again if they are by another model
     """
     folder = index.path.parent
-    if isinstance(index, PartitionedIndex):
+    if len(index.partitions) > 1:
         return _rebuilt_partitions(index, models, changes, report, memory)
     if current_generation(folder) != index.path:
         raise StoreError(
@@ -171,7 +169,7 @@ def rebuilt(
 
 
 def _rebuilt_partitions(
-    index: PartitionedIndex,
+    index: Index,
     models: Models,
     changes: Mapping[str, Any],
     report: Progress,
@@ -282,7 +280,7 @@ def repair(
     try:
         read_manifest(generation)
         verify_deep(path)
-        return Repair(Index(GenerationReader.open(generation)), fault)
+        return Repair(open_generation(generation), fault)
     except IndexDamaged as damage:
         fault = damage.message
     manifest, records = _recovered(generation)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from klsa_search.search.index import Index
-from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.search.partitioned_search import unsupported
 from klsa_search.search.writing import Drift
 from klsa_search.storage.documents import DocumentReader
@@ -39,7 +38,7 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
     >>> drift(index)
     (DriftPoint(writes=2, time='...', added_share=0.0, changed_share=0.33...),)
     """
-    if isinstance(index, PartitionedIndex):
+    if len(index.partitions) > 1:
         raise unsupported(index.name, "drift after each batch of writes")
     log, built = WriteLog(index.path), DocumentReader(index.path)
     documents = index.manifest.counts.documents

@@ -15,15 +15,16 @@ import numpy as np
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, Rows, quantised, set_vectors, vectors_of
 from klsa_search.core.build_settings import PASSAGE_WORDS
+from klsa_search.core.config import Settings
 from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, SettingsError
+from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.storage.columns.declared import FieldWarning
-from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.passages import passages_of
 
 if TYPE_CHECKING:
     from klsa_search.embedding.checked import CheckedEmbedder
-    from klsa_search.search.state import State
 
 WRITE_SECONDS: Final = 20.0
 """Seconds that a write waits for the vectors of its documents."""
@@ -66,33 +67,48 @@ def refuse_other_models(
             refuse_other_model(name, entry, embedders[entry.name])
 
 
+class EmbeddedSpaces(NamedTuple):
+    """What embedders need to know of an index.
+
+    name     of the index
+    entries  its spaces of vectors
+    words    of a passage; None if documents are not divided
+    """
+
+    name: str
+    entries: Sequence[SpaceEntry]
+    words: int | None
+
+    @classmethod
+    def of(cls, name: str, manifest: Manifest, settings: Settings) -> EmbeddedSpaces:
+        """Return those of an index with a manifest."""
+        words = (settings.passage_words or PASSAGE_WORDS) if manifest.has_passages else None
+        return cls(name, manifest.vectors, words)
+
+
 def embedded_query(
-    embedders: Mapping[str, CheckedEmbedder], opened: State, state: State, query: str
+    embedders: Mapping[str, CheckedEmbedder],
+    index: EmbeddedSpaces,
+    spaces: VectorSpaces,
+    query: str,
 ) -> EmbeddedQuery:
     """Return the vector of a query in the first space that has an embedder.
 
-    state  that is searched: that of the index, or of its passages
+    spaces  that are searched: of the documents, or of their passages
     """
-    entries = {entry.name: entry for entry in opened.info.manifest.vectors}
+    entries = {entry.name: entry for entry in index.entries}
     for space, embedder in embedders.items():
-        if space not in state.snapshot.vectors or not query.strip():
+        if space not in spaces or not query.strip():
             continue
         try:
             if space in entries:  # a rebuild may have changed the model
-                refuse_other_model(opened.info.path.parent.name, entries[space], embedder)
+                refuse_other_model(index.name, entries[space], embedder)
             (row,) = embedder.embed([query], "query")
-            refuse_other_dimension(embedder, len(row), state.snapshot.vectors[space].dimension)
+            refuse_other_dimension(embedder, len(row), spaces[space].dimension)
         except (EmbedderFailed, SettingsError) as failure:
             return EmbeddedQuery(None, (f"ranked by words only: {failure.message}",))
         return EmbeddedQuery({space: row}, ())
     return NOT_EMBEDDED
-
-
-def passage_words(state: State) -> int | None:
-    """Return the words of a passage; None if the documents are not divided."""
-    if state.passages is None:
-        return None
-    return state.info.settings.passage_words or PASSAGE_WORDS
 
 
 def texts_to_embed(document: Document, words: int | None) -> list[str]:
@@ -107,7 +123,7 @@ def texts_to_embed(document: Document, words: int | None) -> list[str]:
 
 
 def embed_documents(
-    embedders: Mapping[str, CheckedEmbedder], state: State, puts: Sequence[Document]
+    embedders: Mapping[str, CheckedEmbedder], index: EmbeddedSpaces, puts: Sequence[Document]
 ) -> tuple[list[Document], list[FieldWarning]]:
     """Return documents with vectors in the spaces of the index that have an embedder.
 
@@ -116,20 +132,20 @@ def embed_documents(
     """
     documents = list(puts)
     warnings: list[FieldWarning] = []
-    entries = {entry.name: entry for entry in state.info.manifest.vectors}
-    words = passage_words(state)
+    entries = {entry.name: entry for entry in index.entries}
     for space, embedder in embedders.items():
         if space not in entries:  # `klsa-index embed`, or a refit, begins the space
             continue
         todo = {
             place: texts
             for place, document in enumerate(documents)
-            if space not in vectors_of(document) and (texts := texts_to_embed(document, words))
+            if space not in vectors_of(document)
+            and (texts := texts_to_embed(document, index.words))
         }
         reason = f"the embedder needs longer than {WRITE_SECONDS:.0f} s for all documents"
         left = dict(todo)
         try:
-            refuse_other_model(state.info.path.parent.name, entries[space], embedder)
+            refuse_other_model(index.name, entries[space], embedder)
             for place, rows in embedded_rows(embedder, todo, entries[space].dimension):
                 documents[place] = with_rows(documents[place], space, rows)
                 del left[place]
@@ -214,9 +230,11 @@ def has_same_text(one: Document, other: Document) -> bool:
     return (one.title, one.text) == (other.title, other.text)
 
 
-def without_outdated(document: Document, stored: Document, state: State) -> Document:
+def without_outdated(
+    document: Document, stored: Document, spaces: Sequence[SpaceEntry]
+) -> Document:
     """Return a document without vectors that an embedder computed for another text of it."""
     if has_same_text(document, stored):
         return document
-    computed = {entry.name for entry in state.info.manifest.vectors if entry.fingerprint}
+    computed = {entry.name for entry in spaces if entry.fingerprint}
     return without_spaces(document, computed)

@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocIds
-from klsa_search.core.config import Settings
-from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.kernels.segments import aligned
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.build_settings import FieldType
+from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SpellingName
+from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.kernels.vector_space import VectorSpaces
-from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.collection_statistics import Weighing
+from klsa_search.search.collection_statistics import (
+    CollectionStatistics,
+    PartitionStatistics,
+    PartitionTerms,
+    Weighing,
+)
+from klsa_search.search.costs import QueryCounts
+from klsa_search.search.excerpts import Excerpt, excerpt_of
+from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.hits import hits_of
 from klsa_search.search.log_tailer import LogTailer, PointInTime
-from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.reader import check_process
+from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.options import checked_integer
+from klsa_search.search.partition import LocalSearches, rank_queries
+from klsa_search.search.planning import Ranking
+from klsa_search.search.query.evidence import NONE, Answers, Evidence
+from klsa_search.search.query_costs import counts_of, is_quick
+from klsa_search.search.reader import opened_before_fork
+from klsa_search.search.results import Hit
 from klsa_search.search.state import GenerationInfo, State, open_state
+from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.writing import Drift
+from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import current_generation, open_current
+from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
-from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.manifest import Manifest, SpaceEntry
 
 
 class _Current(NamedTuple):
@@ -47,12 +66,13 @@ class _Current(NamedTuple):
 class GenerationReader:
     """Reads a generation of an index with later writes: see `Reader`.
 
-    The state is one immutable value, which `refresh` and `close` replace in one step.
+    The state is one immutable value, which `refresh` and `close` replace in one step. One of
+    several partitions weighs words by the statistics of all, which it gets by `weigh`.
     """
 
-    def __init__(self, current: _Current, vocabulary: Vocabulary | None, *, owns: bool) -> None:
+    def __init__(self, current: _Current, terms: PartitionTerms | None, *, owns: bool) -> None:
         self._current = current
-        self._vocabulary = vocabulary
+        self._terms = terms
         self._owns = owns  # the open documents; views borrow them
         self._process = os.getpid()
         self._refresh_lock = threading.Lock()  # held during a refresh
@@ -63,16 +83,17 @@ class GenerationReader:
         cls,
         generation: Path,
         moment: PointInTime | None = None,
-        vocabulary: Vocabulary | None = None,
+        terms: CollectionTerms | None = None,
     ) -> GenerationReader:
         """Open a generation with its writes.
 
-        moment      until which writes are read; the result is a view then
-        vocabulary  terms of the generation, by default those that it stores
+        moment  until which writes are read; the result is a view then
+        terms   of all partitions, if it is one of several
         """
-        _, state, tailer = _open(generation, vocabulary, moment)
+        partition_terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
+        _, state, tailer = _open(generation, partition_terms, moment)
         current = _Current(state.info, state, tailer if moment is None else None)
-        return cls(current, vocabulary, owns=True)
+        return cls(current, partition_terms, owns=True)
 
     @classmethod
     def of_state(cls, state: State) -> GenerationReader:
@@ -81,7 +102,27 @@ class GenerationReader:
 
     def view(self) -> GenerationReader:
         """Return a reader of the present state, which closes with this one."""
-        return GenerationReader.of_state(self.state())
+        return GenerationReader(_Current(self.info, self.state(), None), self._terms, owns=False)
+
+    def __reduce__(self) -> tuple[Callable[..., GenerationReader], tuple[object, ...]]:
+        """Pickle by path: unpickling opens the generation in use, or that of a view.
+
+        StoreError for a restricted view, and for one of several partitions.
+        """
+        state, generation = self.state(), self.path.absolute()
+        trusted = self.settings.tokenizer
+        if state.info.restricted or self._terms is not None:
+            kind = "a partition" if self._terms is not None else "a restricted index"
+            raise StoreError(f"{kind} cannot be pickled; pickle the index itself")
+        if not self.is_view:
+            return _reopened, (generation.parent, trusted)
+        moment = PointInTime(
+            state.info.last,
+            dict(state.query_parser.synonyms),
+            state.rules.rules,
+            state.info.settings,
+        )
+        return _reopened, (generation, trusted, moment)
 
     @property
     def is_view(self) -> bool:
@@ -95,14 +136,24 @@ class GenerationReader:
 
     def state(self, operation: str = "this") -> State:
         """Return the present state; StoreError once it is closed."""
-        check_process(self._process, self.path)
         state = self._current.state
+        if self._process != os.getpid():
+            raise opened_before_fork(self.path)
         if state is None:
             raise StoreError(
                 f"index `{self.name}` is closed; open it again with "
                 f"open_index({str(self.path.parent)!r})"
             )
         return state
+
+    def searches(self, models: Models) -> LocalSearches:
+        """Return a new search in the present state."""
+        return LocalSearches((self.state(),), models)
+
+    @property
+    def partitions(self) -> tuple[GenerationReader, ...]:
+        """Return a view of the only one."""
+        return (self.view(),)
 
     def refresh(self) -> bool:
         """Read writes and new generations of other processes; return if there were any."""
@@ -117,7 +168,7 @@ class GenerationReader:
                 self._swap(state, tailer)
                 return True
             base, state, tailer = open_current(
-                self.path.parent, lambda generation: _open(generation, self._vocabulary)
+                self.path.parent, lambda generation: _open(generation, self._terms)
             )
             try:
                 # Running calls keep the previous state, whose files close with the last of them.
@@ -133,16 +184,24 @@ class GenerationReader:
             self.state()
             self._current = _Current(state.info, state, tailer)
 
-    def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
-        """Use synonyms and query settings of all partitions, from the next `weigh` on."""
-        with self._refresh_lock:
-            self._tailer().configure(synonyms, settings)
+    def statistics(self) -> PartitionStatistics:
+        """Return the statistics of the live documents of one of several partitions."""
+        assert self._terms is not None
+        return self._terms.statistics(self.state().snapshot)
 
-    def weigh(self, weighing: Weighing) -> None:
-        """Weigh words by the documents of all partitions from now on."""
+    def weigh(
+        self,
+        statistics: CollectionStatistics,
+        synonyms: Mapping[str, Sequence[str]],
+        settings: Settings,
+    ) -> None:
+        """Weigh words by all partitions, and use their synonyms and settings, from now on."""
+        assert self._terms is not None
         with self._refresh_lock:
-            tailer = self._tailer()
-            self._swap(tailer.weighed(self.state(), weighing), tailer)
+            tailer = self._current.tailer
+            assert tailer is not None
+            tailer.configure(synonyms, settings)
+            self._swap(tailer.weighed(self.state(), Weighing(self._terms, statistics)), tailer)
 
     def expect_writes(self) -> None:
         """Keep what refreshes fold from now on, for `save`."""
@@ -154,11 +213,6 @@ class GenerationReader:
         with self._refresh_lock:
             if self._current.tailer is not None:
                 self._current.tailer.save()
-
-    def _tailer(self) -> LogTailer:
-        tailer = self._current.tailer
-        assert tailer is not None
-        return tailer
 
     def close(self) -> None:
         """Release all files and memory, unless it is a view."""
@@ -174,29 +228,6 @@ class GenerationReader:
         self.state()
         if is_view:
             raise StoreError("a snapshot is read-only; write to the index itself")
-
-    def check_room(self, puts: int) -> None:
-        """Raise WritingRefused if so many documents cannot be added.
-
-        Checked before a batch is logged: a log that cannot be applied would make the index
-        unusable.
-        """
-        state, name = self.state(), self.name
-        if field := needs_eigenvectors(state.info.settings):
-            raise WritingRefused(
-                f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} "
-                "reads eigenvectors, which documents written after the build do not have; rebuild "
-                "it with the spectral function gvsm, head 0 and another ranker to allow writes"
-            )
-        # The first later document has the next aligned doc id.
-        used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
-        if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
-            raise WritingRefused(
-                f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
-                f"ids are in use, and {puts:,} more documents were given; `klsa-index "
-                f"refit {name}` frees those of deleted documents, or divide the "
-                "documents among several indexes"
-            )
 
     @property
     def path(self) -> Path:
@@ -217,6 +248,11 @@ class GenerationReader:
     def manifest(self) -> Manifest:
         """Return the manifest of the generation."""
         return self.info.manifest
+
+    @property
+    def generations(self) -> dict[Path, Manifest]:
+        """Return the manifest of the generation by its folder."""
+        return {self.path: self.manifest}
 
     @property
     def settings(self) -> Settings:
@@ -244,6 +280,11 @@ class GenerationReader:
         return self.state().fields
 
     @property
+    def field_types(self) -> dict[str, FieldType]:
+        """Return the types of the metadata fields that are columns."""
+        return {name: field.type for name, field in self.fields.items()}
+
+    @property
     def misfits(self) -> dict[str, int]:
         """Return the numbers of documents whose value of a field does not fit, by field."""
         return {name: field.misfits for name, field in self.fields.items()}
@@ -263,13 +304,24 @@ class GenerationReader:
         """Return the synonyms of the index."""
         return self.state().query_parser.synonyms
 
+    @property
+    def passage_count(self) -> int | None:
+        """Return the number of passages; None if documents are not divided."""
+        passages = self.state().passages
+        return None if passages is None else passages.state.info.documents
+
+    @property
+    def space_entries(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents."""
+        return self.state().snapshot.space_entries(self.manifest.vectors)
+
     def __len__(self) -> int:
         """Return the number of live documents."""
         return self.info.documents
 
-    def document(self, id_: str) -> Document:
+    def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
         """Return the document with this ID; DocumentNotFound."""
-        return self.state().documents.get(id_)
+        return self.state().documents.get(id)
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents by doc id, in order."""
@@ -300,15 +352,99 @@ class GenerationReader:
         """Return the spaces of vectors."""
         return self.state().snapshot.vectors
 
+    def hits(
+        self,
+        doc_ids: DocIds,
+        scores: Scores,
+        terms: Collection[str],
+        weights: Mapping[str, float] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return hits of ranked documents: see `Index.hits`."""
+        return hits_of(self.state(), doc_ids, scores, terms, weights)
+
+    def excerpt(
+        self,
+        id: str,  # noqa: A002 - as in `Index`
+        *,
+        span: tuple[int, int] | None = None,
+        page: int | None = None,
+    ) -> Excerpt:
+        """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
+        return excerpt_of(self.state().documents, id, span, page)
+
+    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
+        """Return completions of the typed text: see `Index.suggest`."""
+        checked_typed(typed)
+        return self.suggestions(typed, checked_integer("k", k))[0]
+
+    def suggestions(
+        self, typed: str, k: int, answers: Answers = NONE
+    ) -> tuple[tuple[Suggestion, ...], Answers]:
+        """Return completions by answers of all partitions, and the answers that those lack."""
+        evidence = Evidence(answers)
+        return tuple(self.state().suggester.suggestions(typed, k, evidence)), evidence.own
+
+    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
+        """Return search parameters, completed by those of the index; QueryError if invalid."""
+        return self.state().parameters.read(parameters)[1]
+
+    def is_quick(self, query: str, k: int) -> bool:
+        """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
+        return is_quick(self.state(), query, k)
+
+    def query_counts(
+        self,
+        query: str,
+        *,
+        operators: bool | None = None,
+        spelling: SpellingName | None = None,
+        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
+    ) -> QueryCounts:
+        """Return counts of what makes a query expensive: see `Index.query_counts`."""
+        options: SearchParameters = {"operators": operators, "spelling": spelling}
+        return counts_of(self.state(), query, options, filter)
+
+    def warm_up(self) -> None:
+        """Load what the first queries need, by ranking and returning a document."""
+        state = self.state()
+        for ranker in ("bm25", state.info.defaults.ranker):
+            rank_queries(state, [""], Ranking(10, None, None, None, {"ranker": ranker}), NO_MODELS)
+        first = np.flatnonzero(state.snapshot.live_docs())[:1]
+        self.hits(first, np.zeros(len(first), np.float32), ())
+
 
 def _open(
-    generation: Path, vocabulary: Vocabulary | None, moment: PointInTime | None = None
+    generation: Path, terms: PartitionTerms | None, moment: PointInTime | None = None
 ) -> tuple[State, State, LogTailer]:
     """Open a generation; return it as it was built, with later writes, and their tailer."""
-    base = open_state(generation, vocabulary)
+    base = open_state(generation, None if terms is None else terms.vocabulary)
     try:
         tailer = LogTailer(base)
         return base, tailer.state(base, moment=moment), tailer
     except BaseException:
         base.close()
         raise
+
+
+def _reopened(
+    path: Path, tokenizer: str | None, moment: PointInTime | None = None
+) -> GenerationReader:
+    """Open the index in a folder, or a generation as it was at a moment.
+
+    tokenizer  trusted by the process that pickled the index; unpickling trusts that process
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
+    if moment is None:
+        if not is_index(path):
+            raise IndexNotFound(
+                f"no index at `{path}`, the path of the pickled index; restore the folder, or open "
+                "the index with open_index"
+            )
+        return GenerationReader.open(current_generation(path))
+    if not path.is_dir():
+        raise IndexNotFound(
+            f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
+            "take a new snapshot"
+        )
+    return GenerationReader.open(path, moment)

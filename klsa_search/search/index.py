@@ -1,40 +1,44 @@
-"""The open index: search, rank and explain."""
+"""The open index: reads and searches, writes, and changes what queries use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, Unpack
 
-import numpy as np
-import numpy.typing as npt
-
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.config import Settings
+from klsa_search.core.delegation import delegated
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.core.parameters import SpellingName
-from klsa_search.errors import EmbedderFailed
-from klsa_search.search.assembly import assemble_results
-from klsa_search.search.collectors import collect
-from klsa_search.search.costs import QueryCounts
-from klsa_search.search.excerpts import Excerpt, excerpt_of
+from klsa_search.search.configuration import Configuration
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.hit_explanations import explanation_of
-from klsa_search.search.hits import fetch_hits, hits_of
+from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.options import Query, SearchOptions, as_query, checked_integer
-from klsa_search.search.parameters import checked_mask
-from klsa_search.search.planning import parse_query, plan_search, query_vector
-from klsa_search.search.query.evidence import Evidence
-from klsa_search.search.query_costs import counts_of, is_quick
-from klsa_search.search.results import Hit, SearchResults
-from klsa_search.search.searcher import in_parallel, intersection
-from klsa_search.search.suggest.suggester import Suggestion, checked_typed
-from klsa_search.search.vector_ranking import VectorLike, vector_parts, with_vectors
-from klsa_search.search.writable_index import WritableIndex
-from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.search.partition import scores_of
+from klsa_search.search.partitioned_search import (
+    explain_part,
+    rank_parts,
+    search_parts,
+)
+from klsa_search.search.planning import Ranking
+from klsa_search.search.reader import Reader
+from klsa_search.search.restricted_state import restricted_state
+from klsa_search.search.results import SearchResults
+from klsa_search.search.searcher import in_parallel
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.vector_ranking import VectorLike
+from klsa_search.search.writer import BatchWriter, Writer
+from klsa_search.search.writing import Drift
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import Manifest, SpaceEntry
 
 
-class Index(WritableIndex):
+class Index:
     """An open generation of an index, with later writes; safe to share between threads.
 
     Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the
@@ -44,87 +48,244 @@ class Index(WritableIndex):
     StoreError.
     """
 
-    def scores(
-        self, query: str, *, dimensions: int | None = None, **parameters: Unpack[SearchParameters]
-    ) -> Scores:
-        """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
+    def __init__(self, reader: Reader, batches: BatchWriter, models: Models = NO_MODELS) -> None:
+        self._reader, self._batches, self._models = reader, batches, models
+        self._writer = Writer(reader, batches, models)
+        self._configuration = Configuration(reader)
 
-        query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
-                    is off; words that no document contains are ignored
-        dimensions  eigenvectors to use, at most those that were built
-        parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
-        QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
+    @property
+    def path(self) -> Path:
+        """Return the folder of the generation."""
+        return self._reader.path
+
+    @property
+    def name(self) -> str:
+        """Return the name of the index."""
+        return self._reader.name
+
+    @property
+    def generation(self) -> str:
+        """Return the name of the generation."""
+        return self._reader.generation
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest of the generation."""
+        return self._reader.manifest
+
+    @property
+    def generations(self) -> dict[Path, Manifest]:
+        """Return the manifests of all generations that are open, by their folders."""
+        return self._reader.generations
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the index."""
+        return self._reader.settings
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Return the analyser, which turns texts into terms."""
+        return self._reader.analyzer
+
+    @property
+    def last_write(self) -> LogPosition:
+        """Return the last write of the log that is visible to searches."""
+        return self._reader.last_write
+
+    @property
+    def drift(self) -> Drift:
+        """Return the drift of the index from its build."""
+        return self._reader.drift
+
+    @property
+    def max_doc(self) -> int:
+        """Return the number of doc ids, including deleted documents: the length of masks.
+
+        Equal to the number of documents until one is deleted or replaced.
         """
-        state = self._state("scores of all documents")
-        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
-        return state.searcher.scores(parsed, chosen, used)
+        return self._reader.max_doc
 
-    def rank(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        mask: DocumentMask | None = None,
-        vector: VectorLike | None = None,
-        dimensions: int | None = None,
-        **parameters: Unpack[SearchParameters],
-    ) -> tuple[DocIds, Scores]:
-        """Return doc ids and scores of the k best documents, best first.
+    @property
+    def segments(self) -> int:
+        """Return the number of segments of the postings: that of the build, and of later writes.
 
-        mask    documents to rank, (max_doc,) bool, by default all; it does not change scores
-        vector  of the query: see `search`
-        Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
-        EmbedderFailed if the embedder of the index does.
+        >>> index.segments
+        1
         """
-        state = self._state()
-        k = checked_integer("k", k)
-        parsed, chosen, used = parse_query(state, query, dimensions, parameters)
-        allowed = checked_mask(mask, len(state.snapshot))
-        query_vector_, warnings = query_vector(state, state, query, vector, self._models.embedders)
-        if warnings:
-            raise EmbedderFailed(warnings[0], field="embedder")
-        if query_vector_ is None:
-            (top,) = state.searcher.top([parsed], k, chosen, used, allowed)
-        else:
-            by_words = state.searcher.ranking(parsed._replace(mask=None), chosen, used)
-            rank = with_vectors(by_words, vector_parts(state.snapshot, query_vector_, by_words))
-            top = rank(k, intersection(allowed, parsed.mask))
-        return top.doc_ids, top.scores
+        return self._reader.segments
 
-    def rank_many(
-        self,
-        queries: Iterable[str],
-        k: int = 10,
-        *,
-        threads: int = 1,
-        mask: DocumentMask | None = None,
-        dimensions: int | None = None,
-        **parameters: Unpack[SearchParameters],
-    ) -> list[tuple[DocIds, Scores]]:
-        """Return the result of `rank` for each query, in order, for any number of threads.
+    @property
+    def misfits(self) -> dict[str, int]:
+        """Return the numbers of documents whose value of a field does not fit, by field.
 
-        With the ranker bm25, and by default, threads run in parallel, in
-        code that releases the GIL.
+        >>> index.misfits["year"]
+        0
         """
-        state = self._state()
-        k = checked_integer("k", k)
-        reading, chosen = state.parameters.read(parameters)
-        used = state.parameters.dimensions(dimensions, chosen)
+        return self._reader.misfits
 
-        allowed = checked_mask(mask, len(state.snapshot))
+    @property
+    def fields(self) -> Fields:
+        """Metadata fields as columns, by name, to make a `mask` for searches.
 
-        def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
-            if self._models.embedders and state.snapshot.vectors:
-                view = self._view(state)
-                return [
-                    view.rank(query, k, mask=mask, dimensions=dimensions, **parameters)
-                    for query in batch
-                ]
-            parsed = [state.query_parser.parse(query, reading) for query in batch]
-            found = state.searcher.top(parsed, k, chosen, used, allowed)
-            return [(top.doc_ids, top.scores) for top in found]
+        A field is a column if it was declared when the index was built, or if all its values are of
+        one type; `fields.others` says why others are not. A detected column keeps its type: an
+        added value that does not fit counts as missing, and its document as one of its `misfits`.
+        The type of a field that first occurs in added documents is that of its first value.
 
-        return in_parallel(work, queries, checked_integer("threads", threads))
+        >>> sorted(index.fields)
+        ['about', 'seen', 'year']
+        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
+        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
+        ['leak', 'pump']
+        """
+        return self._reader.fields
+
+    @property
+    def passage_count(self) -> int | None:
+        """Return the number of passages; None if documents are not divided into passages.
+
+        >>> index.passage_count is None  # its documents are short
+        True
+        """
+        return self._reader.passage_count
+
+    @property
+    def vector_spaces(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc).
+
+        >>> written = index.patch("leak", {"_vectors": {"minilm": [0.1, -0.3, 0.2]}})
+        >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
+        [('minilm', 3, 1)]
+        """
+        return self._reader.space_entries
+
+    @property
+    def embeds_queries(self) -> bool:
+        """Return whether searches without a vector get one from an embedder.
+
+        >>> index.embeds_queries  # it was opened without embedders
+        False
+        """
+        if not self._models.embedders or self._reader.searches(self._models).alone is None:
+            return False
+        return bool(self._reader.vector_spaces())
+
+    @property
+    def arrays(self) -> Snapshot:
+        """Return the arrays of the present state, for other packages; not public."""
+        return self._reader.state("exploration, which needs all documents in one place").snapshot
+
+    @property
+    def partitions(self) -> tuple[Reader, ...]:
+        """Return read-only views of the partitions in one state, by number; of one itself."""
+        return self._reader.partitions
+
+    def __len__(self) -> int:
+        """Return the number of live documents."""
+        return len(self._reader)
+
+    def __repr__(self) -> str:
+        """Return name, generation and number of documents."""
+        partitions = len(self.partitions)
+        divided = f" in {partitions} partitions" if partitions > 1 else ""
+        return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Reader, BatchWriter]]:
+        """Pickle by path: unpickling opens the index at the same path.
+
+        The result is the index at that time, or for a snapshot the same state of the same
+        generation. IndexNotFound if that no longer exists.
+
+        >>> import pickle
+        >>> pickle.loads(pickle.dumps(index))
+        <Index reports generation 000001: 6 documents>
+        """
+        return type(self), (self._reader, self._batches)
+
+    def snapshot(self) -> Self:
+        """Return a read-only view of the present state; it closes with this index.
+
+        For several calls that must see the same state while others write.
+
+        >>> before = index.snapshot()
+        >>> index.delete(["copy"]), len(before), len(index)
+        (1, 6, 5)
+        """
+        return type(self)(self._reader.view(), self._batches, self._models)
+
+    def restricted(self, filter: FilterLike) -> Self:  # noqa: A002 - as in `search`
+        """Return a read-only view of the documents that match a filter; it closes with this index.
+
+        The others are as deleted: no search, count, suggestion, explanation or look-up finds them,
+        and words that only they contain are unknown. Document frequencies are those of the view.
+        The expansion, the latent space, the mean length and the calibration of quality are those
+        of the index, and `manifest`, `judgements` and `synonyms` too. Cost: O(max_doc + V) and the
+        words of the documents, or of those that are hidden if they are fewer; recent views are
+        cached until the next write. QueryError for an invalid filter.
+
+        >>> tyres = index.restricted('about = "tyres"')
+        >>> [hit.id for hit in tyres.search("wet coolant").hits], len(tyres)
+        (['tyre', 'grip'], 2)
+        >>> tyres.search("coolant").interpretation.unknown
+        ('coolant',)
+        """
+        state = self._reader.state("restricted views and tenant tokens")
+        view = GenerationReader.of_state(restricted_state(state, filter))
+        return type(self)(view, self._batches, self._models)
+
+    def __enter__(self) -> Self:
+        """Return the index, to close it at the end of a block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the index."""
+        self.close()
+
+    document = delegated("_reader", Reader.document)
+    documents = delegated("_reader", Reader.documents)
+    ids = delegated("_reader", Reader.ids)
+    doc_ids = delegated("_reader", Reader.doc_ids)
+    live_doc_ids = delegated("_reader", Reader.live_doc_ids)
+    live_documents = delegated("_reader", Reader.live_documents)
+    hits = delegated("_reader", Reader.hits)
+    excerpt = delegated("_reader", Reader.excerpt)
+    suggest = delegated("_reader", Reader.suggest)
+    parameters = delegated("_reader", Reader.parameters)
+    query_counts = delegated("_reader", Reader.query_counts)
+    warm_up = delegated("_reader", Reader.warm_up)
+    refresh = delegated("_reader", Reader.refresh)
+    close = delegated("_reader", Reader.close)
+
+    write = delegated("_writer", Writer.write)
+    add = delegated("_writer", Writer.add)
+    delete = delegated("_writer", Writer.delete)
+    patch = delegated("_writer", Writer.patch)
+    sync = delegated("_writer", Writer.sync)
+
+    update_settings = delegated("_configuration", Configuration.update_settings)
+    set_synonyms = delegated("_configuration", Configuration.set_synonyms)
+    add_synonyms = delegated("_configuration", Configuration.add_synonyms)
+    set_rules = delegated("_configuration", Configuration.set_rules)
+    put_rule = delegated("_configuration", Configuration.put_rule)
+    delete_rule = delegated("_configuration", Configuration.delete_rule)
+    rule_warnings = delegated("_configuration", Configuration.rule_warnings)
+    judge = delegated("_configuration", Configuration.judge)
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
+        return self._reader.synonyms
+
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of searches, in order: see `set_rules`."""
+        return self._configuration.rules
+
+    @property
+    def judgements(self) -> Judgements:
+        """Return the relevance judgements of the index, which all generations share."""
+        return self._configuration.judgements
 
     def search(
         self,
@@ -178,127 +339,7 @@ class Index(WritableIndex):
         >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
         ['tyre', 'copy']
         """
-        return self._search(as_query(query, k, options))
-
-    def _search(self, request: Query) -> SearchResults:
-        """Return the results of a request, on the present state."""
-        opened = self._state()
-        state, plan = plan_search(opened, request, self._models)
-        top, facets = collect(state, plan)
-        hits, best = fetch_hits(opened, state, plan, top)
-        return assemble_results(
-            plan,
-            top.total,
-            facets,
-            hits,
-            best,
-            reranker=self._models.reranker,
-            document_of=opened.documents.get,
-        )
-
-    def explain(
-        self,
-        query: str,
-        id: str,  # noqa: A002 - the field's own name
-        *,
-        vector: VectorLike | None = None,
-        dimensions: int | None = None,
-        **parameters: Unpack[SearchParameters],
-    ) -> Explanation:
-        """Return an explanation of the score of one document, found by a search or not.
-
-        The score is that of a search restricted to this document, which scores it exactly.
-        DocumentNotFound; QueryError as in `search`.
-
-        >>> found = index.explain("leaking coolant", "leak")
-        >>> [term.term for term in found.lexical.terms]
-        ['leak', 'coolant']
-        """
-        state = self._state()
-        parsed, chosen, used = parse_query(state, query, dimensions, parameters, correct_alone=True)
-        (doc_id,) = state.documents.doc_ids([id])
-        query_vector_, _ = query_vector(state, state, query, vector, self._models.embedders)
-        return explanation_of(state, parsed, chosen, used, query_vector_, doc_id)
-
-    def excerpt(
-        self,
-        id: str,  # noqa: A002 - the field's own name
-        *,
-        span: tuple[int, int] | None = None,
-        page: int | None = None,
-    ) -> Excerpt:
-        """Return a passage by its ID, or a part of a document, as citations name them.
-
-        id     of a document, or of a passage, such as `manual#0-1822`; a document with exactly this
-               ID wins
-        span   first character, and the one after the last; with the ID of a document
-        page   number of a page, from 1, if the text has page breaks; with the ID of a document
-        Without span and page, the ID of a document returns its whole text. DocumentNotFound, also
-        for the ID of a passage that the document no longer has; QueryError for a span or page
-        outside the text.
-
-        >>> index.excerpt("leak#19-28").text
-        'old hoses'
-        """
-        return excerpt_of(self._state().documents, id, span, page)
-
-    @property
-    def passage_count(self) -> int | None:
-        """Return the number of passages; None if documents are not divided into passages.
-
-        >>> index.passage_count is None  # its documents are short
-        True
-        """
-        passages = self._state().passages
-        return None if passages is None else passages.state.info.documents
-
-    @property
-    def embeds_queries(self) -> bool:
-        """Return whether searches without a vector get one from an embedder.
-
-        >>> index.embeds_queries  # it was opened without embedders
-        False
-        """
-        return bool(self._models.embedders and self._state().snapshot.vectors)
-
-    @property
-    def vector_spaces(self) -> tuple[SpaceEntry, ...]:
-        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc).
-
-        >>> written = index.patch("leak", {"_vectors": {"minilm": [0.1, -0.3, 0.2]}})
-        >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
-        [('minilm', 3, 1)]
-        """
-        snapshot = self._state().snapshot
-        live = snapshot.live_docs()
-        built = {entry.name: entry.fingerprint for entry in self.manifest.vectors}
-        return tuple(
-            SpaceEntry(
-                name=space.name,
-                dimension=space.dimension,
-                vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
-                documents=int(np.count_nonzero(live & space.has(len(live)))),
-                fingerprint=built.get(space.name),
-            )
-            for space in snapshot.vectors.values()
-        )
-
-    def hits(
-        self,
-        doc_ids: DocIds,
-        scores: Scores,
-        terms: Collection[str],
-        weights: Mapping[str, float] | None = None,
-    ) -> tuple[Hit, ...]:
-        """Return hits of ranked documents, in order, with snippets for the given terms.
-
-        terms, weights  as `snippet` takes them
-
-        >>> doc_ids, scores = index.rank("wet roads", k=1)
-        >>> [hit.id for hit in index.hits(doc_ids, scores, {"road"})]
-        ['tyre']
-        """
-        return hits_of(self._state(), doc_ids, scores, terms, weights)
+        return search_parts(self._reader, as_query(query, k, options), self._models)
 
     def search_many(
         self,
@@ -318,24 +359,84 @@ class Index(WritableIndex):
 
         return in_parallel(work, queries, checked_integer("threads", threads))
 
-    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return at most k completions of the typed text: words, phrases and titles.
+    def rank(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        mask: DocumentMask | None = None,
+        vector: VectorLike | None = None,
+        dimensions: int | None = None,
+        **parameters: Unpack[SearchParameters],
+    ) -> tuple[DocIds, Scores]:
+        """Return doc ids and scores of the k best documents, best first.
 
-        Suggestions are words that begin with the last typed word, most frequent first; terms that
-        follow the typed words in at least two documents; and titles that contain the text, those
-        that begin with it first. If no word begins with the last one, it is corrected. A blank text
-        has no suggestions. See `docs/guides/search.md`.
-
-        >>> [(each.kind, each.text) for each in index.suggest("tyr")]
-        [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]
+        mask    documents to rank, (max_doc,) bool, by default all; it does not change scores
+        vector  of the query: see `search`
+        Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
+        EmbedderFailed if the embedder of the index does.
         """
-        state = self._state()
-        checked_typed(typed)
-        return tuple(state.suggester.suggestions(typed, checked_integer("k", k), Evidence()))
+        ranking = Ranking(checked_integer("k", k), mask, vector, dimensions, parameters)
+        (ranked,) = rank_parts(self._reader, [query], ranking, self._models)
+        return ranked
 
-    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
-        """Return search parameters, completed by those of the index; QueryError if invalid."""
-        return self._state().parameters.read(parameters)[1]
+    def rank_many(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        threads: int = 1,
+        mask: DocumentMask | None = None,
+        dimensions: int | None = None,
+        **parameters: Unpack[SearchParameters],
+    ) -> list[tuple[DocIds, Scores]]:
+        """Return the result of `rank` for each query, in order, for any number of threads.
+
+        With the ranker bm25, and by default, threads run in parallel, in
+        code that releases the GIL.
+        """
+        reader = self._reader.view()
+        ranking = Ranking(checked_integer("k", k), mask, None, dimensions, parameters)
+
+        def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
+            return rank_parts(reader, batch, ranking, self._models)
+
+        return in_parallel(work, queries, checked_integer("threads", threads))
+
+    def scores(
+        self, query: str, *, dimensions: int | None = None, **parameters: Unpack[SearchParameters]
+    ) -> Scores:
+        """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
+
+        query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
+                    is off; words that no document contains are ignored
+        dimensions  eigenvectors to use, at most those that were built
+        parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
+        QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
+        """
+        state = self._reader.state("scores of all documents")
+        return scores_of(state, query, dimensions, parameters)
+
+    def explain(
+        self,
+        query: str,
+        id: str,  # noqa: A002 - the field's own name
+        *,
+        vector: VectorLike | None = None,
+        dimensions: int | None = None,
+        **parameters: Unpack[SearchParameters],
+    ) -> Explanation:
+        """Return an explanation of the score of one document, found by a search or not.
+
+        The score is that of a search restricted to this document, which scores it exactly.
+        DocumentNotFound; QueryError as in `search`.
+
+        >>> found = index.explain("leaking coolant", "leak")
+        >>> [term.term for term in found.lexical.terms]
+        ['leak', 'coolant']
+        """
+        request = Query(query, 1, vector=vector, dimensions=dimensions, explain=True, **parameters)
+        return explain_part(self._reader, request, id, self._models)
 
     def is_quick(self, query: str, k: int = 10) -> bool:
         """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
@@ -346,41 +447,4 @@ class Index(WritableIndex):
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
         """
-        return not self.embeds_queries and is_quick(self._state(), query, k)
-
-    def query_counts(
-        self,
-        query: str,
-        *,
-        operators: bool | None = None,
-        spelling: SpellingName | None = None,
-        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
-    ) -> QueryCounts:
-        """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
-
-        operators, spelling, filter  as of `search`
-
-        >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
-        """
-        options: SearchParameters = {"operators": operators, "spelling": spelling}
-        return counts_of(self._state(), query, options, filter)
-
-    def warm_up(self) -> None:
-        """Load what the first queries need, by running some: 3 ms with 100,000 documents."""
-        for ranker in ("bm25", self._state().info.defaults.ranker):
-            self.rank("", ranker=ranker)
-            self.rank_many([""], ranker=ranker)
-        live = self._state().snapshot.live
-        first = np.arange(self.max_doc)[slice(None) if live is None else live.allowed][:1]
-        self.hits(first, np.zeros(len(first), np.float32), ())
-
-
-def ids_of(index: Index) -> Callable[[DocIds], npt.NDArray[Any]]:
-    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
-
-    It is for many rankings: it reads all IDs first.
-    """
-    live, ids = index.live_doc_ids(), np.array(index.ids(), dtype=object)
-    order = np.argsort(live)
-    return lambda doc_ids: ids[order[np.searchsorted(live, doc_ids, sorter=order)]]
+        return not self.embeds_queries and self._reader.is_quick(query, k)

@@ -11,10 +11,11 @@ from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.embedders import refuse_other_models
 from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.generation_writer import GenerationWriter
 from klsa_search.search.index import Index
-from klsa_search.search.models import Models
-from klsa_search.search.partitioned_index import PartitionedIndex
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.partitions_reader import PartitionsReader
+from klsa_search.search.partitions_writer import PartitionsWriter
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import open_current
 from klsa_search.storage.maintenance import indexes_in
@@ -55,11 +56,10 @@ def open_index(
     name = None if tokenizer is None else trust(tokenizer)
     models = Models.opened(embedders or {}, reranker)
     folder = followed(Path(path))
-    index: Index
     if is_partitioned(folder):
-        index = PartitionedIndex(PartitionsReader.open(folder), models)
+        index = open_partitions(folder, models)
     else:
-        index = open_current(folder, lambda path: Index(GenerationReader.open(path), models))
+        index = open_current(folder, lambda path: open_generation(path, models))
     try:
         refuse_other_models(index.name, index.manifest.vectors, models.embedders)
     except SettingsError:
@@ -74,6 +74,18 @@ def open_index(
             field="tokenizer",
         )
     return index
+
+
+def open_generation(generation: Path, models: Models = NO_MODELS) -> Index:
+    """Open a generation of an index with its later writes."""
+    reader = GenerationReader.open(generation)
+    return Index(reader, GenerationWriter(reader), models)
+
+
+def open_partitions(path: Path, models: Models = NO_MODELS) -> Index:
+    """Open the partitions of the index in a folder, in this process."""
+    reader = PartitionsReader.open(path)
+    return Index(reader, PartitionsWriter(reader), models)
 
 
 def list_indexes(home: str | Path | None = None) -> list[str]:

@@ -1,32 +1,23 @@
-"""One partition of an index: an ordinary index that ranks by the statistics and seeds of all.
+"""A search in one part of an index: its only generation, or one of its partitions.
 
-A search takes three steps. Each partition finds its best documents. The best of all give the seeds,
-by which each partition ranks its documents. Partitions that have hits of the page return them.
-Filters, facets, sorting and snippets are computed in the partition, and no step sends arrays as
-long as the index.
+A search takes three steps. Each part finds its best documents. The best of all give the seeds, by
+which each part ranks its documents. Parts that have hits of the page return them. Filters, facets,
+sorting and snippets are computed in the part, and no step sends arrays as long as the index. A part
+without others ranks by its own seeds, which the engine finds in the same call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.build_settings import FieldType
-from klsa_search.core.config import Settings
-from klsa_search.errors import QueryError
-from klsa_search.search.collection_statistics import (
-    CollectionStatistics,
-    PartitionStatistics,
-    PartitionTerms,
-    Weighing,
-)
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.local_seeds import LocalSeeds
@@ -35,24 +26,24 @@ from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.hit_explanations import explanation_of
 from klsa_search.search.hits import fetch_hits
-from klsa_search.search.index import Index
-from klsa_search.search.models import NO_MODELS
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.options import Query
-from klsa_search.search.planning import QueryPlan, plan_search
-from klsa_search.search.query.evidence import Answers, Evidence
+from klsa_search.search.parameters import checked_mask
+from klsa_search.search.planning import QueryPlan, Ranking, plan_search, query_vector
+from klsa_search.search.query.evidence import NONE, Answers, Evidence
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.results import Hit
-from klsa_search.search.searcher import Engines, Searcher, ranks_with_klsa_engine
+from klsa_search.search.searcher import Engines, Searcher, intersection, ranks_with_klsa_engine
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import State
-from klsa_search.storage.collection_terms import CollectionTerms
-from klsa_search.storage.log import document_as_json
+from klsa_search.search.vector_ranking import vector_parts, with_vectors
 
 ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
+
+_NO_ORDINALS: Final = np.zeros(0, np.int64)
 
 SortValue = tuple[bool, Any]
 """Whether a document lacks the field, and its value."""
@@ -102,54 +93,54 @@ class SharedSeedsEngine:
 class PartitionPage(NamedTuple):
     """The first documents of a search in one partition.
 
-    doc_ids   (n,) in this partition, in order
+    doc_ids   (n,) in this part, in order
     scores    (n,)
+    total, facets  of all matches of the part
     ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
     keys      values of the fields to sort by, of each document
     named     whether the first is the document whose ID is the query, which comes before all others
     distinct  value of the field whose values must be distinct, of each document; empty without one
-    total, facets  of all matches of the partition
     """
 
     doc_ids: DocIds
     scores: Scores
-    ordinals: npt.NDArray[np.int64]
-    keys: Sequence[Sequence[SortValue]]
-    named: bool
-    distinct: Sequence[SortValue]
     total: int
     facets: Mapping[str, Facet]
+    ordinals: npt.NDArray[np.int64] = _NO_ORDINALS
+    keys: Sequence[Sequence[SortValue]] = ()
+    named: bool = False
+    distinct: Sequence[SortValue] = ()
 
 
 class PartitionRequest(NamedTuple):
     """A search as all partitions run it.
 
     query       what is searched for
-    evidence    of all partitions, by which the query is parsed
+    evidence    of all partitions, by which the query is parsed; None if there is one part only
     ranks_only  whether it is a call of `Index.rank`: see `plan_search`
     """
 
     query: Query
-    evidence: Answers
+    evidence: Answers | None
     ranks_only: bool = False
 
 
 class PartitionPlan(NamedTuple):
-    """What one partition returns when a search begins.
+    """What one part returns when a search begins.
 
     plan     of the search in this partition, without masks of its doc ids
     seeds    best documents of the partition; None if the ranking does not need them
-    params   of the ranking, as the engine takes them
+    params   of the ranking, as the engine takes them; None if there is one part only
     step     value of one step of the scores by the query kernel
     answers  to questions of the parser that the evidence of the request leaves open, from these
              documents; if there are some, the plan is preliminary and there are no seeds
     """
 
     plan: QueryPlan
-    seeds: LocalSeeds | None
-    params: KlsaParams
-    step: float
-    answers: Answers
+    seeds: LocalSeeds | None = None
+    params: KlsaParams | None = None
+    step: float = 0.0
+    answers: Answers = NONE
 
     @property
     def named(self) -> bool:
@@ -167,17 +158,19 @@ class PartitionHits(NamedTuple):
 class PartitionSearch:
     """A search in one state of a partition, step by step."""
 
-    def __init__(self, state: State, request: PartitionRequest) -> None:
+    def __init__(self, state: State, request: PartitionRequest, models: Models = NO_MODELS) -> None:
         self._state, self._query = state, request.query
-        self._evidence = Evidence(request.evidence)
-        self._ranked, self._plan = plan_search(
-            state, request.query, NO_MODELS, self._evidence, ranks_only=request.ranks_only
+        self._evidence = None if request.evidence is None else Evidence(request.evidence)
+        self._ranked, self.plan = plan_search(
+            state, request.query, models, self._evidence, ranks_only=request.ranks_only
         )
         self._top: TopDocs | None = None
 
     def begin(self) -> PartitionPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
-        snapshot, plan = self._state.snapshot, self._plan
+        if self._evidence is None:
+            return PartitionPlan(self.plan)
+        snapshot, plan = self._state.snapshot, self.plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
         ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
         if ranks_by_seeds:
@@ -200,12 +193,18 @@ class PartitionSearch:
         return PartitionPlan(plan, seeds, params, step, self._evidence.own)
 
     def collect(self, shared: SharedSeeds | None) -> PartitionPage:
-        """Return the first documents of all pages up to the requested one. Cost: a search."""
+        """Return the first documents of all pages up to the requested one. Cost: a search.
+
+        A part without others returns the requested page.
+        """
+        if self._evidence is None:
+            self._top, facets = collect(self._ranked, self.plan)
+            return PartitionPage(self._top.doc_ids, self._top.scores, self._top.total, facets)
         ranked = self._ranked = with_seeds(self._ranked, shared)
-        if self._plan.offset:
-            last = self._plan.offset + self._plan.k
-            self._plan = replace(self._plan, offset=0, k=last)
-        plan = self._plan
+        if self.plan.offset:
+            last = self.plan.offset + self.plan.k
+            self.plan = replace(self.plan, offset=0, k=last)
+        plan = self.plan
         top, facets = collect(ranked, plan)
         self._top = top
         keys = sort_values(sort_keys(self._query.sort, ranked.fields), top.doc_ids)
@@ -215,35 +214,69 @@ class PartitionSearch:
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]
         return PartitionPage(
-            top.doc_ids, top.scores, ordinals, keys, is_named, distinct, top.total, facets
+            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct
         )
 
-    def fetch(self, places: Sequence[int]) -> PartitionHits:
-        """Return the hits at some places of the page."""
+    def fetch(self, places: Sequence[int] | None) -> PartitionHits:
+        """Return the hits at some places of the page, or all."""
         assert self._top is not None
-        chosen = np.array(places, np.int64)
-        return PartitionHits(
-            *fetch_hits(self._state, self._ranked, self._plan, self._top.at(chosen))
-        )
+        top = self._top if places is None else self._top.at(np.array(places, np.int64))
+        return PartitionHits(*fetch_hits(self._state, self._ranked, self.plan, top))
 
     def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
-        state, plan = with_seeds(self._state, shared), self._plan
+        state, plan = self._state, self.plan
+        if self._evidence is not None:
+            state = with_seeds(state, shared)
         (doc_id,) = state.documents.doc_ids([id_])
-        return explanation_of(state, plan.parsed, plan.parameters, plan.dimensions, None, doc_id)
+        parsed = plan.parsed._replace(mask=plan.mask)
+        return explanation_of(state, parsed, plan.parameters, plan.dimensions, plan.vector, doc_id)
 
 
-class LocalSearches:
-    """One search in all partitions of this process: see `partitioned_search.PartitionSearches`."""
+class PartitionSearches(Protocol):
+    """One search in all parts of an index, here or in other processes; each method is one round.
 
-    def __init__(self, states: Sequence[State]) -> None:
-        self._states = states
-        self._searches: list[PartitionSearch | None] = [None] * len(states)
+    Answers are in the order of the partitions; None for one that does not answer, if partial
+    answers are allowed.
+    """
 
     @property
     def count(self) -> int:
-        """Return the number of partitions."""
-        return len(self._states)
+        """Return the number of parts."""
+
+    @property
+    def alone(self) -> State | None:
+        """Return the state of the only part, if there is one only, in this process."""
+
+    def begin(self, requests: Sequence[PartitionRequest | None]) -> Sequence[PartitionPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        requests  None for a partition that keeps its earlier plan
+        """
+
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartitionPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all.
+
+        shared  the seeds, as each partition needs them
+        """
+
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> Sequence[PartitionHits | None]:
+        """Return the hits at some places of the pages; partitions without places do nothing.
+
+        places  None for all of a page
+        """
+
+    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+
+
+class LocalSearches:
+    """One search in all parts in this process: see `PartitionSearches`."""
+
+    def __init__(self, states: Sequence[State], models: Models = NO_MODELS) -> None:
+        self.count, self.alone = len(states), states[0] if len(states) == 1 else None
+        self._states, self._models = states, models
+        self._searches: list[PartitionSearch | None] = [None] * len(states)
 
     def begin(self, requests: Sequence[PartitionRequest | None]) -> list[PartitionPlan | None]:
         """Plan the search in each partition, and find its best documents."""
@@ -252,7 +285,7 @@ class LocalSearches:
             if request is None:
                 begun.append(None)
                 continue
-            search = self._searches[number] = PartitionSearch(state, request)
+            search = self._searches[number] = PartitionSearch(state, request, self._models)
             begun.append(search.begin())
         return begun
 
@@ -264,10 +297,10 @@ class LocalSearches:
             if search is not None
         ]
 
-    def fetch(self, places: Sequence[Sequence[int]]) -> list[PartitionHits]:
-        """Return the hits at some places of the pages."""
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartitionHits]:
+        """Return the hits at some places of the pages; all of one if that is None."""
         return [
-            search.fetch(own) if own else PartitionHits((), None)
+            PartitionHits((), None) if own == [] else search.fetch(own)
             for search, own in zip(self._searches, places, strict=True)
             if search is not None
         ]
@@ -279,52 +312,40 @@ class LocalSearches:
         return search.explain(id_, shared)
 
 
-class Partition(Index):
-    """An index of some of the documents, with the statistics of all.
+def scores_of(
+    state: State, query: str, dimensions: int | None, parameters: SearchParameters
+) -> Scores:
+    """Return the scores of all documents: see `Index.scores`."""
+    reading, chosen = state.parameters.read(parameters)
+    parsed = state.query_parser.parse(query, reading)
+    used = state.parameters.dimensions(dimensions, chosen)
+    return state.searcher.scores(parsed, chosen, used)
 
-    terms  of all partitions
+
+def rank_queries(
+    state: State, queries: Sequence[str], ranking: Ranking, models: Models
+) -> list[TopDocs]:
+    """Return the best documents of each query: see `Index.rank`.
+
+    Cost: a call of the engine for all queries, or one for each if they have vectors.
     """
-
-    def __init__(self, reader: GenerationReader, terms: PartitionTerms) -> None:
-        super().__init__(reader)
-        self._generation_reader, self._terms = reader, terms
-
-    @classmethod
-    def open(cls, generation: Path, terms: CollectionTerms) -> Partition:
-        """Open a generation of a partition; `terms` are those of all partitions."""
-        own_terms = PartitionTerms.of(terms, generation.parent)
-        reader = GenerationReader.open(generation, vocabulary=own_terms.vocabulary)
-        return cls(reader, own_terms)
-
-    def view(self) -> Partition:
-        """Return a read-only partition of the present state; it closes with this one."""
-        return Partition(self._generation_reader.view(), self._terms)
-
-    def statistics(self) -> PartitionStatistics:
-        """Return the statistics of the live documents."""
-        return self._terms.statistics(self._state().snapshot)
-
-    def weigh_by(self, statistics: CollectionStatistics) -> None:
-        """Weigh words by all documents from now on."""
-        self._generation_reader.weigh(Weighing(self._terms, statistics))
-
-    @property
-    def field_types(self) -> dict[str, FieldType]:
-        """Return the types of the metadata fields that are columns."""
-        return {name: field.type for name, field in self.fields.items()}
-
-    def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
-        """Use synonyms and query settings of the whole index, from the next `weigh_by` on."""
-        self._generation_reader.configure(synonyms, settings)
-
-    def refuse(self, puts: Sequence[Document]) -> None:
-        """Raise the error with which `write` would refuse documents."""
-        for put in self._prepared(self._state(), puts):
-            document_as_json(put)
-
-    def state(self) -> State:
-        """Return the present state."""
-        return self._state()
+    k, mask, vector, dimensions, parameters = ranking
+    reading, chosen = state.parameters.read(parameters)
+    used = state.parameters.dimensions(dimensions, chosen)
+    allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
+    parsed = [state.query_parser.parse(query, reading) for query in queries]
+    if vector is None and not (models.embedders and state.snapshot.vectors):
+        return state.searcher.top(parsed, k, chosen, used, allowed)
+    tops = []
+    for query, words in zip(queries, parsed, strict=True):
+        query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)
+        if warnings:
+            raise EmbedderFailed(warnings[0], field="embedder")
+        rank = state.searcher.ranking(words._replace(mask=None), chosen, used)
+        if query_vector_ is not None:
+            rank = with_vectors(rank, vector_parts(state.snapshot, query_vector_, rank))
+        tops.append(rank(k, intersection(allowed, words.mask)))
+    return tops
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

@@ -1,21 +1,22 @@
-"""Search several partitions and merge their answers."""
+"""The search of an index: in each of its parts, whose answers are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.embedding.checked import CheckedReranker
-from klsa_search.errors import PartitionsUnsupported, QueryError
+from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
 from klsa_search.search.assembly import assemble_results
+from klsa_search.search.doc_ids import global_doc_ids
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
+from klsa_search.search.models import Models
 from klsa_search.search.options import Query
 from klsa_search.search.partition import (
     ALL_VALUES,
@@ -23,11 +24,16 @@ from klsa_search.search.partition import (
     PartitionPage,
     PartitionPlan,
     PartitionRequest,
+    PartitionSearch,
+    PartitionSearches,
+    rank_queries,
 )
-from klsa_search.search.partition_doc_ids import global_doc_ids
-from klsa_search.search.planning import QueryPlan
-from klsa_search.search.query.evidence import Question, added
+from klsa_search.search.planning import QueryPlan, Ranking
+from klsa_search.search.query.evidence import Answers, Question, added
+from klsa_search.search.reader import Reader
+from klsa_search.search.reranking import checked_rerank
 from klsa_search.search.results import Hit, SearchResults
+from klsa_search.storage.partitions import partition_of
 
 UNSUPPORTED_OPTIONS: Final = {
     "positive": "relevance feedback",
@@ -40,33 +46,6 @@ UNSUPPORTED_OPTIONS: Final = {
 
 RANKERS: Final = ("klsa", "bm25")
 """Rankers of which the score of a document depends on the seeds and statistics alone."""
-
-
-class PartitionSearches(Protocol):
-    """One search in all partitions, here or in other processes; each method is one round.
-
-    Answers are in the order of the partitions; None for one that does not answer, if partial
-    answers are allowed.
-    """
-
-    @property
-    def count(self) -> int:
-        """Return the number of partitions."""
-
-    def begin(self, requests: Sequence[PartitionRequest | None]) -> Sequence[PartitionPlan | None]:
-        """Plan the search in each partition, and find its best documents.
-
-        requests  None for a partition that keeps its earlier plan
-        """
-
-    def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartitionPage | None]:
-        """Return the first documents of each partition, ranked by the seeds of all.
-
-        shared  the seeds, as each partition needs them
-        """
-
-    def fetch(self, places: Sequence[Sequence[int]]) -> Sequence[PartitionHits | None]:
-        """Return the hits at some places of the pages; partitions without places do nothing."""
 
 
 class _Place(NamedTuple):
@@ -117,21 +96,31 @@ def _is_given(value: Any) -> bool:
     return len(value) > 0 if hasattr(value, "__len__") else True
 
 
-def search_partitions(
-    searches: PartitionSearches,
-    query: Query,
-    index: str,
-    document_of: Callable[[str], Document],
-    reranker: CheckedReranker | None = None,
-) -> SearchResults:
-    """Return the results of a search in all partitions.
+def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
+    """Return the results of a search in all parts of an index."""
+    searches = reader.searches(models)
+    if query.rerank is not None:
+        checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
+    if searches.alone is not None:
+        alone = PartitionSearch(searches.alone, PartitionRequest(query, None), models)
+        page, (hits, best) = alone.collect(None), alone.fetch(None)
+        plan, total, facets = alone.plan, page.total, page.facets
+    else:
+        plan, total, facets, (hits, best) = _merged(searches, query, reader)
+        if warnings := without_vectors(reader, query, models):
+            plan = replace(plan, warnings=(*plan.warnings, *warnings))
+    return assemble_results(
+        plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
+    )
 
-    index        its name, for errors
-    document_of  returns the document of an ID, for the reranker
-    """
+
+def _merged(
+    searches: PartitionSearches, query: Query, reader: Reader
+) -> tuple[QueryPlan, int, Mapping[str, Facet], PartitionHits]:
+    """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
-    plan, pages = _collected(searches, PartitionRequest(counted, {}), index)
+    plan, pages = _collected(searches, PartitionRequest(counted, {}), reader.name)
     order = merged_order(pages, query.sort, plan.page)
     answered = [page for page in pages if page is not None]
     total, facets_of_pages = (
@@ -142,23 +131,48 @@ def search_partitions(
         (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
-    hits, best = _fetched(searches, order, plan.offset)
-    return assemble_results(
-        replace(plan, request=query),
-        total,
-        merged_facets(facets_of_pages, query.max_facet_values, query.facets),
-        hits,
-        best,
-        reranker=reranker,
-        document_of=document_of,
+    hits = _fetched(searches, order, plan.offset)
+    merged = merged_facets(facets_of_pages, query.max_facet_values, query.facets)
+    return replace(plan, request=query), total, merged, hits
+
+
+def rank_parts(
+    reader: Reader, queries: Sequence[str], ranking: Ranking, models: Models
+) -> list[tuple[DocIds, Scores]]:
+    """Return doc ids and scores of the best documents of all parts for each query, best first.
+
+    Doc ids of several partitions are those of `global_doc_ids`; equal scores are in the order of
+    their ordinals.
+    """
+    alone = reader.searches(models).alone
+    if alone is not None:
+        tops = rank_queries(alone, queries, ranking, models)
+        return [(top.doc_ids, top.scores) for top in tops]
+    if ranking.mask is not None:
+        raise unsupported(reader.name, "masks of doc ids")
+    rankings = []
+    for text in queries:
+        query = ranking.query(text)
+        if warnings := without_vectors(reader, query, models):
+            raise EmbedderFailed(warnings[0], field="embedder")
+        rankings.append(_merged_ranking(reader.searches(models), query, reader.name))
+    return rankings
+
+
+def without_vectors(reader: Reader, query: Query, models: Models) -> tuple[str, ...]:
+    """Return a warning if an embedder would make the vector of the query of one partition."""
+    if not models.embedders or query.vector is not None or not query.query.strip():
+        return ()
+    if not models.embedders.keys() & {space.name for space in reader.space_entries}:
+        return ()
+    return (
+        f"ranked by words only: index `{reader.name}` has partitions, which do not support "
+        "vectors; build it with one partition",
     )
 
 
-def rank_partitions(searches: PartitionSearches, query: Query, index: str) -> tuple[DocIds, Scores]:
-    """Return doc ids and scores of the best documents of all partitions, best first.
-
-    Doc ids are those of `global_doc_ids`; equal scores are in the order of their ordinals.
-    """
+def _merged_ranking(searches: PartitionSearches, query: Query, index: str) -> tuple[DocIds, Scores]:
+    """Return doc ids and scores of the best documents of several partitions."""
     _, pages = _collected(searches, PartitionRequest(query, {}, ranks_only=True), index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
@@ -166,6 +180,16 @@ def rank_partitions(searches: PartitionSearches, query: Query, index: str) -> tu
     ordinals = np.concatenate([page.ordinals for _, page in answered])
     order = np.lexsort((doc_ids, ordinals, -scores))[: query.k]
     return doc_ids[order], scores[order]
+
+
+def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
+    """Return the explanation of the score of a document: see `Index.explain`."""
+    searches = reader.searches(models)
+    evidence: Answers | None = {} if searches.alone is None else None
+    request = PartitionRequest(query, evidence, ranks_only=True)
+    _, shared = plan_and_seeds(searches, request, reader.name)
+    partition = partition_of(id_, searches.count)
+    return searches.explain(partition, id_, shared[partition])
 
 
 def _collected(
@@ -179,13 +203,18 @@ def _collected(
 def plan_and_seeds(
     searches: PartitionSearches, request: PartitionRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
-    """Return the plan of a search, and the seeds of the query as each partition needs them."""
+    """Return the plan of a search, and the seeds of the query as each part needs them."""
+    if request.evidence is None:
+        (alone,) = searches.begin([request])
+        assert alone is not None
+        return alone.plan, [None]
     refuse_unsupported(request.query, index)
     begun = _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
     refuse_ranking(leading.plan, index)
     seeds = [None if plan is None else plan.seeds for plan in begun]
+    assert leading.params is not None
     return leading.plan, shared_seeds(seeds, leading.params, leading.step)
 
 
@@ -278,9 +307,7 @@ class _Descending:
         return hash(self.value)
 
 
-def _fetched(
-    searches: PartitionSearches, order: Sequence[_Place], offset: int
-) -> tuple[tuple[Hit, ...], float | None]:
+def _fetched(searches: PartitionSearches, order: Sequence[_Place], offset: int) -> PartitionHits:
     """Return hits in order, from the partitions that have them, and the best quality."""
     places = [
         [place.place for place in order if place.partition == partition]
@@ -298,7 +325,7 @@ def _fetched(
     ranked = tuple(
         replace(hits[place], rank=rank) for rank, place in enumerate(there, start=offset + 1)
     )
-    return ranked, max(qualities, default=None)
+    return PartitionHits(ranked, max(qualities, default=None))
 
 
 def merged_facets(

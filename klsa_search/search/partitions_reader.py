@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import repeat
-from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocIds
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import Settings
+from klsa_search.core.delegation import delegated
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.kernels.vector_space import VectorSpaces
-from klsa_search.search.collection_statistics import CollectionStatistics
-from klsa_search.search.partition import LocalSearches, Partition
-from klsa_search.search.partition_doc_ids import global_doc_ids, local_doc_id
-from klsa_search.search.partitioned_search import PartitionSearches, unsupported
-from klsa_search.search.reader import check_process
+from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.opened_partitions import (
+    LocalPartitions,
+    OpenedSet,
+    PartitionFiles,
+    PartitionsOpener,
+)
+from klsa_search.search.partition import PartitionSearches
+from klsa_search.search.partitioned_search import unsupported
+from klsa_search.search.reader import opened_before_fork
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.catalog import entry_stamp
-from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest
 from klsa_search.storage.names import PARTITIONS
 from klsa_search.storage.partitions import (
-    PartitionSet,
-    generations_of,
     is_partitioned,
-    partition_of,
     read_partitions,
     stamp_of,
     terms_generation,
@@ -49,78 +43,6 @@ from klsa_search.storage.partitions import (
 from klsa_search.storage.synonyms import read_synonyms
 
 T = TypeVar("T")
-
-
-class PartitionFiles(NamedTuple):
-    """What all partitions of an index have in common.
-
-    terms  generation of their terms, and its manifest
-    """
-
-    found: PartitionSet
-    settings: Settings
-    synonyms: Mapping[str, Sequence[str]]
-    terms: tuple[Path, Manifest]
-
-
-@dataclass(frozen=True)
-class OpenedSet:
-    """The partitions of an index in one state: statistics of all weigh the words of each.
-
-    partitions  open, to refresh them and to write to them
-    views       of the state of each, which searches read
-    """
-
-    partitions: tuple[Partition, ...]
-    views: tuple[Partition, ...]
-    files: PartitionFiles
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """Return the states of the partitions."""
-        return tuple(view.state() for view in self.views)
-
-    @property
-    def shared(self) -> PartitionSet:
-        """Return the description of the partitions."""
-        return self.files.found
-
-
-class PartitionsOpener(Protocol):
-    """Opens the partitions of an index, in this process or in others."""
-
-    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
-        """Open all partitions of the index in a folder."""
-
-    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
-        """Return the present state of open partitions, with the statistics of all documents."""
-
-    def searches(self, opened: OpenedSet) -> PartitionSearches:
-        """Return a new search in one state of all partitions."""
-
-
-class LocalPartitions:
-    """Opens the partitions of an index in this process."""
-
-    def open(self, path: Path, files: PartitionFiles) -> OpenedSet:
-        """Open all partitions of the index in a folder."""
-        folders = generations_of(path, files.found)
-        terms = open_collection_terms(files.terms[0])
-        return self.weighed(files, tuple(Partition.open(folder, terms) for folder in folders))
-
-    def weighed(self, files: PartitionFiles, partitions: tuple[Partition, ...]) -> OpenedSet:
-        """Return the present state, with the statistics of all documents. Cost: O(V)."""
-        statistics = CollectionStatistics.of(
-            [partition.statistics() for partition in partitions], files.found.length
-        )
-        for partition in partitions:
-            partition.configure(files.synonyms, files.settings)
-            partition.weigh_by(statistics)
-        return OpenedSet(partitions, tuple(partition.view() for partition in partitions), files)
-
-    def searches(self, opened: OpenedSet) -> PartitionSearches:
-        """Return a new search in one state of all partitions."""
-        return LocalSearches(opened.states)
 
 
 class PartitionsReader:
@@ -154,7 +76,7 @@ class PartitionsReader:
         return self._is_view
 
     def _open(self, files: PartitionFiles) -> OpenedSet:
-        return self._opener.open(self._path, files)
+        return self._opener.open(files)
 
     def _of_current(self, read: Callable[[], T]) -> T:
         """Return what a function reads of the partitions in use.
@@ -182,13 +104,15 @@ class PartitionsReader:
         partition_set = read_partitions(self._path)
         terms = terms_generation(self._path / partition_set.folders[0])
         settings, synonyms = partition_set.settings(self._path), read_synonyms(self._path)
-        files = PartitionFiles(partition_set, settings, synonyms, (terms, read_manifest(terms)))
+        terms_files = terms, read_manifest(terms)
+        files = PartitionFiles(self._path, partition_set, settings, synonyms, terms_files)
         self._stamps = stamps
         return before if files == before else files
 
     def now(self) -> OpenedSet:
         """Return the present state; StoreError once it is closed."""
-        check_process(self._process, self.path)
+        if self._process != os.getpid():
+            raise opened_before_fork(self.path)
         if self._current is None:
             raise StoreError(f"index `{self.name}` was closed; open it again")
         return self._current
@@ -198,12 +122,12 @@ class PartitionsReader:
         self.now()
         raise unsupported(self.name, operation)
 
-    def searches(self) -> PartitionSearches:
+    def searches(self, models: Models = NO_MODELS) -> PartitionSearches:
         """Return a new search in the present state of all partitions."""
         return self._opener.searches(self.now())
 
     @property
-    def partitions(self) -> tuple[Partition, ...]:
+    def partitions(self) -> tuple[GenerationReader, ...]:
         """Return read-only views of the partitions in one state, by number."""
         return self.now().views
 
@@ -294,6 +218,15 @@ class PartitionsReader:
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
         return self.now().files.synonyms
 
+    @property
+    def passage_count(self) -> None:
+        """Return None: documents of partitions are not divided into passages."""
+
+    @property
+    def space_entries(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents."""
+        return self.now().space_entries
+
     def __len__(self) -> int:
         """Return the number of live documents."""
         return sum(map(len, self.partitions))
@@ -331,20 +264,19 @@ class PartitionsReader:
         """Return a reader of the present state, which closes with this one."""
         return PartitionsReader(self._path, self._opener, self.now())
 
+    def __reduce__(self) -> tuple[Callable[..., PartitionsReader], tuple[object, ...]]:
+        """Pickle by path: unpickling opens the partitions here; StoreError for a view."""
+        if self._is_view:
+            raise StoreError(
+                "a snapshot of an index in partitions cannot be pickled; pickle the index itself"
+            )
+        return _reopened, (self._path.absolute(), self.settings.tokenizer)
+
     def check_writable(self) -> None:
         """Raise StoreError if it is a view, or closed."""
         self.now()
         if self._is_view:
             raise StoreError("a snapshot is read-only; write to the index itself")
-
-    def check_room(self, puts: int) -> None:
-        """Do nothing: each partition checks its documents when it is written."""
-
-    def expect_writes(self) -> None:
-        """Do nothing: partitions save what they fold when they are written."""
-
-    def save(self) -> None:
-        """Do nothing: see `expect_writes`."""
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -357,84 +289,32 @@ class PartitionsReader:
                     now = self.now()
                     self._current = self._opener.weighed(now.files, now.partitions)
 
-    def partition_of(self, id_: str) -> Partition:
-        """Return the view of the partition of an ID."""
-        views = self.now().views
-        return views[partition_of(id_, len(views))]
+    @property
+    def _opened(self) -> OpenedSet:
+        return self.now()
 
-    def document(self, id_: str) -> Document:
-        """Return the document with this ID as it was indexed; DocumentNotFound."""
-        return self.partition_of(id_).document(id_)
+    document = delegated("_opened", OpenedSet.document)
+    ids = delegated("_opened", OpenedSet.ids)
+    doc_ids = delegated("_opened", OpenedSet.doc_ids)
+    documents = delegated("_opened", OpenedSet.documents)
+    live_doc_ids = delegated("_opened", OpenedSet.live_doc_ids)
+    live_documents = delegated("_opened", OpenedSet.live_documents)
+    document_readers = delegated("_opened", OpenedSet.document_readers)
+    vector_spaces = delegated("_opened", OpenedSet.vector_spaces)
+    hits = delegated("_opened", OpenedSet.hits)
+    excerpt = delegated("_opened", OpenedSet.excerpt)
+    suggest = delegated("_opened", OpenedSet.suggest)
+    parameters = delegated("_opened", OpenedSet.parameters)
+    query_counts = delegated("_opened", OpenedSet.query_counts)
 
-    def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
-        """Return the IDs of documents by doc id, by default of all in the order of the source."""
-        if doc_ids is None:
-            return list(
-                self._in_order(lambda _, state: state.documents.ids(state.documents.live_doc_ids()))
-            )
-        return self.read_by_doc_id(doc_ids, lambda view, local_ids: view.ids(local_ids))
+    def is_quick(self, query: str, k: int) -> bool:
+        """Return False: a search calls several partitions."""
+        return False
 
-    def doc_ids(self, ids: Iterable[str]) -> list[int]:
-        """Return the doc ids of documents by ID: see `global_doc_ids`; DocumentNotFound."""
-        views = self.now().views
-        numbers = []
-        for id_ in ids:
-            number = partition_of(id_, len(views))
-            numbers += global_doc_ids(number, np.array(views[number].doc_ids([id_]))).tolist()
-        return numbers
-
-    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
-        """Return documents as they were indexed, by doc id: see `Index.documents`."""
-        return self.read_by_doc_id(doc_ids, lambda view, local_ids: view.documents(local_ids))
-
-    def live_doc_ids(self) -> DocIds:
-        """Return the doc ids of all live documents, in the order of `ids`: (n,) int64."""
-
-        def own(number: int, state: State) -> list[int]:
-            live = np.array(state.documents.live_doc_ids(), np.int64)
-            numbers: list[int] = global_doc_ids(number, live).tolist()
-            return numbers
-
-        return np.fromiter(self._in_order(own), np.int64)
-
-    def read_by_doc_id(
-        self, doc_ids: Iterable[int], read: Callable[[Partition, list[int]], Sequence[T]]
-    ) -> list[T]:
-        """Return what partitions read for their own doc ids, in order."""
-        views, places = self.now().views, [local_doc_id(int(doc_id)) for doc_id in doc_ids]
-        if any(partition >= len(views) for partition, _ in places):
-            raise IndexError(f"index `{self.name}` has {len(views)} partitions")
-        values: list[Iterator[T]] = [
-            iter(read(view, [doc_id for partition, doc_id in places if partition == number]))
-            for number, view in enumerate(views)
-        ]
-        return [next(values[partition]) for partition, _ in places]
-
-    def live_documents(self) -> Iterator[Document]:
-        """Yield all live documents as they were indexed.
-
-        Those of the build come in the order of the source, then later ones.
-        """
-        return self._in_order(lambda _, state: state.documents.live_documents())
-
-    def _in_order(self, values: Callable[[int, State], Iterable[T]]) -> Iterator[T]:
-        """Yield the values of the live documents of all partitions by their ordinals."""
-        ordered = [
-            # `repeat` is endless.
-            zip(_ordinals(state), repeat(number), values(number, state), strict=False)
-            for number, state in enumerate(self.now().states)
-        ]
-        merged = heapq.merge(*ordered, key=itemgetter(0, 1))
-        return (value for _, _, value in merged)
-
-    def document_readers(self) -> list[DocumentReader]:
-        """Return the readers of the present documents of all partitions."""
-        return [state.documents for state in self.now().states]
-
-    def vector_spaces(self) -> VectorSpaces:
-        """Return the spaces of vectors of all partitions by name."""
-        spaces = [state.snapshot.vectors for state in self.now().states]
-        return {name: space for part in spaces for name, space in part.items()}
+    def warm_up(self) -> None:
+        """Load what the first queries need."""
+        for partition in self.partitions:
+            partition.warm_up()
 
     def close(self) -> None:
         """Release all files and memory; later calls raise StoreError."""
@@ -444,7 +324,8 @@ class PartitionsReader:
                 partition.close()
 
 
-def _ordinals(state: State) -> Iterator[int]:
-    """Yield the numbers by which the live documents of a partition are ordered."""
-    live = np.array(state.documents.live_doc_ids(), np.int64)
-    return iter(state.snapshot.ordinals_of(live).tolist())
+def _reopened(path: Path, tokenizer: str | None) -> PartitionsReader:
+    """Open the index that was pickled; it trusts the tokenizer of the pickling process."""
+    if tokenizer is not None:
+        trust(tokenizer)
+    return PartitionsReader.open(path)

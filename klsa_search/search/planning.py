@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.applied_rules import NO_RULES, AppliedRules, apply_rules
-from klsa_search.search.embedders import embedded_query
+from klsa_search.search.embedders import EmbeddedSpaces, embedded_query
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.models import Models
 from klsa_search.search.options import Query
@@ -20,7 +21,6 @@ from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import texts_for_rules
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.reranking import checked_rerank
 from klsa_search.search.searcher import intersection
 from klsa_search.search.state import State
 from klsa_search.search.vector_ranking import QueryVector, VectorLike, checked_vector
@@ -67,6 +67,22 @@ class QueryPlan:
     warnings: tuple[str, ...]
 
 
+class Ranking(NamedTuple):
+    """The options of `Index.rank`, for any number of queries."""
+
+    k: int
+    mask: DocumentMask | None
+    vector: VectorLike | None
+    dimensions: int | None
+    parameters: SearchParameters
+
+    def query(self, text: str) -> Query:
+        """Return the search for a text with these options."""
+        return Query(
+            text, self.k, vector=self.vector, dimensions=self.dimensions, **self.parameters
+        )
+
+
 def plan_search(
     opened: State,
     request: Query,
@@ -84,11 +100,11 @@ def plan_search(
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
-    state, mask = opened, checked_mask(request.mask, len(opened.snapshot))
+    state, mask = opened, None
+    if request.mask is not None:
+        mask = checked_mask(request.mask, len(opened.snapshot))
     if request.group == "passage" and opened.passages is not None:
         state, mask = opened.passages.state, opened.passages.mask(mask)
-    if request.rerank is not None:
-        checked_rerank(request.rerank, models.reranker, is_sorted=bool(request.sort))
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = _named_document(state, request.query) if finds_id else None
@@ -98,8 +114,11 @@ def plan_search(
     dimensions = state.parameters.dimensions(request.dimensions, chosen)
     allowed = intersection(mask, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
+    vector: QueryVector | None = None
+    warnings: tuple[str, ...] = ()
     embedders = models.embedders if named is None else {}
-    vector, warnings = query_vector(opened, state, request.query, request.vector, embedders)
+    if embedders or request.vector is not None:
+        vector, warnings = query_vector(opened, state, request.query, request.vector, embedders)
     last = request.offset + request.candidates
     k = request.candidates if request.rerank is None else max(request.rerank, last)
     return state, QueryPlan(
@@ -121,20 +140,6 @@ def plan_search(
     )
 
 
-def parse_query(
-    state: State,
-    query: str,
-    dimensions: int | None,
-    parameters: SearchParameters,
-    *,
-    correct_alone: bool = False,
-) -> tuple[ParsedQuery, SearchSettings, int]:
-    """Return the parsed query, its parameters and the number of eigenvectors."""
-    reading, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, reading, correct_alone=correct_alone)
-    return parsed, chosen, state.parameters.dimensions(dimensions, chosen)
-
-
 def query_vector(
     opened: State,
     state: State,
@@ -144,8 +149,10 @@ def query_vector(
 ) -> tuple[QueryVector | None, tuple[str, ...]]:
     """Return the vector of a query, by an embedder if none is given, and what failed."""
     warnings: tuple[str, ...] = ()
-    if vector is None:
-        vector, warnings = embedded_query(embedders, opened, state, query)
+    if vector is None and embedders:
+        info = opened.info
+        index = EmbeddedSpaces.of(info.path.parent.name, info.manifest, info.settings)
+        vector, warnings = embedded_query(embedders, index, state.snapshot.vectors, query)
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 

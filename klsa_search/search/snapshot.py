@@ -139,6 +139,24 @@ class Snapshot:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
+    def space_entries(self, built: Sequence[SpaceEntry]) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents.
+
+        built  those of the build, which have the fingerprints of models
+        """
+        live = self.live_docs()
+        fingerprints = {entry.name: entry.fingerprint for entry in built}
+        return tuple(
+            SpaceEntry(
+                name=space.name,
+                dimension=space.dimension,
+                vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
+                documents=int(np.count_nonzero(live & space.has(len(live)))),
+                fingerprint=fingerprints.get(space.name),
+            )
+            for space in self.vectors.values()
+        )
+
     def ordinals_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
         """Return the ordinals of documents, by which those of several partitions are ordered: (n,).
 

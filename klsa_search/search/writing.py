@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, cast
 
+from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
@@ -15,9 +16,12 @@ from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError
 from klsa_search.kernels.vector_space import VectorSpaces
+from klsa_search.search.embedders import without_outdated
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting, forms_of
 from klsa_search.storage.columns.source_forms import SourceForms
+from klsa_search.storage.log import document_as_json
+from klsa_search.storage.manifest import SpaceEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,18 @@ def checked_vectors(document: Document) -> Document:
         return with_vectors(document)
     except ValueError as error:
         raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
+
+
+def patched_document(
+    stored: Document,
+    changes: Mapping[str, object],
+    declared: DeclaredFields,
+    spaces: Sequence[SpaceEntry],
+) -> Document:
+    """Return a stored document with changes merged into it: see `Index.patch`; BadDocument."""
+    document = checked_vectors(declared.without_html(merged(stored, changes), stored))
+    document_as_json(document)  # raises before it is compared
+    return document if VECTORS in changes else without_outdated(document, stored, spaces)
 
 
 def of_spaces(documents: Iterable[Document], spaces: VectorSpaces) -> Iterator[Document]:

@@ -160,7 +160,7 @@ def opener_of(settings: ServiceSettings) -> IndexOpener:
             "more --replicas instead",
             field="workers",
         )
-    from klsa_search.cluster.index import ClusterIndex
+    from klsa_search.cluster.index import open_cluster_index
     from klsa_search.cluster.ray import RayCluster
 
     cluster = RayCluster(
@@ -169,7 +169,7 @@ def opener_of(settings: ServiceSettings) -> IndexOpener:
 
     def opened(path: Path) -> Index:
         if is_partitioned(path):
-            return ClusterIndex.open(path, cluster, models=models)
+            return open_cluster_index(path, cluster, models)
         return opener(path)
 
     return opened

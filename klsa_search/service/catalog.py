@@ -27,7 +27,6 @@ from klsa_search.service.opening import (
     FAULTS,
     IndexOpener,
     generation_mark,
-    generations_of,
     open_and_warm_up,
     reason_not_opened,
 )
@@ -418,7 +417,7 @@ class Catalog:
             if before.failed_mark == mark and begin < before.retry_at:
                 return before
             index = open_and_warm_up(path, self._opener)
-            return _Entry(_OpenGeneration(index, mark, ChecksumCheck(generations_of(index))))
+            return _Entry(_OpenGeneration(index, mark, ChecksumCheck(index.generations)))
         except FAULTS as fault:
             reason = reason_not_opened(path, fault)
             if self._log_failures and reason != before.failure:

@@ -11,10 +11,8 @@ from reprlib import Repr
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.storage import files
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import CURRENT, MANIFEST, PARTITIONS
 from klsa_search.storage.partitions import is_partitioned, parts_of
 
@@ -67,13 +65,6 @@ def generation_mark(path: Path) -> tuple[object, ...]:
     generation = current_generation(path)
     files = (path / CURRENT).stat(), (generation / MANIFEST).stat()
     return generation.name, *((file.st_ino, file.st_mtime_ns) for file in files)
-
-
-def generations_of(index: Index) -> dict[Path, Manifest]:
-    """Return the manifests of the generations of an index, by folder."""
-    if isinstance(index, PartitionedIndex):
-        return index.generations
-    return {index.path: index.manifest}
 
 
 def reason_not_opened(path: Path, fault: BaseException) -> str:

@@ -19,7 +19,7 @@ from klsa_search.collection import Document
 from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.index import ids_of
+from klsa_search.search.doc_ids import ids_of
 from klsa_search.storage.passages import passages_of
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import Bench, Task, heading, percent, row
@@ -116,7 +116,7 @@ def _means(index: Index, task: Task, ranker: Ranker) -> dict[str, Means]:
     judge = Judge(task.judgements, measures=_MEASURES)
     weights = (0.0, *WEIGHTS)
     runs: list[list[Ranking]] = [[] for _ in weights]
-    ids = ids_of(index)
+    ids = ids_of(index.live_doc_ids(), index.ids())
     for query in task.queries:
         own, best = _scores(index, query, ranker)
         for run, weight in zip(runs, weights, strict=True):

@@ -25,7 +25,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.index import ids_of
+from klsa_search.search.doc_ids import ids_of
 from klsa_search.search.vector_ranking import INFLUENCE, NEAREST, Influence, standardised
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import (
@@ -85,7 +85,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         task = task_of(name, data)
         index = index_with_vectors(bench, task)
         evidence = _evidence(index, name, [query.text for query in task.queries])
-        measure = partial(_precisions, task, ids_of(index))
+        measure = partial(_precisions, task, ids_of(index.live_doc_ids(), index.ids()))
         default = measure([each.words for each in evidence])
         both = measure([each.scores(INFLUENCE) for each in evidence])
         found[name] = {
@@ -180,7 +180,7 @@ def _questions() -> dict[str, Any]:
     ]
     index = build(with_vectors, name=QUESTIONS, home=Path(os.environ["KLSA_VECTORS"]) / "index")
     evidence = _evidence(index, QUESTIONS, [each.text for each in questions])
-    ids = ids_of(index)
+    ids = ids_of(index.live_doc_ids(), index.ids())
     kinds: dict[str, list[Any]] = {
         "default": [each.words for each in evidence],
         "vectors": [each.standing + 100 for each in evidence],

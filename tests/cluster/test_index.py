@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.cluster.index import ClusterIndex
+from klsa_search.cluster.index import open_cluster_index
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
 from klsa_search.indexing import refit
 from tests.cluster.local_workers import LocalCluster
@@ -37,7 +37,7 @@ class World:
     def __init__(self, path, replicas=1):
         self.failing = set()
         self.cluster = LocalCluster(replicas, self.trouble)
-        self.index = ClusterIndex.open(path, self.cluster)
+        self.index = open_cluster_index(path, self.cluster)
 
     @property
     def calls(self):
@@ -71,7 +71,7 @@ def test_words_of_other_partitions_weigh_the_same_after_writes(tmp_path, monkeyp
     made = [{**each, "text": f"{each['text']} only{n}"} for n, each in enumerate(documents(60))]
     build(made, name="notes", home=tmp_path, partitions=3, workers=1).close()
     with open_index(tmp_path / "notes") as here:
-        remote = ClusterIndex.open(tmp_path / "notes", LocalCluster())
+        remote = open_cluster_index(tmp_path / "notes", LocalCluster())
         for step in range(3):
             new = documents(9, step, 70 + 5 * step)
             remote.add([{**each, "text": f"{each['text']} only{step} later{step}"} for each in new])

@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.cluster.index import ClusterIndex
+from klsa_search.cluster.index import open_cluster_index
 from klsa_search.errors import ClusterFailed, SettingsError
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
@@ -66,7 +66,7 @@ def test_partitions_answer_and_come_back(cluster, processes, tmp_path):
     tasks = partial(cluster.run_tasks, "local")
     here = build(documents(90), name="here", home=tmp_path, partitions=2, workers=1)
     build(documents(90), name="there", home=tmp_path, partitions=2, workers=tasks).close()
-    with ClusterIndex.open(tmp_path / "there", cluster.RayCluster("local")) as there:
+    with open_cluster_index(tmp_path / "there", cluster.RayCluster("local")) as there:
         for index in (here, there):
             index.add(documents(9, 2, 500))
         for query in QUERIES:
@@ -94,7 +94,7 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_pat
     here.add(documents(9, 2, 500))
     back_up(Repository(kept), tmp_path / "own")
     follow(Repository(kept), home)
-    with ClusterIndex.open(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
+    with open_cluster_index(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
         (_, (process,)) = processes()
         shutil.rmtree(home / "notes" / "000001-1")
         os.kill(process, signal.SIGKILL)
@@ -114,7 +114,7 @@ def test_partitions_that_do_not_open_are_an_error(cluster, tmp_path):
     build(documents(20), name="notes", home=tmp_path, partitions=2, workers=1).close()
     (next((tmp_path / "notes").glob("*-1/*/cut_rows.npy"))).write_bytes(b"")
     with pytest.raises(ClusterFailed, match=r"do not start .*cut_rows"):
-        ClusterIndex.open(tmp_path / "notes", cluster.RayCluster("local"))
+        open_cluster_index(tmp_path / "notes", cluster.RayCluster("local"))
 
 
 def test_a_local_cluster_leaves_nothing_behind(cluster):

@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.cluster.host import PartitionHost, followed_builds
-from klsa_search.cluster.index import ClusterIndex
+from klsa_search.cluster.index import open_cluster_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
@@ -37,7 +37,7 @@ class World:
 
     def opened(self, replicas=1):
         cluster = LocalCluster(replicas, follow=self.kept, machines=self.machines)
-        return ClusterIndex.open(self.front / "notes", cluster), cluster
+        return open_cluster_index(self.front / "notes", cluster), cluster
 
     def host(self, machine, partition=1):
         part = parts_of(self.front / "notes")[partition]

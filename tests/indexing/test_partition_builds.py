@@ -12,7 +12,6 @@ import pytest
 from klsa_search import Index, build
 from klsa_search.errors import CollectionError, KlsaError, SettingsError, StoreError
 from klsa_search.indexing import partition_tasks, refit
-from klsa_search.search.partitioned_index import PartitionedIndex
 from tests.indexing.test_repartition import QUERIES, documents
 
 
@@ -66,7 +65,7 @@ def test_a_step_is_repeated_if_its_process_dies(
 def test_partitions_may_have_no_documents(tmp_path: Path) -> None:
     made = [{"id": name, "text": f"turbine {name}"} for name in ("valve", "piston")]
     with build(made, name="few", home=tmp_path, partitions=5, workers=1) as index:
-        assert isinstance(index, PartitionedIndex)
+        assert len(index.partitions) > 1
         assert [len(each) for each in index.partitions].count(0) >= 3
         assert [hit.id for hit in index.search("piston").hits][:1] == ["piston"]
         index.add([{"id": f"d{number}", "text": f"turbine gear{number}"} for number in range(30)])

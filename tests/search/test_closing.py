@@ -58,14 +58,14 @@ def test_a_closed_index_is_freed_without_the_garbage_collector(
     """A service freezes the collector when it starts, and would keep the index of then for ever."""
     index = build(DOCUMENTS, name="t", home=tmp_path, z=2, fields=("year",), **options)
     index.add([{"id": "new", "text": "data base of cold wing-flow e-mail", "year": 3}])
-    parts = list(getattr(index, "partitions", [index]))
+    parts = list(index.partitions)
     views = [index] if "partitions" in options else [index.snapshot(), index.restricted("year > 2")]
     for each in (index, *views):
         for query in ("wingflow database", '"cold dough"~2 +wing', "wi*", "title:bread email"):
             each.search(query, explain=True, quality=True, highlight=True)
             each.search(query, filter="year = 3", spelling="off")
         each.suggest("wi")
-    kept = [weakref.ref(part.arrays) for part in parts]
+    kept = [weakref.ref(part.state().snapshot) for part in parts]
     index.close()
     del index, parts, views, each
     assert [reference() for reference in kept] == [None] * len(kept)

@@ -32,9 +32,9 @@ from klsa_search.search.partition import (
     PartitionRequest,
     SharedSeedsEngine,
 )
-from klsa_search.search.partitioned_index import PartitionedIndex
 from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, merged_order, plan_and_seeds
 from klsa_search.search.rankers.klsa import klsa_params
+from klsa_search.search.reader import Reader
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
 
@@ -107,10 +107,10 @@ def test_the_default_finds_the_same(one: Index, three: Index, query: str) -> Non
 
 def test_rows_cross_partitions(one: Index, three: Index) -> None:
     """The neighbours of a document are those of an index with one partition."""
-    assert isinstance(three, PartitionedIndex)
+    assert len(three.partitions) > 1
     ids, agree, whole = three.ids(), 0, 0
     for partition in three.partitions:
-        snapshot = partition.arrays
+        snapshot = partition.state().snapshot
         rows = snapshot.seed_rows(np.arange(len(snapshot)))
         for doc_id, id_ in enumerate(partition.ids()):
             levels = rows.levels[doc_id].astype(int)
@@ -124,7 +124,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 
 @pytest.mark.parametrize("filtered", [False, True])
 def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
-    assert isinstance(three, PartitionedIndex)
+    assert len(three.partitions) > 1
     for query in QUERIES:
         request = PartitionRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
@@ -188,7 +188,7 @@ def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
 
 
 def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:
-    assert isinstance(three, PartitionedIndex)
+    assert len(three.partitions) > 1
     names = set()
     for query in QUERIES:
         for hit in three.search(query, 10, explain=True).hits:
@@ -247,11 +247,12 @@ def test_a_training_on_a_sample_changes_no_score_of_bm25(
         assert found == expected
         assert {hit.id for hit in pair[1].search(query, spelling="off").hits}
     three = pair[1]
-    assert isinstance(three, PartitionedIndex)
+    assert len(three.partitions) > 1
     for partition in three.partitions:
         # Compiled code reads these by the numbers of terms that only other partitions contain.
-        kernel = partition.arrays.query_kernel
-        assert len(kernel.postings.best) == len(kernel.weights) == len(partition.arrays.vocabulary)
+        snapshot = partition.state().snapshot
+        kernel = snapshot.query_kernel
+        assert len(kernel.postings.best) == len(kernel.weights) == len(snapshot.vocabulary)
     for index in pair:
         index.close()
 
@@ -374,16 +375,17 @@ def test_any_history_of_writes_leaves_bm25_as_it_is(
         assert [by_id(found) for found in others] == [by_id(expected)] * 2
     one, *others = pair
     for other in others:
-        assert isinstance(other, PartitionedIndex)
+        assert len(other.partitions) > 1
         for partition in other.partitions:
-            assert frequencies(partition) == frequencies(one)
+            assert frequencies(partition) == frequencies(one.partitions[0])
     for index in pair:
         index.close()
 
 
-def frequencies(index: Index) -> dict[str, tuple[int, int]]:
+def frequencies(partition: Reader) -> dict[str, tuple[int, int]]:
     """Return the document frequency and the occurrences of each term, in all partitions."""
-    kernel, vocabulary = index.arrays.query_kernel, index.arrays.vocabulary
+    snapshot = partition.state().snapshot
+    kernel, vocabulary = snapshot.query_kernel, snapshot.vocabulary
     counts = zip(kernel.frequencies.tolist(), kernel.occurrences.tolist(), strict=True)
     found = {term: each for term, each in zip(vocabulary.terms, counts, strict=True) if each[0]}
     assert {vocabulary.terms[number] for number in vocabulary.numbers.values()} == found.keys()
@@ -441,7 +443,8 @@ def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_withou
     from klsa_search import list_indexes
     from klsa_search.storage.maintenance import delete_index
 
-    assert isinstance(open_index(home / "three"), PartitionedIndex)
+    with open_index(home / "three") as index:
+        assert len(index.partitions) == 3
     build(documents(30), name="short", home=home, partitions=2, workers=1).close()
     assert "short" in list_indexes(home)
     with pytest.raises(StoreError, match="has partitions"):
@@ -482,11 +485,12 @@ def test_a_snapshot_is_read_only_and_does_not_change(home: Path) -> None:
 def test_a_word_of_another_partition_has_numbers_here(home: Path) -> None:
     """Arrays by term reach to the words that only other partitions contain."""
     with build(documents(40), name="words", home=home, partitions=2, workers=1) as index:
-        assert isinstance(index, PartitionedIndex)
+        assert len(index.partitions) > 1
         index.add([{"id": "new", "text": "zebra"}])
         for partition in index.partitions:
-            postings = partition.arrays.query_kernel.postings
-            assert len(postings.best) == postings.terms == len(partition.arrays.vocabulary)
+            snapshot = partition.state().snapshot
+            postings = snapshot.query_kernel.postings
+            assert len(postings.best) == postings.terms == len(snapshot.vocabulary)
 
 
 def test_only_fields_of_the_build_are_filterable(home: Path) -> None:

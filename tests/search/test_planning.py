@@ -12,10 +12,9 @@ from klsa_search import Query, SearchOptions, build
 from klsa_search.errors import QueryError
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.collectors import collect
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.hits import fetch_hits
-from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.opening import open_generation
 from klsa_search.search.planning import plan_search
 from klsa_search.search.state import open_state
 
@@ -89,7 +88,7 @@ def searched(state, request, models):
 @pytest.mark.parametrize("query", ["oil valve", "d4", "leak -w3"])
 def test_steps_on_a_state_find_what_the_index_finds(index, state, query, options):
     models = MODELS if "rerank" in options else NO_MODELS
-    with closing(Index(GenerationReader.open(index.path), models)) as opened:
+    with closing(open_generation(index.path, models)) as opened:
         expected = opened.search(query, **options)
     assert searched(state, Query(query, **options), models) == expected
 

@@ -16,6 +16,7 @@ from klsa_search.errors import CollectionError, SettingsError, StoreError, Writi
 from klsa_search.indexing import refit
 from klsa_search.search import sync as syncing
 from klsa_search.search.sync import max_deletions
+from klsa_search.search.writer import Writer
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 
@@ -106,19 +107,19 @@ def test_a_sync_is_one_batch_that_can_be_undone(index):
 def test_a_large_sync_is_several_batches_and_completes_when_repeated(index, monkeypatch):
     monkeypatch.setattr(syncing, "MAX_BATCH", 2)
     source = [{"id": str(n), "text": f"new {n}"} for n in range(4, 15)]
-    write, done = index.write, []
+    write, done = Writer.write, []
 
-    def failing(*batch):
+    def failing(writer, *batch):
         if len(done) == 3:
             raise StoreError("the disk is full")
-        done.append(write(*batch))
+        done.append(write(writer, *batch))
         return done[-1]
 
-    monkeypatch.setattr(index, "write", failing)
+    monkeypatch.setattr(Writer, "write", failing)
     with pytest.raises(StoreError):
         index.sync(source)
     assert not any(each.deleted for each in done)  # the last batch deletes
-    monkeypatch.setattr(index, "write", write)
+    monkeypatch.setattr(Writer, "write", write)
     result = index.sync(source)
     assert (len(result.changed) + len(result.added), result.unchanged) == (5, 6)
     assert (len(result.deleted), result.batches) == (4, 3)

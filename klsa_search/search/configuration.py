@@ -1,4 +1,4 @@
-"""The part of an open index that changes what queries use without a build, and judgements."""
+"""What changes without a build: query settings, synonyms, rules and judgements of an index."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.search.applied_rules import rule_warnings
-from klsa_search.search.opened_index import OpenedIndex
 from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.query_settings import change_settings
+from klsa_search.search.reader import Reader
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (
@@ -20,8 +20,11 @@ from klsa_search.storage.synonyms import (
 )
 
 
-class ConfigurableIndex(OpenedIndex):
-    """An open index with its query settings, synonyms, rules and judgements."""
+class Configuration:
+    """Changes files of an index that its queries use, and reads them again: see `Index`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     def update_settings(self, **changes: Unpack[IndexSettings]) -> None:
         """Change settings that only queries use: the defaults of searches, and `page_title`.
@@ -35,8 +38,8 @@ class ConfigurableIndex(OpenedIndex):
         (0.5, 0.5)
         """
         self._reader.check_writable()
-        change_settings(self.path.parent, changes)
-        self.refresh()
+        change_settings(self._reader.path.parent, changes)
+        self._reader.refresh()
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
@@ -61,8 +64,8 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.set_synonyms({})
         """
         self._reader.check_writable()
-        write_synonyms(self.path.parent, checked_synonyms(synonyms))
-        self.refresh()
+        write_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
+        self._reader.refresh()
 
     def add_synonyms(self, synonyms: SynonymsLike) -> None:
         """Add synonyms to those of the index, in either form: see `set_synonyms`.
@@ -75,13 +78,13 @@ class ConfigurableIndex(OpenedIndex):
         ('coolant', 'cold')
         """
         self._reader.check_writable()
-        add_synonyms(self.path.parent, checked_synonyms(synonyms))
-        self.refresh()
+        add_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
+        self._reader.refresh()
 
     @property
     def rules(self) -> list[dict[str, Any]]:
         """Return the rules of searches, in order: see `set_rules`."""
-        return [rule.as_json() for rule in self._state().rules.rules]
+        return [rule.as_json() for rule in self._reader.state().rules.rules]
 
     def set_rules(self, rules: RulesLike) -> None:
         """Replace the rules of the index, which pin, hide and boost documents.
@@ -101,8 +104,8 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.set_rules([])
         """
         self._check_rules()
-        write_rules(self.path.parent, checked_rules(rules))
-        self.refresh()
+        write_rules(self._reader.path.parent, checked_rules(rules))
+        self._reader.refresh()
 
     def put_rule(self, rule: Mapping[str, Any] | Rule) -> None:
         """Replace the rule of the same ID in its place, or add it as the last: see `set_rules`.
@@ -113,8 +116,8 @@ class ConfigurableIndex(OpenedIndex):
         """
         self._check_rules()
         (checked,) = checked_rules([rule])
-        change_rule(self.path.parent, checked.id, checked)
-        self.refresh()
+        change_rule(self._reader.path.parent, checked.id, checked)
+        self._reader.refresh()
 
     def delete_rule(self, id: str) -> None:  # noqa: A002 - the field's own name
         """Delete a rule; RuleNotFound.
@@ -125,13 +128,13 @@ class ConfigurableIndex(OpenedIndex):
         []
         """
         self._check_rules()
-        change_rule(self.path.parent, id, None)
-        self.refresh()
+        change_rule(self._reader.path.parent, id, None)
+        self._reader.refresh()
 
     def _check_rules(self) -> None:
         """Raise an error unless rules can be changed."""
         self._reader.check_writable()
-        self._state("rules")
+        self._reader.state("rules")
 
     def rule_warnings(self) -> list[str]:
         """Return what the rules refer to and the index does not have, such as documents.
@@ -140,12 +143,12 @@ class ConfigurableIndex(OpenedIndex):
         >>> index.rule_warnings()
         ["rule 'soon': the index has no document 'later'"]
         """
-        return rule_warnings(self._state())
+        return rule_warnings(self._reader.state())
 
     @property
     def judgements(self) -> Judgements:
         """Return the relevance judgements of the index, which all generations share."""
-        return Judgements(self.path.parent)
+        return Judgements(self._reader.path.parent)
 
     def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
         """Judge how relevant a document is to a query; above 0 is relevant.
@@ -159,5 +162,5 @@ class ConfigurableIndex(OpenedIndex):
         >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
         [('leaking coolant', {'leak': 1, 'tyre': 0})]
         """
-        self.doc_ids([id])
+        self._reader.doc_ids([id])
         self.judgements.put(query, id, grade)

@@ -1,23 +1,20 @@
-"""The part of an open index that writes documents."""
+"""Writing documents to an open index: adding, deleting, patching, and synchronising a source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, Protocol, Unpack, cast
 
-from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
 from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
-from klsa_search.collection.searched_text import all_texts
-from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
-from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
-from klsa_search.search.configurable_index import ConfigurableIndex
-from klsa_search.search.embedders import embed_documents, has_same_text, without_outdated
-from klsa_search.search.state import State
+from klsa_search.errors import CollectionError
+from klsa_search.search.embedders import EmbeddedSpaces, embed_documents
+from klsa_search.search.models import Models
+from klsa_search.search.reader import Reader
 from klsa_search.search.sync import (
     Comparison,
     SyncResult,
@@ -35,15 +32,36 @@ from klsa_search.search.writing import (
     declared_of,
     documents_of,
     of_spaces,
+    patched_document,
 )
-from klsa_search.storage.columns.declared import FieldWarning, field_warnings, fitting
-from klsa_search.storage.generations import writing
-from klsa_search.storage.log import checked_id, document_as_json
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.columns.declared import FieldWarning, fitting
+from klsa_search.storage.log import checked_id
 
 
-class WritableIndex(ConfigurableIndex):
-    """An open index that adds, deletes and patches documents; `Index` adds searches."""
+class BatchWriter(Protocol):
+    """Writes batches to one generation, or to the partitions of an index, here or elsewhere."""
+
+    def check_room(self, puts: int) -> None:
+        """Raise WritingRefused if so many documents cannot be added."""
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write a batch, deletions before documents; it is searchable on return."""
+
+    def patch(
+        self, id_: str, changes: Mapping[str, object], embedded: Document | None
+    ) -> WriteResult:
+        """Merge changes into one document: see `Index.patch`.
+
+        embedded  the result with vectors by embedders, if it has some; they are used if the text
+                  of the document has not changed since
+        """
+
+
+class Writer:
+    """Writes documents to an index: see `Index`."""
+
+    def __init__(self, reader: Reader, batches: BatchWriter, models: Models) -> None:
+        self._reader, self._batches, self._models = reader, batches, models
 
     def add(
         self,
@@ -77,7 +95,10 @@ class WritableIndex(ConfigurableIndex):
         count, warnings = 0, Problems()
         with open_progress(progress) as report:
             documents = documents_of(
-                source, declared_of(self.settings, self.fields), self.fields, options
+                source,
+                declared_of(self._reader.settings, self._reader.fields),
+                self._reader.fields,
+                options,
             )
             for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
                 written = self.write(puts)
@@ -140,29 +161,31 @@ class WritableIndex(ConfigurableIndex):
         (('fan',), (), ('heat',), 5)
         """
         self._reader.check_writable()
-        self.refresh()
-        now = self.snapshot()
+        self._reader.refresh()
+        now = self._reader.view()
         max_deletions(max_delete, 0)
-        now._reader.check_room(0)
+        self._batches.check_room(0)
         opened = None
         if isinstance(source, Collection):
             collection = source
         else:
-            options = cast(Reading, {**self.manifest.reading, **reading})
+            options = cast(Reading, {**self._reader.manifest.reading, **reading})
             collection = opened = open_collection(source, **options)
         with (
             open_progress(progress) as report,
-            Comparison(now._reader.document_readers()) as compared,
+            Comparison(now.document_readers()) as compared,
         ):
-            declared = declared_of(self.settings, now.fields)
-            documents = of_spaces(fitting(collection, declared), now._reader.vector_spaces())
+            declared = declared_of(self._reader.settings, now.fields)
+            documents = of_spaces(fitting(collection, declared), now.vector_spaces())
             compared.read(documents, declared.stored, report)
             if opened is not None:
                 warn_of_skipped(opened)
             deleted = compared.deleted()
             kept: list[str] = []
             skipped = collection.problems
-            refusal = refused_deletions(self.name, compared, len(deleted), max_delete, skipped)
+            refusal = refused_deletions(
+                self._reader.name, compared, len(deleted), max_delete, skipped
+            )
             if refusal and not partial:
                 raise CollectionError(f"nothing was changed: {refusal}")
             if partial and deleted and skipped.count and not refusal:
@@ -175,7 +198,7 @@ class WritableIndex(ConfigurableIndex):
             count, warnings = 0, Problems()
             if not dry_run:
                 puts = len(compared.added) + len(compared.changed)
-                now._reader.check_room(puts)
+                self._batches.check_room(puts)
                 count, warnings = write_differences(self.write, compared, deleted, report)
         return SyncResult(
             added=tuple(compared.added),
@@ -198,9 +221,10 @@ class WritableIndex(ConfigurableIndex):
         """
         self._reader.check_writable()
         checked = [checked_id(id_) for id_ in deletes]
-        puts = list(map(declared_of(self.settings, self.fields).without_html, puts))
+        reader = self._reader
+        puts = list(map(declared_of(reader.settings, reader.fields).without_html, puts))
         puts, warnings = self._with_vectors(puts)
-        result = self._write(lambda _: (puts, checked))
+        result = self._batches.write(puts, checked)
         return replace(result, warnings=(*result.warnings, *warnings))
 
     def _with_vectors(
@@ -209,8 +233,11 @@ class WritableIndex(ConfigurableIndex):
         """Return documents with vectors by the embedders of the index, and which have none."""
         if not self._models.embedders or not puts:
             return puts, ()
+        reader = self._reader
         return embed_documents(
-            self._models.embedders, self._state(), list(map(checked_vectors, puts))
+            self._models.embedders,
+            EmbeddedSpaces.of(reader.name, reader.manifest, reader.settings),
+            list(map(checked_vectors, puts)),
         )
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002 - the field's own name
@@ -229,70 +256,15 @@ class WritableIndex(ConfigurableIndex):
         ('Overheating engines', False)
         """
         self._reader.check_writable()
-
-        def patched(state: State) -> Document:
-            stored = state.documents.get(id)
-            declared = declared_of(self.settings, self.fields)
-            document = declared.without_html(merged(stored, changes), stored)
-            document = checked_vectors(document)
-            document_as_json(document)  # raises before it is compared
-            return document if VECTORS in changes else without_outdated(document, stored, state)
-
-        ahead: Document | None = None
+        embedded: Document | None = None
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:
-            self.refresh()
-            (ahead,), warnings = self._with_vectors([patched(self._state())])
-
-        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
-            document = patched(state)
-            (doc_id,) = state.documents.doc_ids([id])
-            if state.documents.equals(doc_id, document):
-                return [], ()
-            if ahead is not None and has_same_text(ahead, document):
-                document = set_vectors(document, {**vectors_of(ahead), **vectors_of(document)})
-            return [document], ()
-
-        result = self._write(batch)
+            reader = self._reader
+            reader.refresh()
+            declared = declared_of(reader.settings, reader.fields)
+            patched = patched_document(
+                reader.document(id), changes, declared, reader.manifest.vectors
+            )
+            (embedded,), warnings = self._with_vectors([patched])
+        result = self._batches.patch(id, changes, embedded)
         return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result
-
-    def _write(
-        self, batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]]
-    ) -> WriteResult:
-        """Write the documents and deletions that a function returns for the present state.
-
-        No other process writes between that state and the batch.
-        """
-        with writing(self.path.parent):
-            self.refresh()
-            state = self._state()
-            puts, deletes = batch(state)
-            puts = self._prepared(state, puts)
-            existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
-            self._reader.expect_writes()
-            with LogWriter(state.info.path) as writer:
-                last = writer.append(puts, deletes)
-        try:
-            self.refresh()
-        except (KlsaError, OSError, MemoryError) as error:
-            reason = str(error) or "there is not enough memory"
-            raise StoreError(
-                f"the batch was written to index `{self.name}`, but is not searchable yet: {reason}"
-            ) from error
-        self._reader.save()
-        declared = declared_of(self.settings, self.fields)
-        warnings = tuple(field_warnings(puts, self.fields, declared.types, declared.forms))
-        return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
-
-    def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:
-        """Return documents as they are stored; WritingRefused, BadDocument."""
-        self._reader.check_room(len(puts))
-        declared = declared_of(self.settings, self.fields)
-        prepared = list(of_spaces(map(declared.divided, puts), state.snapshot.vectors))
-        for put in prepared:
-            if fault := declared.fault(put.metadata):
-                raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
-        if self.analyzer.tokenizes:  # a document that it refuses would block the log
-            for text in all_texts(prepared, self.settings.searched_fields):
-                self.analyzer.terms(text)
-        return prepared

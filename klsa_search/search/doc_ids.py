@@ -1,8 +1,9 @@
-"""Doc ids of an index in partitions: the number of the partition, then the doc id in it."""
+"""Doc ids of an index; in partitions the number of the partition, then the doc id in it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,3 +30,12 @@ def local_doc_id(doc_id: int) -> tuple[int, int]:
     (1, 5)
     """
     return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
+
+
+def ids_of(live: DocIds, ids: Sequence[str]) -> Callable[[DocIds], npt.NDArray[Any]]:
+    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
+
+    live, ids  of an index, in the same order: it is for many rankings
+    """
+    names, order = np.array(ids, dtype=object), np.argsort(live)
+    return lambda doc_ids: names[order[np.searchsorted(live, doc_ids, sorter=order)]]
