@@ -41,7 +41,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         *([("passages", f"{counts.passages:,}")] if counts.passages is not None else []),
         *_language_rows(manifest),
         *_html_rows(manifest),
-        *([("identifiers", "found by their parts, too")] if _splits(manifest) else []),
+        *_identifier_rows(manifest),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents, manifest.settings.get("units") or ()),
@@ -71,9 +71,10 @@ def _language_rows(manifest: Manifest) -> list[tuple[str, str]]:
     return [("language detected", text)]
 
 
-def _splits(manifest: Manifest) -> bool:
-    """Return whether identifiers such as getUserName are found by their parts, too."""
-    return bool(manifest.settings.get("identifiers"))
+def _identifier_rows(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return a row if identifiers such as getUserName are found by their parts, too."""
+    divides = manifest.settings["identifiers"] == "parts"
+    return [("identifiers", "found by their parts, too")] if divides else []
 
 
 def _html_rows(manifest: Manifest) -> list[tuple[str, str]]:

@@ -1,14 +1,16 @@
 """Identifiers of program code: `getUserName`, `HTTPServerError`, `parseJSON2Map`.
 
 A question has their parts as words of their own. An index can therefore search these as one more
-part of a document, in which each word counts once and which no snippet shows.
+part of a document, in which each word counts once and which no snippet shows. In texts other than
+code, where names such as LibreOffice are no identifiers, pairs of the parts of longer ones are
+searched instead: a query *user name* is joined to `UserName`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 LONGEST: Final = 40
@@ -30,6 +32,7 @@ BORDER: Final = re.compile(
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")  # not TVs
+_LOWER_TO_UPPER: Final = re.compile("[a-z][A-Z]")
 _IN_CODE: Final = re.compile(r"[^\W_]_[^\W_]|[^\W_]\(")
 
 
@@ -41,16 +44,38 @@ def parts_of_identifiers(text: str) -> str:
     >>> parts_of_identifiers("call getUserName and setUserName2, user")
     'get Name set 2'
     """
+    return _derived(text, least=2, together=1)
+
+
+def pairs_in_identifiers(text: str) -> str:
+    """Return the pairs of parts of identifiers of three parts or more, each once, by blanks.
+
+    Cost: 10 ns a character, if a text has no such identifier.
+
+    >>> pairs_in_identifiers("call getUserName on iPhone")
+    'getUser UserName'
+    """
+    return _derived(text, least=3, together=2) if _LOWER_TO_UPPER.search(text) else ""
+
+
+READERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
+    {"parts": parts_of_identifiers, "pairs": pairs_in_identifiers}
+)
+"""What is derived of the identifiers of a text, by the value of the setting `identifiers`."""
+
+
+def _derived(text: str, *, least: int, together: int) -> str:
+    """Return so many adjacent parts together, of identifiers of at least so many parts."""
     words = dict.fromkeys(_WORD.findall(text))
     present = {word.lower() for word in words}
     parts = []
     for word in words:
         if len(word) > LONGEST:
             continue
-        places = [border.start() for border in BORDER.finditer(word)]
-        if not 0 < len(places) < MAX_PARTS:
+        places = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
+        if not least < len(places) <= MAX_PARTS + 1:
             continue
-        for first, after in pairwise([0, *places, len(word)]):
+        for first, after in zip(places, places[together:], strict=False):
             part = word[first:after]
             if part.lower() not in present:
                 present.add(part.lower())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from klsa_search.collection.identifiers import parts_of_identifiers
+from klsa_search.collection.identifiers import READERS
 from klsa_search.collection.model import Document
 from klsa_search.collection.nested import value_at
 from klsa_search.core.field_weights import SearchedFields
@@ -36,8 +36,8 @@ def searched_texts(document: Document, fields: SearchedFields) -> list[str]:
         return [title, text]
     title, text = title if fields.weights[0] else "", text if fields.weights[-1] else ""
     others = [field_text(value_at(document.metadata, name)) for name in fields.others]
-    if fields.has_identifiers:
-        others.append(parts_of_identifiers(f"{title}\n{text}"))
+    if fields.derived is not None:
+        others.append(READERS[fields.derived](f"{title}\n{text}"))
     return [title, *others, text]
 
 

@@ -21,6 +21,7 @@ DateOrder = Literal["day-first", "month-first"]
 DecimalSign = Literal["comma", "point"]
 """Sign before the decimals of a number."""
 StopWordsName = Literal["short", "long", "none"]
+IdentifiersName = Literal["auto", "parts", "pairs", "off"]
 IdfName = Literal["lucene", "robertson", "atire"]
 KERNEL_NAMES: Final = PluginName("kernel", ("bm25",))
 Kernel = Annotated[str, KERNEL_NAMES]
@@ -98,10 +99,11 @@ class KernelSettings(SettingsGroup):
         "NAME^WEIGHT, separated by commas; words count by the weight of their field, a whole "
         "number from 1 to 16",
     )
-    identifiers: bool | None = Field(
-        None,
-        description="find identifiers such as getUserName by their parts, too; by default if names "
-        "of code are frequent in the texts",
+    identifiers: IdentifiersName = Field(
+        "auto",
+        description="find identifiers such as getUserName by their parts, too; by pairs of them "
+        "(user name); or off; auto, by parts if names of code are frequent in the texts, else by "
+        "pairs",
     )
     common_weight: float = Field(
         0.5,

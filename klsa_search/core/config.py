@@ -147,7 +147,8 @@ class Settings(
     def searched_fields(self) -> SearchedFields:
         """Return the searched fields with their weights."""
         fields = SearchedFields.of(self.search)
-        return fields.with_identifiers() if self.identifiers else fields
+        kind = self.identifiers
+        return fields.with_identifiers(kind) if kind in ("parts", "pairs") else fields
 
     def fingerprint(self) -> str:
         """Return 16 hexadecimal digits that change with any setting."""
@@ -191,7 +192,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fold_accents": False,
         "symbols": False,
         "search": "title,text",
-        "identifiers": False,
+        "identifiers": "off",
         "common_weight": 1.0,
         "burstiness": 1.0,
         "k1": 2.0,

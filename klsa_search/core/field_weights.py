@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple, Self
 TITLE: Final = "title"
 TEXT: Final = "text"
 DEFAULT: Final = "title^2,text"
-IDENTIFIERS: Final = "^identifiers"
-"""Part of a document with the parts of its identifiers; no metadata field can have this name."""
+DERIVED: Final = "^"
+"""Begins the name of a part of a document that is made of its texts; no field can have it."""
 
 MAX_WEIGHT: Final = 16
 """Limit of the weight of a field in an index: f(t,d) is a sum of weights."""
@@ -78,27 +78,30 @@ class SearchedFields(NamedTuple):
         names = (TITLE, *sorted(weights.keys() - {TITLE, TEXT}), TEXT)
         return cls(names, tuple(int(weights.get(name, 0)) for name in names))
 
-    def with_identifiers(self) -> SearchedFields:
-        """Return these fields with the parts of the identifiers of title and text."""
+    def with_identifiers(self, kind: str) -> SearchedFields:
+        """Return these fields with what is derived of the identifiers of title and text."""
         (*names, text), (*weights, of_text) = self
-        return SearchedFields((*names, IDENTIFIERS, text), (*weights, 1, of_text))
+        return SearchedFields((*names, f"{DERIVED}{kind}", text), (*weights, 1, of_text))
 
     @property
-    def has_identifiers(self) -> bool:
-        """Return whether parts of identifiers are searched."""
-        return IDENTIFIERS in self.names
+    def derived(self) -> str | None:
+        """Return what is derived of identifiers, as `with_identifiers`; None if nothing is."""
+        name = self.names[-2]
+        return name.removeprefix(DERIVED) if name.startswith(DERIVED) else None
 
     @property
     def searched(self) -> tuple[str, ...]:
         """Return the names of the fields that are searched."""
         return tuple(
-            name for name, weight in zip(*self, strict=True) if weight and name != IDENTIFIERS
+            name
+            for name, weight in zip(*self, strict=True)
+            if weight and not name.startswith(DERIVED)
         )
 
     @property
     def others(self) -> tuple[str, ...]:
         """Return the searched metadata fields."""
-        return tuple(name for name in self.names[1:-1] if name != IDENTIFIERS)
+        return tuple(name for name in self.names[1:-1] if not name.startswith(DERIVED))
 
     def __str__(self) -> str:
         """Return them as text, always the same for the same fields and weights."""

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypedDict
 
-from klsa_search.core.build_settings import DateOrder, DecimalSign, IdfName, StopWordsName
+from klsa_search.core.build_settings import (
+    DateOrder,
+    DecimalSign,
+    IdentifiersName,
+    IdfName,
+    StopWordsName,
+)
 from klsa_search.core.parameters import MatchName, SpellingName
 
 FieldWeights = str | Mapping[str, float]
@@ -70,7 +76,7 @@ class IndexSettings(TypedDict, total=False):
     k1: float
     b: float
     search: FieldWeights
-    identifiers: bool | None
+    identifiers: IdentifiersName
     common_weight: float
     idf: IdfName
     burstiness: float

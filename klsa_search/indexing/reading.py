@@ -244,7 +244,7 @@ def read(
     html = html_fields(collection, settings)
     digest = hashlib.sha256()
     extent = Extent(collection)
-    is_complete = settings.language != AUTO and settings.identifiers is not None
+    is_complete = settings.language != AUTO and settings.identifiers != "auto"
     sample = None if is_complete else TextSample(settings.searched_fields)
     processes = processes or processors()
 

@@ -63,6 +63,7 @@ class TextSample:
         changes: dict[str, object] = {}
         if settings.language == AUTO:
             changes["language"] = self.language().language
-        if settings.identifiers is None and self.texts:
-            changes["identifiers"] = settings.tokenizer is None and are_code(self.texts)
+        if settings.identifiers == "auto" and self.texts:
+            kind = "parts" if are_code(self.texts) else "pairs"
+            changes["identifiers"] = kind if settings.tokenizer is None else "off"
         return settings.model_copy(update=changes)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build
-from klsa_search.collection.identifiers import are_code, parts_of_identifiers
+from klsa_search.collection.identifiers import (
+    are_code,
+    pairs_in_identifiers,
+    parts_of_identifiers,
+)
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.indexing.verify import verify_deep
@@ -48,7 +52,7 @@ def index(request, tmp_path_factory):
     ],
 )
 def test_identifiers_are_found_by_their_parts(index, query, expected):
-    assert index.settings.identifiers
+    assert index.settings.identifiers == "parts"
     assert {hit.id for hit in index.search(query, match="all")} >= expected
 
 
@@ -60,20 +64,45 @@ def test_snippets_show_only_the_text(index):
     assert {hit.id: hit.snippet for hit in index.search("user name")}["camel"] == CODE["camel"]
 
 
-def test_prose_has_no_identifiers(tmp_path):
+def test_prose_has_no_parts_of_identifiers(tmp_path):
     documents = [{"id": "1", "text": "a farm of an old man " * 9 + "by the name of McDonald"}]
     with build(documents, name="prose", home=tmp_path) as index:
-        assert index.settings.identifiers is False
-    with build(documents, name="prose", home=tmp_path, identifiers=True, replace=True) as index:
+        assert index.settings.identifiers == "pairs"
+        assert index.search("donald").total == 0
+    with build(documents, name="prose", home=tmp_path, identifiers="parts", replace=True) as index:
         assert index.search("donald")[0].id == "1"
     verify_deep(tmp_path / "prose")
 
 
+@pytest.fixture(scope="module", params=[1, 2])
+def prose(request, tmp_path_factory):
+    texts = {
+        "camel": "Call getUserName before the logout",
+        "lower": "The userName is shown in the header",
+        **{f"user{number}": "A story of a user and the name of a thing" for number in range(40)},
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    home, options = tmp_path_factory.mktemp("home"), {"ranker": "bm25", "partitions": request.param}
+    with build(documents[:-1], name="prose", home=home, **options) as opened:
+        opened.add([documents[-1], {"id": "new", "text": "setUserName sets it"}])
+        yield opened
+
+
+@pytest.mark.parametrize("query", ["user name", "user names", "username", "UserName"])
+def test_identifiers_in_prose_are_found_by_two_parts(prose, query):
+    assert prose.settings.identifiers == "pairs"
+    found = prose.search(query)
+    assert {hit.id for hit in found[:3]} == {"camel", "lower", "new"}
+    assert found.interpretation.variants == (
+        {query: query.replace(" ", "")} if " " in query else {}
+    )
+
+
 def test_the_setting_turns_them_off(tmp_path):
     documents = [{"id": name, "text": text} for name, text in CODE.items()]
-    with build(documents, name="code", home=tmp_path, identifiers=False) as index:
+    with build(documents, name="code", home=tmp_path, identifiers="off") as index:
         assert {hit.id for hit in index.search("json map")} == set()
-        with rebuild(index, identifiers=True) as rebuilt:
+        with rebuild(index, identifiers="parts") as rebuilt:
             assert {hit.id for hit in rebuilt.search("json map")} == {"digits"}
 
 
@@ -81,6 +110,10 @@ def test_each_part_counts_once():
     assert parts_of_identifiers("getUser setUser2 user") == "get set 2"
     assert parts_of_identifiers("plain words only") == ""
     assert parts_of_identifiers("a" * 30 + "B1" * 30) == ""
+    assert pairs_in_identifiers("getUserName getUserName2 iPhone 14 LibreOffice") == (
+        "getUser UserName Name2"
+    )
+    assert pairs_in_identifiers("plain words only, 10mm x2y") == ""
 
 
 def test_names_of_code_are_counted():
@@ -90,6 +123,7 @@ def test_names_of_code_are_counted():
 
 
 def test_the_part_of_identifiers_is_not_a_field():
-    fields = SearchedFields.of("title^2,author,text").with_identifiers()
+    fields = SearchedFields.of("title^2,author,text").with_identifiers("parts")
+    assert fields.derived == "parts"
     assert (fields.names[0], fields.names[-1]) == ("title", "text")
     assert (fields.searched, fields.others) == (("title", "author", "text"), ("author",))

@@ -70,7 +70,7 @@ class Kept:
             {"id": str(number), "title": "wing of 漢字", "text": text}
             for number, text in enumerate(texts)
         ]
-        chosen = Settings(**{"language": "english", "identifiers": False, **chosen})
+        chosen = Settings(**{"language": "english", "identifiers": "off", **chosen})
         counts, *_ = read(
             open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
         )

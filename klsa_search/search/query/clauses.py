@@ -93,7 +93,7 @@ class ClauseReader:
             return
         variants: list[Variant] = []
         if spelling != "off":
-            if traits & MAY_JOIN:
+            if traits & MAY_JOIN or self._compounds.may_join(pieces):
                 variants = self._compounds.joined(clause.text, pieces, evidence)
             words, variants = self._vary(words, variants, builder, corrects=clause.sign != "-")
         if alone:

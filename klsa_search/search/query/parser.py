@@ -206,7 +206,7 @@ class QueryParser:
         if settings.spelling == "off":
             varies = False
         else:
-            if traits & MAY_JOIN:
+            if traits & MAY_JOIN or self._compounds.may_join(pieces):
                 joined = self._compounds.joined(query, pieces, evidence)
             varies = bool(joined or traits & HAS_UNKNOWN) or (
                 traits & MAY_DIVIDE > 0 and self._divides(pieces, evidence)

@@ -110,6 +110,8 @@ class Pieces(dict[str, Piece]):
             parts=parts,
             first=first,
             last=last,
+            begins=self._compounds.edge(parts[0], begins=True) if first else "",
+            ends=self._compounds.edge(parts[-1], begins=False) if last else "",
             runs=runs,
             inner=inner,
             dividing=dividing,

@@ -197,6 +197,8 @@ def test_names_with_signs_are_found_within_names(query, expected, tmp_path):
     ("query", "expected", "variants"),
     [
         ("email", {"mail", "post"}, {"email": "e mail"}),
+        ("wifi", {"radio", "wave"}, {"wifi": "wi fi"}),  # fi is on the long list
+        ("wi fi", {"radio", "wave"}, {"wi fi": "wifi"}),
         ("e-mail", {"mail", "post"}, {"e-mail": "email"}),
         ("sometimes", {"snow"}, {}),  # on the long stop list: some
         ("database", {"store"}, {}),  # data and base stand apart more often
@@ -207,6 +209,10 @@ def test_known_words_are_divided_if_the_parts_stand_together(query, expected, va
         "mail": "Send an e-mail to us",
         "post": "The email arrived",
         "rain": "Some times it rains",
+        "sun": "Some days it shines",
+        "cloud": "Some say so",
+        "radio": "Turn the wi-fi off",
+        "wave": "Our wifi is slow",
         "snow": "Sometimes it snows",
         "store": "A database of facts",
         "facts": "A data base of birds",
@@ -218,3 +224,38 @@ def test_known_words_are_divided_if_the_parts_stand_together(query, expected, va
         found = index.search(query)
         assert {hit.id for hit in found} == expected
         assert found.interpretation.variants == variants
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "variants"),
+    [
+        ("web site", {"joined", "apart", "far"}, {"web site": "website"}),
+        ("+web +site", {"apart", "far"}, {}),  # operators need the words themselves
+        ("log in", {"login", "sign"}, {"log in": "login"}),
+        ("may be", {"rain"}, {}),  # both are common words
+        ("fields in", {"field"}, {}),  # the stem of "fieldsin" would be that of fields
+        ("time bases", {"base", "hour", "day"}, {}),  # written apart, and the joined one is rare
+    ],
+)
+def test_known_words_are_joined_if_documents_write_them_so(query, expected, variants, tmp_path):
+    texts = {
+        "joined": "Our website is new",
+        "apart": "A web site of birds",
+        "far": "The site of a spider and its web",
+        "login": "The login failed",
+        "sign": "Please log in again",
+        "rain": "It may rain",
+        "snow": "Maybe it snows",
+        "field": "Fields of corn",
+        "base": "Two time bases of the clock",
+        "old": "A timebase of quartz",
+        **{f"time{number}": "What time is it" for number in range(9)},
+        "hour": "Bases and hours",
+        "day": "Bases and days",
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    with build(documents, name="known", home=tmp_path, ranker="bm25") as index:
+        found = index.search(query, operators=True if "+" in query else None)
+        assert found.interpretation.variants == variants
+        times = {f"time{number}" for number in range(9)}
+        assert {hit.id for hit in found} - times == expected
