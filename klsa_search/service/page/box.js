@@ -2,7 +2,8 @@
 
 import { Latest, STALE } from "./latest.js";
 import { optional } from "./session.js";
-import { count, el, fill } from "./dom.js";
+import { el, fill } from "./dom.js";
+import { count, many, t } from "./words.js";
 
 const MOST = 7; // suggestions
 const REST = 50; // ms without a letter after which they are asked for, behind the search itself
@@ -83,9 +84,9 @@ export function installBox({ state, indexChosen, isLive }) {
         },
       },
       el("span.said", shown),
-      kind in KINDS ? el("span.kind", KINDS[kind]) : null,
+      kind in KINDS ? el("span.kind", t(KINDS[kind])) : null,
       documents === null || kind === "title" ? null
-        : el("span.kind", count(documents), el("span.unseen", " documents")),
+        : el("span.kind", { title: many(documents, "document") }, count(documents)),
     );
   }
 
@@ -129,5 +130,5 @@ export function installBox({ state, indexChosen, isLive }) {
     if (changed.has("q") && state.get("q") !== input.value) input.value = state.get("q");
   });
   input.value = state.get("q");
-  return () => document.activeElement === input && offer();
+  return () => document.activeElement === input && list.hidden && offer();
 }

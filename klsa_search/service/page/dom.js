@@ -1,5 +1,7 @@
 // Elements from data. Text only ever becomes text: nothing here parses HTML.
 
+import { t } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Make an element: el("p.hint", {id: "x", on: {click}}, "text", child, [more]).
@@ -43,16 +45,15 @@ function set(node, attributes) {
   }
 }
 
-const ASK = "ask the person who runs this service for another.";
 /** Sentences for people, for errors whose message tells the operator what to run. */
 const FOR_PEOPLE = {
-  invalid_api_key: `This key is not valid, or no longer. Check that you copied all of it, or ${ASK}`,
-  insufficient_scope: `Your key does not allow this; ${ASK}`,
+  invalid_api_key: "This key is not valid, or no longer. Check that you copied all of it, or ask the person who runs this service for another.",
+  insufficient_scope: "Your key does not allow this; ask the person who runs this service for another.",
 };
 
 /** Why something failed, as a sentence. */
 export function reasonOf(failure) {
-  return FOR_PEOPLE[failure.code] ?? failure.message ?? String(failure);
+  return failure.code in FOR_PEOPLE ? t(FOR_PEOPLE[failure.code]) : failure.message ?? String(failure);
 }
 
 /** A failure, as a sentence that is read out. */
@@ -87,11 +88,6 @@ export function marked(text, marks) {
   return parts;
 }
 
-/** 1234567 as the reader writes it. */
-export function count(number) {
-  return number.toLocaleString("en");
-}
-
 /** What metadata say, as people write it: of a moment its day, and the time unless it is midnight. */
 export function written(value) {
   const [, day, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?Z$/.exec(value) ?? [];
@@ -102,9 +98,4 @@ export function written(value) {
 export function pretty(name) {
   const words = name.replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2").replace(/[_.-]+/g, " ").trim();
   return words ? words[0].toUpperCase() + words.slice(1) : name;
-}
-
-/** "1 document", "2 documents". */
-export function many(number, one, more = `${one}s`) {
-  return `${count(number)} ${number === 1 ? one : more}`;
 }

@@ -1,6 +1,7 @@
 // Facets: the values of metadata fields over all matches, as filters.
 
-import { count, el, fill, pretty, written } from "./dom.js";
+import { el, fill, pretty, written } from "./dom.js";
+import { count, monthName, t } from "./words.js";
 import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
 
 const SHOWN = 6; // values of a field before they are asked for
@@ -85,14 +86,14 @@ function listed(name, values, chosen, others, state) {
   const shown = all ? sorted : sorted.slice(0, Math.max(SHOWN, chosen.length));
   const list = el("ul", shown.map((each) => row(name, each, chosen, state)));
   if (shown.length === sorted.length) {
-    return [list, others ? el("p.quiet", `and ${count(others)} more`) : null];
+    return [list, others ? el("p.quiet", t("and {count} more", { count: count(others) })) : null];
   }
   const more = el("button.plain", { type: "button", on: { click: () => {
     opened.add(name);
     fill(list, sorted.map((each) => row(name, each, chosen, state)));
     list.querySelectorAll("input")[shown.length].focus();
     more.remove();
-  } } }, `${count(sorted.length - shown.length)} more`);
+  } } }, t("{count} more", { count: count(sorted.length - shown.length) }));
   return [list, more];
 }
 
@@ -123,8 +124,8 @@ function range(name, facet, state) {
     "aria-current": isChosen ? "true" : null,
   }, label);
   return el("div.range", offered.length ? el("div.periods", offered.map(link)) : null,
-    bound(FROM, "from", facet.low), bound(TO, "to", facet.high),
-    facet.low === null ? null : el("p.quiet", `${plain(facet.low)} to ${plain(facet.high)}`));
+    bound(FROM, t("from"), facet.low), bound(TO, t("to"), facet.high),
+    facet.low === null ? null : el("p.quiet", t("{low} to {high}", { low: plain(facet.low), high: plain(facet.high) })));
 }
 
 /** Years, and the months of a year, to choose from: [{label, bounds: [first day, last day], isChosen}].
@@ -145,12 +146,9 @@ export function periods(low, high, chosen) {
   const [only] = year ? [year] : years;
   const numbers = Array.from({ length: 12 }, (_, at) => at + 1).filter((each) =>
     each === month || (monthOf(only, each)[0] <= high && monthOf(only, each)[1] >= low));
-  const ofMonths = numbers.map((each) => made(MONTHS[each - 1], monthOf(only, each)));
+  const ofMonths = numbers.map((each) => made(monthName(each), monthOf(only, each)));
   return [...ofYears, ...(ofMonths.length > 1 || month ? ofMonths : [])];
 }
-
-const MONTHS = Array.from({ length: 12 }, (_, at) =>
-  new Date(Date.UTC(2000, at)).toLocaleString("en", { month: "short", timeZone: "UTC" }));
 
 function yearOf(year) {
   return [`${year}-01-01`, `${year}-12-31`];
@@ -173,7 +171,7 @@ export function drawChips(root, state, fields) {
   const chips = Object.keys(fields).flatMap((name) => {
     const values = state.all(CHOSEN + name);
     const [from, to] = [state.get(FROM + name), state.get(TO + name)];
-    const bounds = [from && `from ${written(from)}`, to && `to ${written(to)}`].filter(Boolean).join(" ");
+    const bounds = [from && `${t("from")} ${written(from)}`, to && `${t("to")} ${written(to)}`].filter(Boolean).join(" ");
     return [
       ...values.map((value) => chip(state, `${pretty(name)}: ${written(value)}`,
         { [CHOSEN + name]: values.filter((each) => each !== value) })),
@@ -182,16 +180,16 @@ export function drawChips(root, state, fields) {
   });
   if (state.get("filter")) chips.push(chip(state, state.get("filter"), { filter: null }));
   fill(root, chips.length ? [chips, el("button.plain", { type: "button",
-    on: { click: () => state.change({ ...without(filtering(state)), page: null }) } }, "Clear all filters")] : null);
+    on: { click: () => state.change({ ...without(filtering(state)), page: null }) } }, t("Clear all filters"))] : null);
 }
 
 /** The year or month that bounds are, in words; "" if they are neither. */
 function periodOf(bounds) {
   const [year, month] = parts(bounds);
-  return year ? [month ? MONTHS[month - 1] : null, year].filter(Boolean).join(" ") : "";
+  return year ? [month ? monthName(month) : null, year].filter(Boolean).join(" ") : "";
 }
 
 function chip(state, text, patch) {
-  return el("a.chip", { ...state.anchor({ ...patch, page: null }), "aria-label": `Remove filter ${text}` },
+  return el("a.chip", { ...state.anchor({ ...patch, page: null }), "aria-label": t("Remove filter {filter}", { filter: text }) },
     text, el("span.quiet", { "aria-hidden": "true" }, " ×"));
 }

@@ -1,6 +1,7 @@
 // One hit, as it is drawn.
 
-import { count, el, many, marked, pretty, svg, written } from "./dom.js";
+import { el, marked, pretty, svg, written } from "./dom.js";
+import { count, many, t } from "./words.js";
 
 const FITS = [
   [0.7, "strong match", 4],
@@ -14,10 +15,10 @@ const THUMB = "M7 9v8H4V9h3Zm2 8V9l3-6c1.2 0 2 .8 2 2v3h3.2c1 0 1.7.9 1.5 1.9l-1
 /** In words how good a match is, and a small meter of it. */
 function quality(value) {
   const [, words, bars] = FITS.find(([least]) => value >= least);
-  const said = `${words} (${Math.round(100 * value)} out of 100)`;
+  const said = t("{words} ({value} out of 100)", { words: t(words), value: Math.round(100 * value) });
   return el("span.quality", { title: said, data: { bars } },
     el("span.meter", { "aria-hidden": "true" }, [1, 2, 3, 4].map((each) =>
-      el("span", { data: { on: each <= bars ? "yes" : "no" } }))), words);
+      el("span", { data: { on: each <= bars ? "yes" : "no" } }))), t(words));
 }
 
 /** Metadata in one line, which is cut where there is no room: short values alone. */
@@ -32,7 +33,7 @@ function facts(metadata) {
 
 /** Where a passage is in a long document; blank if it has no heading and page. */
 function placeOf({ heading, page }) {
-  return [heading, page ? `page ${count(page)}` : null].filter(Boolean).join(" › ");
+  return [heading, page ? t("page {page}", { page: count(page) }) : null].filter(Boolean).join(" › ");
 }
 
 /** The place of the passage of the snippet, and a button that lists the others; null if short. */
@@ -43,7 +44,7 @@ function placeLine(hit, list) {
   const button = more ? el("button.plain", {
     type: "button", id: `more-${hit.id}`, "aria-expanded": "false", "aria-controls": others.id,
     on: { click: () => list(hit, button, others) },
-  }, many(more, "more passage"), el("span.unseen", ` of ${hit.title || hit.id}`)) : null;
+  }, many(more, "more passage"), el("span.unseen", " ", t("of {title}", { title: hit.title || hit.id }))) : null;
   return place || more ? [el("p.place", place, place && more ? " › " : null, button), others] : [];
 }
 
@@ -87,15 +88,15 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
   const { title } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
-  const heading = hit.title ? named : [el("span.quiet", "Document "), hit.id];
+  const heading = hit.title ? named : [el("span.quiet", t("Document"), " "), hit.id];
   const through = isAsked && holdsNothing(hit)
-    ? el("p.through", "Contains none of your words; found by its meaning")
+    ? el("p.through", t("Contains none of your words; found by its meaning"))
     : null;
   const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });
   const button = el("button.plain", {
     type: "button", id: `explain-${hit.id}`, "aria-expanded": String(isOpen), "aria-controls": panel.id,
     on: { click: () => toggle(hit, button, panel) },
-  }, "Why this?", el("span.unseen", ` ${named}`));
+  }, t("Why this?"), el("span.unseen", ` ${named}`));
   const [place, others] = placeLine(hit, list);
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
     el("h2", { id, dir: "auto" }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading, { hit })),
@@ -107,10 +108,10 @@ export function drawHit(hit, { link, list, toggle, judge, positive, negative, is
       tools && isAsked && (hit.quality ?? null) !== null ? quality(hit.quality) : null, el("span.facts-line",
         hit.title && isCode(hit.id) ? el("span.fact", hit.id, " ") : null, facts(hit.metadata ?? {})),
       el("span.actions", tools ? button : null,
-        link(hit.id, "Similar documents", { class: "button plain", label: `Documents similar to ${named}` }),
+        link(hit.id, t("Similar documents"), { class: "button plain", label: t("Documents similar to {title}", { title: named }) }),
         tools ? [
-          thumb("positive", hit, positive, `More hits like ${named}`, () => judge(hit, "positive")),
-          thumb("negative", hit, negative, `Fewer hits like ${named}`, () => judge(hit, "negative")),
+          thumb("positive", hit, positive, t("More hits like {title}", { title: named }), () => judge(hit, "positive")),
+          thumb("negative", hit, negative, t("Fewer hits like {title}", { title: named }), () => judge(hit, "negative")),
         ] : null)),
     panel);
   return { node, panel, hit };
@@ -130,10 +131,10 @@ export function pager(page, pages, go) {
   const link = (to, text, label) => go(to, text, { label, current: to === page });
   const between = shown.flatMap((each, at) => [
     at && each - shown[at - 1] > 1 ? el("span.quiet", { "aria-hidden": "true" }, "…") : null,
-    link(each, count(each), `Page ${each}`),
+    link(each, count(each), t("Page {page}", { page: each })),
   ]);
-  return el("nav.pager", { "aria-label": "Pages" },
-    page > 1 ? link(page - 1, "← Previous", "Previous page") : null,
+  return el("nav.pager", { "aria-label": t("Pages") },
+    page > 1 ? link(page - 1, `← ${t("Previous")}`, t("Previous page")) : null,
     between,
-    page < pages ? link(page + 1, "Next →", "Next page") : null);
+    page < pages ? link(page + 1, `${t("Next")} →`, t("Next page")) : null);
 }

@@ -2,6 +2,7 @@
 
 import { signIn } from "./session.js";
 import { alertOf, el, fill, reasonOf } from "./dom.js";
+import { t } from "./words.js";
 
 /** Whether another key would help. */
 export function isLocked(failure) {
@@ -24,9 +25,9 @@ export function locked(failure) {
     return location.reload();
   };
   return el("section.notice.locked", { role: "alert" },
-    el("h1", "Another API key is needed"),
+    el("h1", t("Another API key is needed")),
     el("p", reasonOf(failure)),
     el("form.inline", { on: { submit: send } },
-      el("label", { for: "other-key" }, "Key"), field,
-      el("button.primary", { type: "submit" }, "Sign in")), trouble);
+      el("label", { for: "other-key" }, t("Key")), field,
+      el("button.primary", { type: "submit" }, t("Sign in"))), trouble);
 }

@@ -6,6 +6,7 @@ import { KlsaError } from "./klsa.js";
 import { client, onKeyNeeded, signIn, signOut } from "./session.js";
 import { state } from "./state.js";
 import { showsTools, switchTools } from "./tools.js";
+import { loadWords, phrase, t } from "./words.js";
 
 /* The views, one row each. `label` puts it into the navigation; the module has
  *   show(root, context)  fill the main element; a promise, or nothing
@@ -44,7 +45,7 @@ function contextOf(index, tools) {
     state,
     index,
     tools,
-    named: () => (titleOf(index) || indexes.length > 1 || tools ? `in ${titleOf(index) || index}` : ""),
+    named: () => (titleOf(index) || indexes.length > 1 || tools ? t("in {index}", { index: titleOf(index) || index }) : ""),
     details: () => detailsOf(index),
     say: (text) => (status.textContent = text),
     title: (text) => ((heading = text), drawTitle()),
@@ -97,7 +98,7 @@ function drawNavigation() {
           ...state.anchor({ ...kept, view: name === "search" ? null : name }),
           "aria-current": state.view === name ? "page" : null,
         },
-        view.label,
+        t(view.label),
       ),
     ),
   );
@@ -121,11 +122,11 @@ function drawFoot() {
   const isFocused = document.activeElement?.id === "tools";
   fill(document.getElementById("foot"),
     session.signed_in ? [
-      el("span.quiet", "Signed in with key ", el("em", session.key)),
-      el("button.plain", { type: "button", on: { click: leave } }, "Sign out"),
+      el("span.quiet", phrase("Signed in with key {key}", { key: el("em", session.key) })),
+      el("button.plain", { type: "button", on: { click: leave } }, t("Sign out")),
     ] : null,
     el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
-      title: "Ranking, explanations, feedback and map", on: { click: open } }, "Tools"));
+      title: t("Ranking, explanations, feedback and map"), on: { click: open } }, t("Tools")));
   if (isFocused) document.getElementById("tools").focus(); // kept when redrawing
 }
 
@@ -163,9 +164,8 @@ function showNothing() {
     root,
     el(
       "section.notice",
-      el("h1", "No index yet"),
-      el("p", "There is nothing to search yet. Build an index on the machine of this service, " +
-        "then reload this page:"),
+      el("h1", t("No index yet")),
+      el("p", t("There is nothing to search yet. Build an index on the machine of this service, then reload this page:")),
       el("pre", "klsa-index build FILE-OR-FOLDER --name NAME"),
       mayWrite ? overHttp() : null,
     ),
@@ -189,8 +189,8 @@ function showFailure(failure) {
   shown = null;
   const [head, way] = failure.code === SIGNED_OUT
     ? ["You are signed out", "Sign in"] : ["Something went wrong", "Try again"];
-  const again = el("button.primary", { type: "button", on: { click: boot } }, way);
-  fill(root, el("section.notice", { role: "alert" }, el("h1", head),
+  const again = el("button.primary", { type: "button", on: { click: boot } }, t(way));
+  fill(root, el("section.notice", { role: "alert" }, el("h1", t(head)),
     el("p", reasonOf(failure)), again));
 }
 
@@ -219,13 +219,14 @@ function keyAsked() {
     document.getElementById("key-cancel").onclick = () => dialog.close();
     dialog.onclose = () => {
       form.reset(); // the key is kept nowhere
-      reject(new KlsaError("Sign in to search.", { code: SIGNED_OUT, status: 401 }));
+      reject(new KlsaError(t("Sign in to search."), { code: SIGNED_OUT, status: 401 }));
     };
   });
 }
 
 async function boot() {
   try {
+    await translated;
     const listed = Promise.all([client.request("GET", "/indexes"), client.request("GET", "/session")]).then(([answer, current]) => {
       indexes = answer.indexes;
       isListed = true;
@@ -244,6 +245,7 @@ async function boot() {
   }
 }
 
+const translated = loadWords();
 onKeyNeeded(keyAsked);
 const offer = installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
 chooser.addEventListener("change", () => {

@@ -17,7 +17,7 @@ from tests.support.browsers import open_browser
 
 from .notes import notes
 
-LONG = 300_000  # ms
+LONG = 60_000  # ms
 
 api.expect.set_options(timeout=LONG)
 

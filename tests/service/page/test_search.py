@@ -451,3 +451,15 @@ def test_a_click_lists_all_passages_of_a_document_that_match(browser, tmp_path):
             expect(button).to_have_attribute("aria-expanded", "true")
             button.click()
             expect(page.locator(".passages")).to_be_hidden()
+
+
+def test_the_page_speaks_the_language_of_its_reader(browser, address):
+    with watched(browser, address, locale="de-AT") as page:
+        page.goto(f"{address}/?q=harbour&is.kind=log")
+        expect(page.locator(".summary")).to_contain_text("Dokumente")
+        expect(page.get_by_role("button", name="Alle Filter löschen")).to_be_visible()
+        expect(page.get_by_role("combobox", name="Suche")).to_be_visible()
+        assert page.locator("html").get_attribute("lang") == "de"
+    with watched(browser, address, locale="nl") as page:
+        page.goto(f"{address}/?q=harbour")
+        expect(page.locator(".summary")).to_contain_text("documents")

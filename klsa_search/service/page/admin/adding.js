@@ -1,7 +1,8 @@
 // Adding documents: files are dropped, looked at, and sent in batches.
 
 import { client, pathOf } from "../session.js";
-import { alertOf, count, el, fill, many, reasonOf } from "../dom.js";
+import { alertOf, el, fill, reasonOf } from "../dom.js";
+import { count, many } from "../words.js";
 import { Unreadable } from "./reading.js";
 import { documents, opened } from "./source.js";
 

@@ -1,7 +1,8 @@
 // Deleting documents by their ids.
 
 import { client } from "../session.js";
-import { alertOf, el, fill, many } from "../dom.js";
+import { alertOf, el, fill } from "../dom.js";
+import { many } from "../words.js";
 
 /** The panel; `changed` is called when documents were deleted. */
 export function deleting(index, changed) {

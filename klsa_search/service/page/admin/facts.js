@@ -2,7 +2,8 @@
 
 import { client } from "../session.js";
 import { chart, line } from "../charts.js";
-import { count, el, fill, many } from "../dom.js";
+import { el, fill } from "../dom.js";
+import { count, many } from "../words.js";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 

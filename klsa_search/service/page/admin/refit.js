@@ -1,7 +1,8 @@
 // Refit of an index, with progress.
 
 import { client, pathOf } from "../session.js";
-import { alertOf, count, el, fill } from "../dom.js";
+import { alertOf, el, fill } from "../dom.js";
+import { count } from "../words.js";
 
 const OFTEN = 700; // ms between two looks
 const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours", "expansion", "files"];

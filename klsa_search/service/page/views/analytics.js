@@ -3,7 +3,8 @@
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
 import { chart, columns } from "../charts.js";
-import { alertOf, count, el, fill, many, reasonOf } from "../dom.js";
+import { alertOf, el, fill, reasonOf } from "../dom.js";
+import { count, many } from "../words.js";
 import { download } from "../download.js";
 import { isLocked, locked } from "../locked.js";
 

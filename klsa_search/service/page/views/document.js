@@ -2,7 +2,8 @@
 
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
-import { el, fill, many, pretty, reasonOf, written } from "../dom.js";
+import { el, fill, pretty, reasonOf, written } from "../dom.js";
+import { many, phrase, t } from "../words.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
 
@@ -58,10 +59,10 @@ export async function update(changed = new Set(["id"])) {
       el("dl.facts", fact("ID", document.id), Object.entries(document.metadata).map(([name, value]) =>
         fact(pretty(name), value))),
       el("div.text", { dir: "auto" }, document.text)),
-    el("aside.about", { "aria-label": "About this document" },
-      el("section.card", el("h2", "Similar documents"),
+    el("aside.about", { "aria-label": t("About this document") },
+      el("section.card", el("h2", t("Similar documents")),
         tools ? kernels(of, near) : null, near),
-      tools ? el("section.card", el("h2", "Strongest terms"), termList(terms)) : null,
+      tools ? el("section.card", el("h2", t("Strongest terms")), termList(terms)) : null,
       why)));
   scrollTo({ top: 0 });
   await Promise.all([drawNearest(of, near), tools ? drawWhy(document, why) : null]);
@@ -69,7 +70,7 @@ export async function update(changed = new Set(["id"])) {
 
 function back() {
   const q = context.state.get("q");
-  return el("a.back", context.state.anchor({ view: null, id: null }), q ? `← Results for “${q}”` : "← Search");
+  return el("a.back", context.state.anchor({ view: null, id: null }), `← ${q ? t("Results for “{query}”", { query: q }) : t("Search")}`);
 }
 
 function fact(name, value) {
@@ -82,17 +83,17 @@ function fact(name, value) {
 }
 
 function termList(terms) {
-  if (!terms.length) return el("p.hint", "It has no searchable terms.");
+  if (!terms.length) return el("p.hint", t("It has no searchable terms."));
   const most = terms[0].weight;
   return el("ol.weighed", terms.map((term) => el("li",
     el("a.word", { ...context.state.anchor({ view: null, id: null, q: term.word, page: null }),
-      title: `in ${many(term.documents, "document")}` }, term.word),
+      title: many(term.documents, "document") }, term.word),
     el("span.weight", { "aria-hidden": "true", css: { "--share": String(term.weight / most) } }),
     el("span.number", term.weight.toFixed(1)))));
 }
 
 function kernels(of, near) {
-  return el("div.segments", { role: "group", "aria-label": "Similar by" }, KERNELS.map(([name, label]) =>
+  return el("div.segments", { role: "group", "aria-label": t("Similar by") }, KERNELS.map(([name, label]) =>
     el("button", { type: "button", "aria-pressed": String(name === kernel), data: { kernel: name },
       on: { click: (event) => {
         kernel = name;
@@ -100,7 +101,7 @@ function kernels(of, near) {
           each.setAttribute("aria-pressed", String(each.dataset.kernel === name));
         }
         drawNearest(of, near);
-      } } }, label)));
+      } } }, t(label))));
 }
 
 async function drawNearest(of, near) {
@@ -114,7 +115,7 @@ async function drawNearest(of, near) {
         context.tools
           ? el("span.number", { title: "similarity; 1 means identical" }, hit.score.toFixed(2)) : null,
         el("p.quiet", hit.snippet))))
-      : el("p.hint", "No similar documents."));
+      : el("p.hint", t("No similar documents.")));
   } catch (failure) {
     fill(near, el("p", { role: "alert" }, reasonOf(failure)));
   }
@@ -135,13 +136,13 @@ async function drawWhy(document, place) {
   if (context.state.get("id") !== document.id) return;
   const seeds = explanation.expansion?.seeds ?? [];
   const write = wordsIn(q, document.title, document.text, ...seeds.map((each) => each.title));
-  fill(place, el("h2", "Why it matches “", q, "”"),
+  fill(place, el("h2", phrase("Why it matches “{query}”", { query: q })),
     whyPanel(explanation, write, (id, content) => el("a", context.state.anchor({ id }), content)));
   place.hidden = false;
 }
 
 function showFailure(failure) {
   context.title("");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", "The document cannot be shown"),
+  fill(root, el("section.notice", { role: "alert" }, el("h1", t("The document cannot be shown")),
     el("p", reasonOf(failure)), el("p", back())));
 }

@@ -2,7 +2,8 @@
 
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
-import { count, el, fill, many } from "../dom.js";
+import { el, fill } from "../dom.js";
+import { count, many } from "../words.js";
 import { Chart } from "./map-chart.js";
 
 const LIT = 100; // hits that are lit up

@@ -1,7 +1,8 @@
 // The search: ranked hits for what is in the box, why they are there, and what moves them.
 
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
-import { add, el, fill, many, pretty, reasonOf } from "../dom.js";
+import { add, el, fill, pretty, reasonOf } from "../dom.js";
+import { many, phrase, t } from "../words.js";
 import { alternatives, counted, drawChips, drawFacets, facetFields, ordered, without } from "../facets.js";
 import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
@@ -42,21 +43,21 @@ export async function show(root, given) {
   details = { ...told, fields: ordered(told.fields ?? {}, told.settings?.fields ?? []) };
   const wide = matchMedia("(min-width: 60rem)");
   parts = {
-    ranking: el("section", { "aria-label": "Ranking" }),
-    facets: el("section.facets", { "aria-label": "Filters" }),
+    ranking: el("section", { "aria-label": t("Ranking") }),
+    facets: el("section.facets", { "aria-label": t("Filters") }),
     summary: el("div.summary"),
     chips: el("div.chips"),
     interpretation: el("div.interpretation"),
-    results: el("section.results", { id: "results", "aria-label": "Results" }),
+    results: el("section.results", { id: "results", "aria-label": t("Results") }),
   };
-  const label = context.tools ? "Filters and ranking" : "Filters";
+  const label = t(context.tools ? "Filters and ranking" : "Filters");
   const panel = el("details.panel", { open: wide.matches,
     hidden: !context.tools && !facetFields(details.fields).length },
   el("summary", label), parts.facets, context.tools ? parts.ranking : null);
   wide.onchange = () => (panel.open = wide.matches);
   parts.frame = el("div.search", el("aside", { "aria-label": label }, panel),
     el("div.answer", parts.summary, parts.chips, parts.interpretation, parts.results));
-  fill(root, el("h1.unseen", "Search"), parts.frame);
+  fill(root, el("h1.unseen", t("Search")), parts.frame);
   followRanking = rankingPanel(parts.ranking, state, details.settings);
   return update(new Set());
 }
@@ -183,8 +184,9 @@ function showHits(answer, changed) {
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true }); // kept when redrawing
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
-  say(!answer.hits.length ? "No results"
-    : `${many(answer.total, "document")} found${isPoor(answer) ? ", no good match" : ""}`);
+  say(answer.hits.length
+    ? [many(answer.total, "document"), isPoor(answer) ? t("No good match") : null].filter(Boolean).join(", ")
+    : t("No results"));
   const open = drawn.filter(({ hit }) => opened.has(hit.id));
   if (open.length) {
     timer = setTimeout(() => {
@@ -258,7 +260,7 @@ async function explain(hit, panel) {
   try {
     const { explanation, write } = await explanationOf(hit);
     const moved = context.state.all("positive").length + context.state.all("negative").length;
-    fill(panel, moved ? el("p.quiet", "Score before your feedback:") : null,
+    fill(panel, moved ? el("p.quiet", t("Score before your feedback:")) : null,
       whyPanel(explanation, write, link));
   } catch (failure) {
     fill(panel, el("p", { role: "alert" }, reasonOf(failure)));
@@ -274,8 +276,8 @@ async function explanationOf(hit, signal) {
   const { hits } = await searched({ ...search, filter, sort: [], k: 1, explain: true, analytics: false,
     fields: ["title", "snippet"], snippet_length: 1000, rules: rankerOf(state) !== "compare" }, signal);
   if (!hits.length) {
-    throw new Error(positive || negative ? "Found only with your feedback, which has no parts."
-      : "The documents have changed since the search. Search again.");
+    throw new Error(t(positive || negative ? "Found only with your feedback, which has no parts."
+      : "The documents have changed since the search. Search again."));
   }
   const [{ explanation, title, snippet }] = hits;
   const seeds = explanation.expansion?.seeds ?? [];
@@ -289,7 +291,7 @@ function judge(hit, kind) {
   const had = state.all(kind).includes(hit.id);
   const left = (name) => state.all(name).filter((id) => id !== hit.id);
   state.change({ [kind]: had ? left(kind) : [...left(kind), hit.id], [other]: left(other), page: null });
-  say(had ? "Feedback removed" : kind === "positive" ? "Showing more like this" : "Showing less like this");
+  say(t(had ? "Feedback removed" : kind === "positive" ? "Showing more like this" : "Showing less like this"));
 }
 
 /** Whether a search for words has hits, but no good one. */
@@ -300,7 +302,7 @@ function isPoor({ good_match, hits }) {
 function verdict(answer) {
   if (!answer.hits.length || !context.state.get("q").trim() || answer.good_match === undefined) return null;
   return el(`span.verdict.${isPoor(answer) ? "poor" : "good"}`,
-    isPoor(answer) ? "No good match" : "Good matches found");
+    t(isPoor(answer) ? "No good match" : "Good matches found"));
 }
 
 /** Which words of the query hits contain: as chosen, or as the index was built. */
@@ -315,28 +317,34 @@ function drawSummary(answer) {
   const sorted = state.get("sort");
   const sort = el("select", { id: "sort", on: {
     change: (event) => state.change({ sort: event.target.value, page: null }) } },
-  el("option", { value: "" }, "Best match"),
+  el("option", { value: "" }, t("Best match")),
   fields.filter(([, field]) => !field.lists).flatMap(([name, field]) => {
     const [up, down] = { date: ["oldest first", "newest first"],
       number: ["smallest first", "largest first"] }[field.type] ?? ["A to Z", "Z to A"];
     return [[`${name}:asc`, up], [`${name}:desc`, down]].map(([value, words]) =>
-      el("option", { value }, `${pretty(name)}, ${words}`));
+      el("option", { value }, `${pretty(name)}, ${t(words)}`));
   }));
   sort.value = sorted;
   const match = el("select", { id: "match", on: {
     change: (event) => state.change({ match: event.target.value, page: null }) } },
   [["any", "any words"], ["most", "most words"], ["all", "all words"]].map(([value, words]) =>
-    el("option", { value }, words)));
+    el("option", { value }, t(words))));
   match.value = matched();
   const focused = [sort, match].find(({ id }) => document.activeElement?.id === id); // kept when redrawing
   fill(parts.summary,
     el("p", el("strong", many(total, "document")),
       context.tools ? el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`) : null,
       verdict(answer)),
-    el("label.sort", el("span.quiet", "Match "), match),
-    fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
+    el("label.sort", el("span.quiet", t("Match"), " "), match),
+    fields.length ? el("label.sort", el("span.quiet", t("Sort by"), " "), sort) : null);
   focused?.focus();
 }
+
+const CONTAINED = {
+  any: "No document contains these words.",
+  most: "No document contains most of these words.",
+  all: "No document contains all of these words.",
+};
 
 const RELAXED = {
   plain_text: "the query is mostly plain words",
@@ -357,71 +365,71 @@ function drawInterpretation({ interpretation, query }) {
   const corrections = Object.entries(interpretation.corrections)
     .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only reported
   if (corrections.length) {
-    lines.push(["No match for ", list(corrections.map(([typed]) => typed)), "; showing results for ",
-      list(corrections.map(([, meant]) => meant)), ". ",
-      change({ spelling: "off", page: null }, "Search as typed")]);
+    lines.push([phrase("No match for {words}; showing results for {corrected}.", {
+      words: list(corrections.map(([typed]) => typed)), corrected: list(corrections.map(([, meant]) => meant)),
+    }), " ", change({ spelling: "off", page: null }, t("Search as typed"))]);
   }
   if (interpretation.did_you_mean && interpretation.did_you_mean !== query) {
     const meant = interpretation.did_you_mean;
-    lines.push(["Did you mean ", change({ q: meant, spelling: null, page: null }, el("em", meant)), "?"]);
+    lines.push(phrase("Did you mean {words}?",
+      { words: change({ q: meant, spelling: null, page: null }, el("em", meant)) }));
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
-  if (unknown.length) lines.push(["No match for ", list(unknown), "."]);
+  if (unknown.length) lines.push(phrase("No match for {words}.", { words: list(unknown) }));
   const capitals = interpretation.phrases.filter((phrase) => !/^["“”]/.test(phrase));
-  if (capitals.length) lines.push(["Only documents with ", list(capitals), "."]);
+  if (capitals.length) lines.push(phrase("Only documents with {words}.", { words: list(capitals) }));
   for (const reason of new Set(Object.values(interpretation.relaxed))) {
     const relaxed = Object.keys(interpretation.relaxed).filter((written) => interpretation.relaxed[written] === reason);
-    lines.push(["Read as plain words: ", list(relaxed), `, because ${RELAXED[reason]}. `,
+    lines.push([phrase("Read as plain words: {words}, because {reason}.", { words: list(relaxed), reason: t(RELAXED[reason]) }), " ",
       ["plain_text", "capitals"].includes(reason)
-        ? change({ operators: "yes", page: null }, "Use all operators") : null]);
+        ? change({ operators: "yes", page: null }, t("Use all operators")) : null]);
   }
   const read = [
     ["document", interpretation.id ? [interpretation.id] : []],
     ["Boolean", interpretation.boolean ? [interpretation.boolean] : []], ["phrase", interpretation.phrases], ["required", interpretation.required],
     ["excluded", interpretation.excluded], ["in a field", interpretation.fields],
-  ].filter(([, words]) => words.length);
+  ].filter(([, words]) => words.length).map(([label, words]) => [t(label), words]);
   for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {
-    read.push([`${beginning} matches`, terms.slice(0, 6)]);
+    read.push([t("{words} matches", { words: beginning }), terms.slice(0, 6)]);
   }
   for (const [words, others] of Object.entries(interpretation.synonyms)) {
-    read.push([`${words} also finds`, others.slice(0, 6)]);
+    read.push([t("{words} also finds", { words }), others.slice(0, 6)]);
   }
-  for (const [typed, written] of Object.entries(interpretation.variants)) read.push([`${typed} also finds`, [written]]);
+  for (const [typed, written] of Object.entries(interpretation.variants)) read.push([t("{words} also finds", { words: typed }), [written]]);
   if (read.length) {
-    lines.push(["Read as: ", read.flatMap(([label, words], at) =>
+    lines.push([t("Read as:"), " ", read.flatMap(([label, words], at) =>
       [at ? " · " : null, label, " ", list(words)])]);
   }
-  const judged = [["positive", "More like "], ["negative", "Less like "]];
+  const judged = [["positive", "More like {titles}."], ["negative", "Less like {titles}."]];
   for (const [kind, words] of judged) {
     const ids = state.all(kind);
     if (!ids.length) continue;
-    lines.push([words, ids.flatMap((id, at) => [at ? ", " : null,
-      el("em", titles.get(id) ?? id)]), ". ", change({ [kind]: null, page: null }, "Undo")]);
+    lines.push([phrase(words, { titles: list(ids.map((id) => titles.get(id) ?? id)) }), " ",
+      change({ [kind]: null, page: null }, t("Undo"))]);
   }
   fill(parts.interpretation, lines.map((line) => el("p", line)));
 }
 
 function nothing({ interpretation, offset }) {
   const { state } = context;
-  if (offset) return el("div.notice", el("h2", "No more results"), pageLink(1, "Back to the first page", {}));
+  if (offset) return el("div.notice", el("h2", t("No more results")), pageLink(1, t("Back to the first page"), {}));
   const filters = filtering(state);
   const ways = [];
   if (filters.length) {
     ways.push(el("button.primary", { type: "button",
-      on: { click: () => state.change({ ...without(filters), page: null }) } }, "Search without filters"));
+      on: { click: () => state.change({ ...without(filters), page: null }) } }, t("Search without filters")));
   }
   if (interpretation.required.length || interpretation.phrases.length || interpretation.excluded.length) {
     const plain = [...interpretation.words].join(" ");
     if (plain) {
       ways.push(el("button", { type: "button", on: {
-        click: () => state.change({ q: plain, page: null }) } }, `Search for “${plain}” as plain words`));
+        click: () => state.change({ q: plain, page: null }) } }, t("Search for “{words}” as plain words", { words: plain })));
     }
   }
-  return el("div.notice", el("h2", "No results"),
-    el("p", filters.length ? "No document matches both the query and the filters."
-      : `No document contains ${matched() === "any" ? "" : `${matched()} of `}these words.`),
+  return el("div.notice", el("h2", t("No results")),
+    el("p", t(filters.length ? "No document matches both the query and the filters." : CONTAINED[matched()])),
     ways.length ? el("div.buttons", ways) : el("p.quiet",
-      "Try other words: results also include documents with a similar meaning."));
+      t("Try other words: results also include documents with a similar meaning.")));
 }
 
 function showBoth([before, after]) {
@@ -444,13 +452,13 @@ function showFailure(failure) {
   const filters = filtering(state);
   fill(parts.summary);
   fill(parts.interpretation);
-  fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "The search failed"),
+  fill(parts.results, el("div.notice", { role: "alert" }, el("h2", t("The search failed")),
     el("p", reasonOf(failure)),
     el("div.buttons",
-      el("button.primary", { type: "button", on: { click: () => update(new Set()) } }, "Try again"),
+      el("button.primary", { type: "button", on: { click: () => update(new Set()) } }, t("Try again")),
       filters.length ? el("button", { type: "button", on: {
         click: () => state.change({ ...without([...filters, "sort"]), page: null }) } },
-      "Search without filters") : null)));
+      t("Search without filters")) : null)));
   say("");
 }
 
@@ -466,14 +474,14 @@ async function showStart() {
   const operators = [['"two words"', "exact phrase"], ["+word", "required"],
     ["-word", "excluded"], ["word*", "any ending"], ["title:word", "in the title"]];
   fill(parts.results, el("div.welcome",
-    el("p.lead", `Search ${many(details.documents ?? 0, "document")} ${named()}`),
-    el("p.quiet", "Results match your words or their meaning, so they may not contain the words you typed."),
+    el("p.lead", t("Search {documents}", { documents: many(details.documents ?? 0, "document") }), " ", named()),
+    el("p.quiet", t("Results match your words or their meaning, so they may not contain the words you typed.")),
     examples,
     tools ? [
-      el("p", el("a", state.anchor({ view: "map" }), "Browse the map"),
-        el("span.quiet", ": groups of similar documents")),
+      el("p", el("a", state.anchor({ view: "map" }), t("Browse the map")),
+        el("span.quiet", t(": groups of similar documents"))),
       el("dl.operators", operators.map(([form, meaning]) =>
-        el("div", el("dt", el("code", form)), el("dd.quiet", meaning)))),
+        el("div", el("dt", el("code", form)), el("dd.quiet", t(meaning))))),
     ] : null));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
     optional.index(index).suggest(q, { k: 20, signal }))))
@@ -485,5 +493,5 @@ async function showStart() {
   if (!offered.length) return void examples.remove();
   const chips = [...new Set(offered)].slice(0, 4).map((q) =>
     el("a.chip", state.anchor({ q }), q.length > 60 ? `${q.slice(0, 58)}…` : q));
-  add(examples, [el("p.quiet", "For example"), chips]);
+  add(examples, [el("p.quiet", t("For example")), chips]);
 }

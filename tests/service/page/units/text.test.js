@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { count, many, written } from "../../../../klsa_search/service/page/dom.js";
+import { written } from "../../../../klsa_search/service/page/dom.js";
+import { count, many } from "../../../../klsa_search/service/page/words.js";
 
 test("a moment is written as its day, with the time unless it is midnight", () => {
   assert.equal(written("2024-05-01T00:00:00Z"), "2024-05-01");
