@@ -49,6 +49,7 @@ def _expected(python):
         ("cats AND -dogs", "cats and not dogs"),
         ("cats NOT NOT dogs", "cats and dogs"),
         ('"cats dogs" OR owls', "(cats and dogs) or owls"),
+        ('"dogs cats" OR owls', "owls"),
         ("cats AND do*", "cats and dogs"),
         ("(cats AND dogs", "cats and dogs"),
         ("cats AND dogs)", "cats and dogs"),
@@ -84,6 +85,17 @@ def test_any_text_is_a_query(index, text):
     query = text if isinstance(text, str) else " ".join(text)
     for operators in (None, True, False):
         index.search(query, operators=operators)
+
+
+TOKENS = st.sampled_from(["AND", "OR", "NOT", "(", ")", "a", "b", "-c", '"d e"', "f*"])
+
+
+@given(st.lists(TOKENS, max_size=12))
+def test_an_expression_as_it_was_read_reads_the_same(tokens):
+    if read := parse_boolean(" ".join(tokens), ()):
+        again = parse_boolean(read.written, ())
+        assert again is not None
+        assert (again.postfix, again.written) == (read.postfix, read.written)
 
 
 def test_excluded_words_do_not_rank(index):
