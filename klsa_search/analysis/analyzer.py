@@ -72,8 +72,8 @@ class Analyzer:
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
         names = AnalysisSettings.model_fields
         # `settings` may be those of a whole index.
-        given = {name: getattr(settings, name) for name in names} if settings else {}
-        checked = AnalysisSettings.checked(given)
+        values = {name: getattr(settings, name) for name in names} if settings else {}
+        checked = AnalysisSettings.checked(values)
         self.settings = checked.model_copy(update={"language": analysed_as(checked.language)})
         self._term_of = _TermOf(self.settings)
         name = checked.tokenizer
@@ -89,9 +89,11 @@ class Analyzer:
 
         The same terms as those of `tokens`, several times faster.
         """
-        return list(filter(None, self.each(text, self._term_of.__getitem__, self._term_of.pair)))
+        return list(
+            filter(None, self.map_words(text, self._term_of.__getitem__, self._term_of.pair))
+        )
 
-    def each(
+    def map_words(
         self, text: str, of_word: Callable[[str], T], of_pair: Callable[[str], T]
     ) -> Iterable[T]:
         """Return `of_word` of each word and `of_pair` of each pair of a text, in order."""
@@ -99,9 +101,9 @@ class Analyzer:
             return (of_word(word) for word, _, _ in self._tokenizer.words(text))
         normal = nfkc(text)
         symbol_names = names(normal) if self.settings.symbols else {}
-        found = None if symbol_names else words(normal)
-        if found is not None:
-            return map(of_word, found)
+        matches = None if symbol_names else words(normal)
+        if matches is not None:
+            return map(of_word, matches)
         return (
             of_pair(normal[first:after])
             if is_pair
@@ -116,7 +118,7 @@ class Analyzer:
         [('', 'The'), ('engin', 'Engines')]
         """
         term_of = self._term_of
-        return self.each(
+        return self.map_words(
             text, lambda word: (term_of[word], word), lambda pair: (term_of.pair(pair), pair)
         )
 

@@ -59,8 +59,8 @@ def all_characters() -> Characters:
     classes = np.zeros(_POINTS, np.uint8)
     classes[list(_ASSIGNED)] = _classes(text)
     for first, last in marks():
-        found = classes[first : last + 1]
-        found[:] = np.where(found == UNSPACED, UNSPACED_MARK, MARK)
+        run = classes[first : last + 1]
+        run[:] = np.where(run == UNSPACED, UNSPACED_MARK, MARK)
     normal = nfkc(_LINE_END.join(text.replace(_LINE_END, " ")))
     changes = [
         (character, form)

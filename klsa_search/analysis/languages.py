@@ -136,8 +136,8 @@ def stop_list(language: str) -> frozenset[str]:
     SettingsError for an unknown language.
     """
     if language not in languages():
-        known = ", ".join(languages())
-        message = f"unknown language {language!r}; the languages are: {known}"
+        names = ", ".join(languages())
+        message = f"unknown language {language!r}; the languages are: {names}"
         raise SettingsError(message, field="language")
     spelled = stopwordsiso.stopwords(_CODES.get(language, ""))
     words = frozenset(word.strip(_MARKS) for word in spelled) - {""}
@@ -161,8 +161,8 @@ def stemmer_algorithm(stemmer: str, language: str) -> str | None:
     SettingsError for an unknown stemmer.
     """
     if stemmer not in stemmers():
-        known = ", ".join(stemmers())
-        message = f"unknown stemmer {stemmer!r}; the stemmers are: {known}"
+        names = ", ".join(stemmers())
+        message = f"unknown stemmer {stemmer!r}; the stemmers are: {names}"
         raise SettingsError(message, field="stemmer")
     if stemmer == AUTO:
         stemmer = "porter" if language == ENGLISH else language

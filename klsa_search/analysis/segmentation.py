@@ -78,7 +78,7 @@ def spans(text: str) -> Iterator[Span]:
         if match.lastindex is None:
             yield *match.span(), False
         else:
-            yield from _pairs([found.span() for found in unit.finditer(text, *match.span())])
+            yield from _pairs([word.span() for word in unit.finditer(text, *match.span())])
 
 
 def names(text: str) -> dict[int, str]:
@@ -89,14 +89,14 @@ def names(text: str) -> dict[int, str]:
     >>> names("C++11, F# and VB.NET on .NET")
     {0: 'C++', 7: 'F#', 17: '.NET', 25: '.NET'}
     """
-    found = {}
+    matches = {}
     for sign, before in _NAME_SIGNS.items():
         at = text.find(sign)
         while at >= 0:
             if at >= before and (name := _NAME.match(text, at - before)):
-                found[at - before + (name[0][0] == ".")] = name[0]
+                matches[at - before + (name[0][0] == ".")] = name[0]
             at = text.find(sign, at + 1)
-    return found
+    return matches
 
 
 def characters(text: str) -> list[str]:
@@ -110,8 +110,8 @@ def characters(text: str) -> list[str]:
     if text.isascii() or not _HAS_UNSPACED.match(text):
         return []
     unit = _patterns()[2]
-    found = unit.findall(text)
-    return found if sum(map(len, found)) == len(text) else []
+    matches = unit.findall(text)
+    return matches if sum(map(len, matches)) == len(text) else []
 
 
 def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:

@@ -62,12 +62,12 @@ class TermNumbering:
             counted = [array("i", self._of_text(text)) for text in texts]
             lengths = array("i", map(len, counted))
             return NumberedTexts(self._name, array("i", chain(*counted)), lengths, new_terms)
-        found = self._forms.number(list(texts), self._words.of_word, self._of_text)
-        numbers, lengths = (array("i", each) for each in found)
+        numbered = self._forms.number(list(texts), self._words.of_word, self._of_text)
+        numbers, lengths = (array("i", values) for values in numbered)
         return NumberedTexts(self._name, numbers, lengths, new_terms)
 
     def _of_text(self, text: str) -> Iterable[int]:
-        return self._analyzer.each(text, self._words.__getitem__, self._words.pair)
+        return self._analyzer.map_words(text, self._words.__getitem__, self._words.pair)
 
 
 class _Words(dict[str, int]):

@@ -149,7 +149,7 @@ class IndexCalls:
 
     def _change_synonyms(self, method: str, synonyms: Synonyms) -> Call[int]:
         rules = (
-            {word: list(others) for word, others in synonyms.items()}
+            {word: list(forms) for word, forms in synonyms.items()}
             if isinstance(synonyms, Mapping)
             else list(synonyms)
         )

@@ -107,5 +107,5 @@ def _body(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of one of several searches; parameters of the service alone stay as are."""
     options = dict(parameters)
     index, text = options.pop("index", None), options.pop("q", "")
-    others = {name: options.pop(name) for name in options.keys() - Query.model_fields.keys()}
-    return search_body(index, Query(text, **options)) | others
+    extra = {name: options.pop(name) for name in options.keys() - Query.model_fields.keys()}
+    return search_body(index, Query(text, **options)) | extra

@@ -50,5 +50,5 @@ def values_at(
     """
     if not len(keys):
         return np.full(wanted.shape, missing, values.dtype)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, values[places], missing)
+    positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[positions] == wanted, values[positions], missing)

@@ -77,10 +77,10 @@ def in_batches(work: Callable[[Sequence[str]], Any], texts: Sequence[str], size:
 
     Texts of a batch are padded to the longest of them, so sorting saves most of the work.
     """
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     results: list[Any] = [None] * len(texts)
     for start in range(0, len(order), size):
-        places = order[start : start + size]
-        for place, result in zip(places, work([texts[number] for number in places]), strict=True):
-            results[place] = result
+        numbers = order[start : start + size]
+        for number, result in zip(numbers, work([texts[at] for at in numbers]), strict=True):
+            results[number] = result
     return results

@@ -114,7 +114,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
     def transform(self, X: Any) -> Points:
         """Return coordinates (n, T) of points (n, F); their inner products are the kernel."""
         check_is_fitted(self)
-        return self._place(self._points(self._checked(X)))
+        return self._embed(self._points(self._checked(X)))
 
     def kernel(self, X: Any, Y: Any = None) -> Matrix:
         """Return the Gram matrix (n, m) of points (n, F) and (m, F); Y defaults to X.
@@ -122,8 +122,8 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         For X with itself it is symmetric and positive semi-definite, as
         `SVC(kernel="precomputed")` needs.
         """
-        places = self.transform(X)
-        return inner_products(places, places if Y is None else self.transform(Y))
+        points = self.transform(X)
+        return inner_products(points, points if Y is None else self.transform(Y))
 
     def diagonal(self, X: Any) -> npt.NDArray[np.float64]:
         """Return k(x, x) of each point: (n,)."""
@@ -145,7 +145,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         """Learn from training points of the base; ArgumentError."""
 
     @abstractmethod
-    def _place(self, points: Points) -> Points:
+    def _embed(self, points: Points) -> Points:
         """Return the coordinates of points of the base: (n, T)."""
 
     def _checked(self, X: Any, *, reset: bool = False) -> Points:

@@ -101,8 +101,8 @@ class GramSchmidtKernel(Kernel):
         ]
         return np.array(weights)[numbers]
 
-    def _place(self, points: Points) -> Matrix:
-        return self.factor_.place(self._compare(points, self.points_))
+    def _embed(self, points: Points) -> Matrix:
+        return self.factor_.embed(self._compare(points, self.points_))
 
     @property
     def _n_features_out(self) -> int:
@@ -125,7 +125,7 @@ class GramSchmidt:
     pivots: DocIds
     residuals: npt.NDArray[np.float64]
 
-    def place(self, rows: Matrix) -> Matrix:
+    def embed(self, rows: Matrix) -> Matrix:
         """Return the features of new points: (n, T).
 
         rows  (n, T) kernel of each point with the pivots

@@ -39,7 +39,7 @@ class PointwiseKernel(Kernel):
         self._check()
         self.points_ = points
 
-    def _place(self, points: Points) -> Matrix:
+    def _embed(self, points: Points) -> Matrix:
         return self._of(points, self.points_)
 
     @property

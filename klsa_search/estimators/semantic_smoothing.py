@@ -211,7 +211,7 @@ class SemanticSmoothingKernel(Kernel):
             )
         self.concepts_ = sparse.csr_array(vectors) if sparse.issparse(vectors) else vectors
 
-    def _place(self, points: Points) -> Points:
+    def _embed(self, points: Points) -> Points:
         placed = points @ self.concepts_.T
         return sparse.csr_array(placed) if sparse.issparse(placed) else np.asarray(placed)
 

@@ -86,7 +86,7 @@ class SpectralKernel(Kernel):
             kernel = replace(kernel, features=kernel.features.astype(np.float32))
         return decompose(kernel, wanted)
 
-    def _place(self, points: Points) -> Matrix:
+    def _embed(self, points: Points) -> Matrix:
         if self._linear:
             return inner_products(points, self.components_)
         return inner_products(self._compare(points, self.points_), self.dual_components_.T)
@@ -311,7 +311,7 @@ class SquashedKernel(Kernel):
             self.factor_ = linalg.cholesky(K, lower=True, overwrite_a=True)
         self.points_ = points
 
-    def _place(self, points: Points) -> Matrix:
+    def _embed(self, points: Points) -> Matrix:
         rows = self._compare(points, self.points_)
         with threadpool_limits(limits=1, user_api="blas"):
             return np.asarray(linalg.solve_triangular(self.factor_, rows.T, lower=True).T)
@@ -345,7 +345,7 @@ class GVSMKernel(Kernel):
     def _learn(self, points: Points, y: Any) -> None:
         self.points_ = points
 
-    def _place(self, points: Points) -> Matrix:
+    def _embed(self, points: Points) -> Matrix:
         return self._compare(points, self.points_)
 
     @property

@@ -58,10 +58,10 @@ def _draw_panel(axes: Any, comparison: Comparison, system: str) -> None:
     colours = np.repeat(
         [_WIN, _TIE, _LOSS], [contrast.wins, contrast.ties, contrast.losses]
     ).tolist()
-    places = (np.arange(count) + 0.5) / count
+    positions = (np.arange(count) + 0.5) / count
     # Gaps between many thin bars would cause moiré.
     width = (0.86 if count <= _FEW else 1) / count
-    axes.bar(places, differences, width=width, color=colours, linewidth=0, zorder=2)
+    axes.bar(positions, differences, width=width, color=colours, linewidth=0, zorder=2)
     axes.axhline(0, color=GREY, linewidth=0.8, zorder=3)
     mean = float(differences.mean())
     axes.axhline(mean, color=GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=3)

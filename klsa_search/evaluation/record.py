@@ -160,7 +160,7 @@ def conditions(
             settings=index.settings.model_dump(mode="json"),
             files={name: entry.sha256 for name, entry in sorted(manifest.files.items())},
         ),
-        synonyms={word: tuple(others) for word, others in index.synonyms.items()}
+        synonyms={word: tuple(replacements) for word, replacements in index.synonyms.items()}
         if reading["synonyms"]
         else None,
         tokenizer=_module_checksum(index.settings.tokenizer),
@@ -198,14 +198,14 @@ def read_record(path: Path) -> RunRecord:
     """Return the record of a run from a file; ReplayFailed for other files; OSError."""
     try:
         raw = json.loads(path.read_bytes())
-        version_found = raw["record"]
+        record_version = raw["record"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ReplayFailed(
             f"`{path}` is not a record of a run; give a file written by `klsa-search --record`"
         ) from None
-    if version_found != RECORD_VERSION:
+    if record_version != RECORD_VERSION:
         raise ReplayFailed(
-            f"`{path}` is a record of version {version_found!r}, and this version of "
+            f"`{path}` is a record of version {record_version!r}, and this version of "
             f"klsa-search reads {RECORD_VERSION}; replay it with the version that "
             "wrote it"
         )

@@ -143,15 +143,15 @@ def check_judgements(
     note  called with a text for each kind; None to report nothing
     """
     texts, documents = {query.id for query in queries}, set(index.ids())
-    asked = [judgement for judgement in judgements if judgement.query_id in texts]
-    ids = {judgement.document_id for judgement in asked}
+    of_queries = [judgement for judgement in judgements if judgement.query_id in texts]
+    ids = {judgement.document_id for judgement in of_queries}
     if documents.isdisjoint(ids):
         raise CollectionError(
             f"none of the {len(ids):,} judged documents of {name} "
             f"is among its {len(documents):,} documents; compare their IDs"
         )
     judged = {judgement.query_id for judgement in judgements}
-    missing = [judgement for judgement in asked if judgement.document_id not in documents]
+    missing = [judgement for judgement in of_queries if judgement.document_id not in documents]
     if note is not None and len(judged) > len(texts):
         note(
             f"{len(judged) - len(texts):,} of the {len(judged):,} judged queries of {name} are not "
@@ -176,9 +176,9 @@ def index_judgements(index: Index) -> tuple[list[Topic], list[Judgement], int]:
     judgements = [judgement for query in judged for judgement in query.judgements()]
     usable = [judgement for judgement in judgements if judgement.document_id in live]
     if not usable:
-        others = f", only {len(judgements):,} of deleted documents" if judgements else ""
+        deleted = f", only {len(judgements):,} of deleted documents" if judgements else ""
         raise CollectionError(
-            f"index `{index.name}` has no judgements{others}; judge hits on its "
+            f"index `{index.name}` has no judgements{deleted}; judge hits on its "
             "page, or with index.judge(query, id, grade)"
         )
     queries = [Topic(id=str(item.number), text=item.text) for item in judged]

@@ -96,10 +96,10 @@ def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
     judgements = []
     for query in halves.queries:
         doc_ids, _ = first.rank(texts[query.id], NEAREST + 1, ranker="bm25")
-        others = (other for other in first.ids(doc_ids) if other != query.id)
+        neighbours = (other for other in first.ids(doc_ids) if other != query.id)
         judgements += [
             Judgement(query_id=query.id, document_id=relevant, grade=1, gain=1)
-            for relevant in (query.id, *islice(others, NEAREST))
+            for relevant in (query.id, *islice(neighbours, NEAREST))
         ]
     return judgements
 
@@ -232,11 +232,11 @@ def tune_by_halves(
             progress=progress,
         )
         second.close()
-    more = tuning.changes.get("alpha", 0.0) > _own_alpha(index.settings)
+    more = tuning.changes.get("alpha", 0.0) > _alpha_of(index.settings)
     return replace(tuning, evidence="halves", margin=MARGIN if more else MARGIN_OF_LESS)
 
 
-def _own_alpha(settings: Settings) -> float:
+def _alpha_of(settings: Settings) -> float:
     """Return the share of expansion in the ranking of an index; 0 for BM25, 1 for others."""
     return {"klsa": settings.alpha, "bm25": 0.0}.get(settings.ranker, 1.0)
 

@@ -280,8 +280,8 @@ class CountsBuilder:
 
     def _sort(self) -> list[str]:
         """Sort the terms of all dictionaries, and map their numbers to the sorted ones."""
-        others = set().union(*self._numberings.values()).difference(self._first)
-        terms = [*self._first, *sorted(others)]
+        other_terms = set().union(*self._numberings.values()).difference(self._first)
+        terms = [*self._first, *sorted(other_terms)]
         number_of = {term: number for number, term in enumerate(terms)}
         for name, numbering in self._numberings.items():
             numbers = np.empty(len(numbering) + _NEGATIVE, np.int32)

@@ -157,13 +157,13 @@ class DocumentKernel:
         raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
         return raw
 
-    def between(self, document: int, others: DocIds) -> Matrix:
+    def between(self, document: int, columns: DocIds) -> Matrix:
         """Return K(document, others): (n,). Cost: the features of those documents."""
         chosen = self.features[[document]]
-        raw: Matrix = (chosen @ self.features[others].T).toarray()[0]
+        raw: Matrix = (chosen @ self.features[columns].T).toarray()[0]
         scale, towards = self.scales[document], self.towards_mean[document]
-        raw -= towards * self.scales[others]
-        raw -= scale * (self.towards_mean[others] - self.scales[others] * self.mean_square)
+        raw -= towards * self.scales[columns]
+        raw -= scale * (self.towards_mean[columns] - self.scales[columns] * self.mean_square)
         return raw
 
     def explicit(self) -> Matrix:

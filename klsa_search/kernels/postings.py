@@ -119,13 +119,13 @@ class Postings:
         Cost O(nnz); memory 4 bytes per posting, 6 per run, and the counts of 65,536 documents.
         """
         entries = np.empty(len(self.entries), np.uint32)
-        places, run_places = self.starts[:-1].copy(), self.run_starts[:-1].copy()
+        offsets, run_offsets = self.starts[:-1].copy(), self.run_starts[:-1].copy()
         runs = np.zeros(self.runs.shape, np.uint16)
         for first in range(0, self.size, ONE_BLOCK):  # a multiple of all block sizes
             after = min(first + ONE_BLOCK, self.size)
             _native.write_postings(
                 *(*_csr(counts(first, after)), norms[first:after], self.block_bits),
-                *(places, run_places, entries, runs),
+                *(offsets, run_offsets, entries, runs),
             )
         runs[:, :2] = self.runs[:, :2]  # blocks were numbered from `first`
         best = _best_saturations(self.starts, entries)
@@ -187,8 +187,8 @@ class Postings:
             terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[is_inside]
             documents, saturations = documents[is_inside] - first, saturations[is_inside]
             lengths += np.bincount(terms, minlength=V)
-            places = (documents & ((1 << bits) - 1)).astype(np.uint32)
-            entries.append((places << np.uint32(16)) | saturations)
+            offsets = (documents & ((1 << bits) - 1)).astype(np.uint32)
+            entries.append((offsets << np.uint32(16)) | saturations)
             blocks = documents >> bits
             begins = np.flatnonzero(
                 (np.diff(terms, prepend=-1) > 0) | (np.diff(blocks, prepend=0) != 0)

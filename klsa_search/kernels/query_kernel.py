@@ -113,19 +113,19 @@ class QueryKernel:
         return cls(segments, documents, full_weights, weights, factors, unseen, deleted, collection)
 
     @property
-    def own_documents(self) -> int:
+    def local_documents(self) -> int:
         """Return the number of live documents in these postings."""
         return self.postings.documents - (0 if self.deleted is None else self.deleted.documents)
 
     @lazy_property
-    def own_counts(self) -> DocumentCounts:
+    def local_counts(self) -> DocumentCounts:
         """Return the statistics of the live documents in these postings. Cost O(V), once."""
         return _live(self.postings, self.deleted)
 
     @property
     def counts(self) -> DocumentCounts:
         """Return the statistics of the live documents, of all partitions."""
-        return self.own_counts if self.collection is None else self.collection
+        return self.local_counts if self.collection is None else self.collection
 
     @property
     def frequencies(self) -> _Numbers:

@@ -34,13 +34,14 @@ class Segment(NamedTuple):
     first     doc id of the first document, a multiple of 64
     postings  with local term numbers
     terms     (T,) global term numbers, ascending; None if local numbers are global
-    own       (T,) their local numbers; None likewise
+    local_terms
+              (T,) their local numbers; None likewise
     """
 
     first: int
     postings: Postings
     terms: _Numbers | None = None
-    own: _Numbers | None = None
+    local_terms: _Numbers | None = None
 
     @classmethod
     def of(cls, first: int, postings: Postings, numbers: _Numbers) -> Segment:
@@ -55,18 +56,18 @@ class Segment(NamedTuple):
 
     def local_number(self, term: int) -> int | None:
         """Return the local number of a term; None if it is not in the segment. Cost O(log T)."""
-        if self.terms is None or self.own is None:
+        if self.terms is None or self.local_terms is None:
             return term if term < len(self.postings.starts) - 1 else None
-        place = int(np.searchsorted(self.terms, term))
-        is_found = place < len(self.terms) and self.terms[place] == term
-        return int(self.own[place]) if is_found else None
+        position = int(np.searchsorted(self.terms, term))
+        is_present = position < len(self.terms) and self.terms[position] == term
+        return int(self.local_terms[position]) if is_present else None
 
     def numbers(self) -> _Numbers:
         """Return the global numbers of the local terms: (T,). Cost O(T)."""
-        if self.terms is None or self.own is None:
+        if self.terms is None or self.local_terms is None:
             return np.arange(len(self.postings.starts) - 1)
         numbers = np.empty_like(self.terms)
-        numbers[self.own] = self.terms
+        numbers[self.local_terms] = self.terms
         return numbers
 
 
@@ -122,8 +123,8 @@ class Segments:
     @lazy_property
     def best(self) -> npt.NDArray[np.uint16]:
         """Return (V, 4) as `Postings`: the maximum, then lower bounds of the n-th best."""
-        (first, *others) = self.parts
-        if not others and len(first.postings.best) == self.terms:
+        (first, *later) = self.parts
+        if not later and len(first.postings.best) == self.terms:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:
@@ -163,7 +164,7 @@ class Segments:
         row = np.zeros(self.size, np.int64)
         for part in self.parts:
             local_numbers = [part.local_number(term) for term in terms.tolist()]
-            is_found = np.array([number is not None for number in local_numbers], np.bool_)
+            is_present = np.array([number is not None for number in local_numbers], np.bool_)
             numbers = np.array([number for number in local_numbers if number is not None], np.int64)
-            row[part.first : part.after] = part.postings.steps(numbers, weights[is_found])
+            row[part.first : part.after] = part.postings.steps(numbers, weights[is_present])
         return row

@@ -64,13 +64,13 @@ class VectorSpace:
             _native.add_cosines(part.rows, part.documents, part.scales, query, scale, cosines)
         return cosines
 
-    def one_each(self) -> VectorSpace:
+    def one_per_document(self) -> VectorSpace:
         """Return the space with one vector a document: the mean direction, if it has several.
 
         A document whose vectors cancel out has none. Cost: O(n) for n vectors; O(n · dimension) if
         a document has several.
         """
-        return replace(self, parts=tuple(_one_each(part) for part in self.parts))
+        return replace(self, parts=tuple(_one_per_document(part) for part in self.parts))
 
     def vector(self, document: int) -> _Bytes | None:
         """Return the first vector of a document, None if it has none: (dimension,)."""
@@ -129,7 +129,7 @@ def scales_of(rows: _Bytes) -> npt.NDArray[np.float32]:
     return (1 / np.sqrt(np.concatenate(pieces))).astype(np.float32)
 
 
-def _one_each(part: VectorRows) -> VectorRows:
+def _one_per_document(part: VectorRows) -> VectorRows:
     starts = np.flatnonzero(np.diff(part.documents, prepend=-1))
     if len(starts) == len(part.documents):
         return part

@@ -58,7 +58,7 @@ class Vocabulary:
         unused  (V,) whether no live document contains a term
         Cost and memory: a byte a term.
         """
-        return self._of(self.terms, _Without(self.numbers, unused)) if unused.any() else self
+        return self._of(self.terms, _LiveNumbers(self.numbers, unused)) if unused.any() else self
 
 
 class SortedTerms:
@@ -70,50 +70,51 @@ class SortedTerms:
 
     def __init__(self, text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
         self._text, self._starts = text, starts
-        self._find = cached_method(self._place_of, _CACHE_SIZE)
+        self._find = cached_method(self._position_of, _CACHE_SIZE)
 
     def __len__(self) -> int:
         """Return T."""
         return len(self._starts) - 1
 
-    def term(self, place: int) -> str:
-        """Return the term at a place."""
-        return self._bytes(place).decode()
+    def term(self, position: int) -> str:
+        """Return the term at a position."""
+        return self._bytes(position).decode()
 
     def find(self, term: str) -> int | None:
-        """Return the place of a term; None if it is not among them.
+        """Return the position of a term; None if it is not among them.
 
-        Cost: some 20 µs; the places of 65,536 terms are cached.
+        Cost: some 20 µs; the positions of 65,536 terms are cached.
         """
         return self._find(term)
 
-    def _place_of(self, term: str) -> int | None:
+    def _position_of(self, term: str) -> int | None:
         wanted = term.encode(errors="surrogatepass")
         # UTF-8 has the order of code points.
-        place = bisect_left(range(len(self)), wanted, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == wanted else None
+        position = bisect_left(range(len(self)), wanted, key=self._bytes)
+        return position if position < len(self) and self._bytes(position) == wanted else None
 
     @lazy_property
     def terms(self) -> Sequence[str]:
         """All terms as strings, made at the first use."""
         return self._text.tobytes().decode().split("\n")[:-1]
 
-    def _bytes(self, place: int) -> bytes:
-        return self._text[self._starts[place] : self._starts[place + 1] - 1].tobytes()
+    def _bytes(self, position: int) -> bytes:
+        return self._text[self._starts[position] : self._starts[position + 1] - 1].tobytes()
 
 
-_Places = npt.NDArray[np.int32]
+_Positions = npt.NDArray[np.int32]
 
 
 class JoinedVocabulary(Vocabulary):
     """A vocabulary of which many terms stay in arrays.
 
-    Terms are numbered in this order: `first`, those of `stored` at the places `own`, `words`, those
-    of `stored` at the places `others`.
+    Terms are numbered in this order: `first`, those of `stored` at `positions`, `words`, those of
+    `stored` at `later_positions`.
 
     stored       sorted terms, none of which is in `first`
-    own, others  int32, ascending
-    words        terms that are not at these places
+    positions, later_positions
+                 int32, ascending
+    words        terms that are not at these positions
     Memory and cost: those of `words`.
     """
 
@@ -121,25 +122,25 @@ class JoinedVocabulary(Vocabulary):
         self,
         first: Vocabulary,
         stored: SortedTerms,
-        places: _Places,
+        positions: _Positions,
         words: Sequence[str] = (),
-        others: _Places | None = None,
+        later_positions: _Positions | None = None,
     ) -> None:
-        self._first, self._stored, self._own, self._words = first, stored, places, words
-        own_terms = _PlacedTerms(stored, places)
-        after = len(first) + len(places)
+        self._first, self._stored, self._positions, self._words = first, stored, positions, words
+        terms_at = _TermsAt(stored, positions)
+        after = len(first) + len(positions)
         later = dict(zip(words, range(after, after + len(words)), strict=True))
-        parts: list[Sequence[str]] = [first.terms, own_terms, words]
-        placed = [(places, len(first))]
-        if others is not None:
-            parts.append(_PlacedTerms(stored, others))
-            placed.append((others, after + len(words)))
+        parts: list[Sequence[str]] = [first.terms, terms_at, words]
+        ranges = [(positions, len(first))]
+        if later_positions is not None:
+            parts.append(_TermsAt(stored, later_positions))
+            ranges.append((later_positions, after + len(words)))
         self.terms = _JoinedTerms(parts)
-        self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, placed)
+        self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, ranges)
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
-        """Return a vocabulary with further words, and without `others`. Cost: that of all words."""
-        return JoinedVocabulary(self._first, self._stored, self._own, [*self._words, *words])
+        """Return a vocabulary with further words, without `later_positions`. Cost: all words."""
+        return JoinedVocabulary(self._first, self._stored, self._positions, [*self._words, *words])
 
 
 class _Terms(Sequence[str]):
@@ -156,20 +157,20 @@ class _Terms(Sequence[str]):
         return tuple(self)[number] if isinstance(number, slice) else self._at(number)
 
 
-class _PlacedTerms(_Terms):
-    """Stored terms at some places."""
+class _TermsAt(_Terms):
+    """Stored terms at some positions."""
 
-    def __init__(self, stored: SortedTerms, places: _Places) -> None:
-        self._stored, self._places = stored, places
+    def __init__(self, stored: SortedTerms, positions: _Positions) -> None:
+        self._stored, self._positions = stored, positions
 
     def _at(self, number: int) -> str:
-        return self._stored.term(self._places[number])
+        return self._stored.term(self._positions[number])
 
     def __iter__(self) -> Iterator[str]:
-        return map(self._stored.terms.__getitem__, self._places.tolist())
+        return map(self._stored.terms.__getitem__, self._positions.tolist())
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
 
 class _JoinedTerms(_Terms):
@@ -201,21 +202,21 @@ class _JoinedNumbers(Mapping[str, int]):
         first: Mapping[str, int],
         words: Mapping[str, int],
         stored: SortedTerms,
-        placed: Sequence[tuple[_Places, int]],
+        ranges: Sequence[tuple[_Positions, int]],
     ) -> None:
         self._terms, self._first, self._words = terms, first, words
-        self._stored, self._placed = stored, placed
+        self._stored, self._ranges = stored, ranges
 
     def __getitem__(self, term: str) -> int:
         for numbers in (self._first, self._words):
             if term in numbers:
                 return numbers[term]
-        place = self._stored.find(term)
-        if place is not None:
-            for places, first in self._placed:
-                # A value of the same type: for another, NumPy would convert all places.
-                at = int(places.searchsorted(places.dtype.type(place)))
-                if at < len(places) and places[at] == place:
+        position = self._stored.find(term)
+        if position is not None:
+            for positions, first in self._ranges:
+                # A value of the same type: for another, NumPy would convert all positions.
+                at = int(positions.searchsorted(positions.dtype.type(position)))
+                if at < len(positions) and positions[at] == position:
                     return first + at
         raise KeyError(term)
 
@@ -226,20 +227,20 @@ class _JoinedNumbers(Mapping[str, int]):
         return len(self._terms)
 
 
-class _Without(Mapping[str, int]):
+class _LiveNumbers(Mapping[str, int]):
     """Numbers of terms, without some of the numbers."""
 
     def __init__(self, numbers: Mapping[str, int], unused: npt.NDArray[np.bool_]) -> None:
-        self._whole, self._unused = numbers, unused.tobytes()  # looked up three times as fast
+        self._numbers, self._unused = numbers, unused.tobytes()  # looked up three times as fast
 
     def __getitem__(self, term: str) -> int:
-        number = self._whole[term]
+        number = self._numbers[term]
         if self._unused[number]:
             raise KeyError(term)
         return number
 
     def __iter__(self) -> Iterator[str]:
-        return (term for term, number in self._whole.items() if not self._unused[number])
+        return (term for term, number in self._numbers.items() if not self._unused[number])
 
     def __len__(self) -> int:
-        return len(self._whole) - sum(self._unused)
+        return len(self._numbers) - sum(self._unused)

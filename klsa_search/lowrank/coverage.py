@@ -61,35 +61,35 @@ def coverage(
     best           documents whose terms count
     Cost: one pass over the edges of W; a binary search for each of the best and each term.
     """
-    places = np.full(kernel.size, -1, dtype=np.int32)
+    rows = np.full(kernel.size, -1, dtype=np.int32)
     ascending = np.sort(best)
-    places[ascending] = np.arange(len(best))
+    rows[ascending] = np.arange(len(best))
     impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
     for column, term in enumerate(terms.tolist()):
         holders = kernel.impacts_of(term, float(query_weights[column]))
         impacts[:, column] = values_at(ascending, *holders)
     half = (HALF * kernel.quantised_weights(terms, query_weights) / UNIT).astype(np.float32)
-    return _coverage(places, impacts, query_weights * kernel.term_weights[terms], half, neighbours)
+    return _coverage(rows, impacts, query_weights * kernel.term_weights[terms], half, neighbours)
 
 
 def _coverage(
-    places: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int32],
     impacts: npt.NDArray[np.float32],
     term_weights: npt.NDArray[np.float32],
     half: npt.NDArray[np.float32],
     neighbours: sparse.csr_array,
 ) -> Scores:
     """Return T of each document: (N,) float32."""
-    near = places[neighbours.indices]
+    near = rows[neighbours.indices]
     edges = np.flatnonzero(near >= 0)
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
     shares = neighbours.data[edges].astype(np.float32, copy=False)
-    covered = np.zeros(len(places), np.float32)
+    covered = np.zeros(len(rows), np.float32)
     for term in range(len(term_weights)):
-        sums = np.zeros(len(places), np.float32)
+        sums = np.zeros(len(rows), np.float32)
         np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
         sums *= np.float32(NEIGHBOURHOOD)
-        columns = np.flatnonzero(places >= 0)
-        sums[columns] += impacts[places[columns], term]
+        columns = np.flatnonzero(rows >= 0)
+        sums[columns] += impacts[rows[columns], term]
         covered += term_weights[term] * (sums / (sums + half[term]))
     return covered

@@ -114,8 +114,8 @@ class Expansion:
             return np.asarray(self.rows[seeds, document])
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
-            place = self.correction * self.eigenvectors[document]
-            entries += np.einsum("zk,k->z", self.eigenvectors[seeds], place)
+            weighted = self.correction * self.eigenvectors[document]
+            entries += np.einsum("zk,k->z", self.eigenvectors[seeds], weighted)
         if self.slope and self.kernel is not None:
             entries += self.slope * self.kernel().between(document, seeds)
         return entries

@@ -60,16 +60,18 @@ class LatentSpace:
 
         Cost O(N · m).
         """
-        place = np.einsum("t,tm->m", query_weights, self.terms[terms])
-        return np.asarray(np.einsum("nm,m->n", self.documents, place))
+        vector = np.einsum("t,tm->m", query_weights, self.terms[terms])
+        return np.asarray(np.einsum("nm,m->n", self.documents, vector))
 
 
 def document_coordinates(U: Basis, values: Eigenvalues) -> npt.NDArray[np.float32]:
     """Return U Λ^½ with rows of length 1, or 0: (N, m), (m,) → (N, m)."""
     coordinates = U * np.sqrt(values)
     lengths = np.linalg.norm(coordinates, axis=1, keepdims=True)
-    places = np.divide(coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0)
-    return np.asarray(places, np.float32)
+    unit_vectors = np.divide(
+        coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0
+    )
+    return np.asarray(unit_vectors, np.float32)
 
 
 def term_coordinates(

@@ -50,9 +50,9 @@ def subtract_of(X: Sequence[Block], C: Block, Y: Block, rows: slice) -> None:
 
 def combined_of(X: Sequence[Block], C: Block, rows: slice) -> Block:
     """Return X C of a slice: (n, a), (a, b) → (n, b)."""
-    first, *others = zip(X, split(C, X), strict=True)
+    first, *rest = zip(X, split(C, X), strict=True)
     out: Block = first[0][rows] @ first[1]
-    for block, some in others:
+    for block, some in rest:
         out += block[rows] @ some
     return out
 
@@ -146,7 +146,7 @@ class BlockProducts:
             Y[rows] = centring_term(self._centring[rows], shift)
             self._features.add_to_documents(cuts[0][rows], cuts[-1][rows], T, Y[rows])
 
-        self._each_slice(of_slice)
+        self._for_slices(of_slice)
         return Y
 
     def inner(self, X: Sequence[Block], Y: Block) -> Matrix:
@@ -159,7 +159,7 @@ class BlockProducts:
     def subtract(self, X: Sequence[Block], C: Matrix, Y: Block) -> Block:
         """Subtract X C from Y, in place."""
         coefficients = C.astype(np.float32)
-        self._each_slice(lambda rows: subtract_of(X, coefficients, Y, rows))
+        self._for_slices(lambda rows: subtract_of(X, coefficients, Y, rows))
         return Y
 
     def combine(self, X: Sequence[Block], C: Matrix) -> list[Block]:
@@ -175,7 +175,7 @@ class BlockProducts:
             for block, result in zip(out, results, strict=True):
                 block[rows] = result
 
-        self._each_slice(of_slice)
+        self._for_slices(of_slice)
         return out
 
     def _cut_features(
@@ -201,7 +201,7 @@ class BlockProducts:
         self._draws += 1
         return W
 
-    def _each_slice(self, task: Callable[[slice], None]) -> None:
+    def _for_slices(self, task: Callable[[slice], None]) -> None:
         for _ in self._workers.map(task, slices(self.shape[0])):
             pass
 

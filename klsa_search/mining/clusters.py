@@ -110,9 +110,9 @@ def cluster(
     points = np.asarray(coordinates[placed], np.float64)
     k = min(k, len(np.unique(points, axis=0)))
     centres, labels = k_means(points, k, index.settings.seed)
-    whole_labels = np.full(len(coordinates), k, np.int64)
-    whole_labels[placed] = labels
-    strongest = terms_of_clusters(index, whole_labels, k, words)
+    all_labels = np.full(len(coordinates), k, np.int64)
+    all_labels[placed] = labels
+    strongest = terms_of_clusters(index, all_labels, k, words)
     # All in one call, because documents contain words of several clusters.
     written = iter(words_of(index, [term for terms in strongest for term in terms]))
     named = [tuple(islice(written, len(terms))) for terms in strongest]
@@ -131,7 +131,7 @@ def cluster(
                     titles=tuple(title_of(index, document) for document in shown),
                 )
             )
-    unplaced = np.flatnonzero((whole_labels == k) & live)
+    unplaced = np.flatnonzero((all_labels == k) & live)
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
 
 

@@ -36,22 +36,22 @@ class Vectors(NamedTuple):
 
 
 def vectors_of_kernel(
-    index: Index, kernel: str, others: tuple[str, ...] = (LATENT,)
+    index: Index, kernel: str, word_kernels: tuple[str, ...] = (LATENT,)
 ) -> Vectors | None:
-    """Return the vectors that a kernel uses; None for one of `others`, which uses only words.
+    """Return the vectors that a kernel uses; None for one of `word_kernels`, which uses only words.
 
     QueryError for an unknown kernel or space. Cost: see `VectorSpace.one_each`.
     """
-    if kernel in others:
+    if kernel in word_kernels:
         return None
     spaces = index.arrays.vectors
     for form in (VECTORS, SUM):
         if isinstance(kernel, str) and kernel.startswith(form):
             space = spaces.get(kernel.removeprefix(form))
             if space is not None:
-                return Vectors(space.one_each(), form == SUM)
+                return Vectors(space.one_per_document(), form == SUM)
     choices = ", ".join(
-        (*others, *(form + name for name in sorted(spaces) for form in (VECTORS, SUM)))
+        (*word_kernels, *(form + name for name in sorted(spaces) for form in (VECTORS, SUM)))
     )
     raise QueryError(
         f"kernel = {str(kernel)[:80]!r} is unknown; the kernels are: {choices}", field="kernel"

@@ -109,22 +109,22 @@ def _near_vectors(
     for begin in range(0, len(rows), BLOCK):
         block = slice(begin, begin + BLOCK)
         for other in range(0, begin + 1, BLOCK):
-            others = slice(other, other + BLOCK)
+            columns = slice(other, other + BLOCK)
             similarities = (
-                dot_products(rows[block], rows[others]) * scales[block, None] * scales[others]
+                dot_products(rows[block], rows[columns]) * scales[block, None] * scales[columns]
             )
             near = np.tril(similarities >= least, begin - other - 1)
             for at in np.flatnonzero(near.any(axis=1)).tolist():
-                first = near[at] & (leaders[others] < 0)
+                first = near[at] & (leaders[columns] < 0)
                 if leaders[begin + at] < 0 and first.any():
                     leaders[begin + at] = other + int(first.argmax())
                     cosines[begin + at] = similarities[at, first.argmax()]
         if progress is not None:
             progress(NEIGHBOURS, min(begin + BLOCK, len(rows)), len(rows))
     followers = np.flatnonzero(leaders >= 0)
-    places = (documents[followers], documents[leaders[followers]])
+    indices = (documents[followers], documents[leaders[followers]])
     size = len(index.arrays)
-    pairs = sparse.csr_array((cosines[followers], places), shape=(size, size))
+    pairs = sparse.csr_array((cosines[followers], indices), shape=(size, size))
     return sparse.csr_array(pairs + pairs.T)
 
 

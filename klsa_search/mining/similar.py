@@ -141,13 +141,13 @@ def similar(
     plugin = isinstance(kernel, str) and find_plugin("spectral", kernel) is not None
     vectors = None if plugin else vectors_of_kernel(index, kernel, KERNELS)
     if vectors is not None:
-        row, own_vector = _row_with_vectors(index, doc_id, vectors)
+        row, itself = _row_with_vectors(index, doc_id, vectors)
     else:
         _refuse_unsupported(index, k, kernel)
-        row, own_vector = _row(index, doc_id, kernel, gamma)
+        row, itself = _row(index, doc_id, kernel, gamma)
     row[doc_id] = 0
     doc_ids, values = top_z(row * index.arrays.live_docs(), k)
-    return _hits(index, doc_id, doc_ids, values / own_vector if own_vector else values)
+    return _hits(index, doc_id, doc_ids, values / itself if itself else values)
 
 
 def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
@@ -174,10 +174,10 @@ def _row_with_vectors(index: Index, doc_id: int, vectors: Vectors) -> tuple[Scor
     """Return a row of the kernel of vectors, or of the sum of it and the latent kernel."""
     size = len(index.arrays)
     has = vectors.space.has(size)
-    own_vector = vectors.space.vector(doc_id)
+    vector = vectors.space.vector(doc_id)
     row = np.zeros(size, np.float32)
-    if own_vector is not None:
-        row[has] = vectors.space.cosines(own_vector, size)[has]
+    if vector is not None:
+        row[has] = vectors.space.cosines(vector, size)[has]
     if vectors.and_words:
         words = np.asarray(index.arrays.latent.documents)
         row += np.einsum("nm,m->n", words, words[doc_id])
@@ -202,8 +202,8 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
             return row, float(row[doc_id])
     row = np.zeros(len(snapshot))
     if not snapshot.has_spectrum:
-        others = snapshot.nearest(doc_id)
-        row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
+        neighbours = snapshot.nearest(doc_id)
+        row[neighbours] = kernel_entries(snapshot, np.repeat(one, len(neighbours)), neighbours)
         return row, float(kernel_diagonal(snapshot)[doc_id])
     row[doc_id] = 1
     row = snapshot.kernel.apply(row)

@@ -126,7 +126,7 @@ class PartitionTerms:
 
         IndexDamaged if its postings have another number of terms than its vocabulary.
         """
-        counts, built = snapshot.query_kernel.own_counts, len(self.vocabulary)
+        counts, built = snapshot.query_kernel.local_counts, len(self.vocabulary)
         postings = snapshot.query_kernel.postings.parts[0].postings
         if len(postings.frequencies) != built:
             file = snapshot.generation / MANIFEST

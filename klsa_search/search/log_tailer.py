@@ -186,7 +186,7 @@ class _Delta:
             document_of = self._of_passages.document_of()
             passages = PassageIndex(self._passages.state(last), document_of)
         snapshot, documents, fields = self._delta.snapshot(weighing)
-        count = snapshot.query_kernel.own_documents
+        count = snapshot.query_kernel.local_documents
         built = self._built
         info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
         titles = self._delta.titles

@@ -68,7 +68,7 @@ def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
     judged = {judgement.query_id for judgement in task.judgements}
     texts = [query.text for query in task.queries if query.id in judged][:_QUERIES]
     whole = bench.index(task, {})
-    words = sorted({word for text in texts for word in whole.analyzer.each(text, str, str)})
+    words = sorted({word for text in texts for word in whole.analyzer.map_words(text, str, str)})
     drawn = random.Random(1).sample(words, min(_WORDS, len(words)))
     by_all = [_corrected(whole, word) for word in drawn]
     few = random.Random(size).sample(list(task.documents), size)

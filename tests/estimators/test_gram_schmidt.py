@@ -50,7 +50,7 @@ def test_equal_residuals_are_taken_in_order():
 def test_placing_the_documents_again_gives_their_features():
     K = random_kernel(30, 20)
     factor = gram_schmidt(lambda d: K[d], K.diagonal(), 9)
-    assert factor.place(K[:, factor.pivots]) == pytest.approx(factor.features, abs=1e-9)
+    assert factor.embed(K[:, factor.pivots]) == pytest.approx(factor.features, abs=1e-9)
 
 
 def test_a_kernel_that_is_zero_has_no_features():

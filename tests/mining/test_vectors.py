@@ -202,12 +202,12 @@ def test_unknown_kernels_and_spaces_are_named(index):
 def test_vectors_that_cancel_out_are_left_out():
     rows = quantised([[1, 2], [-1, -2], [2, 1], [1, 0], [0, 1]])
     part = VectorRows(rows, np.array([0, 0, 3, 4, 4], np.int32), scales_of(rows))
-    space = VectorSpace("m", 2, (part,)).one_each()
+    space = VectorSpace("m", 2, (part,)).one_per_document()
     assert space.merged().documents.tolist() == [3, 4]
     assert space.merged().rows.tolist() == [[127, 64], [127, 127]]
     assert space.vector(0) is None
     assert space.has(5).tolist() == [False, False, False, True, True]
-    empty = VectorSpace("m", 2, ()).one_each()
+    empty = VectorSpace("m", 2, ()).one_per_document()
     assert empty.merged().rows.shape == (0, 2)
     assert empty.coordinates(2).tolist() == [[0, 0], [0, 0]]
 

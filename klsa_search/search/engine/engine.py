@@ -417,14 +417,15 @@ def _engine(
     postings = kernel.postings
     return _native.Engine(
         segments=[
-            (part.first, part.postings.native, part.terms, part.own) for part in postings.parts
+            (part.first, part.postings.native, part.terms, part.local_terms)
+            for part in postings.parts
         ],
         weights=contiguous(kernel.weights, np.int64),
         term_weights=contiguous(kernel.term_weights, np.float32),
         burstiness=contiguous(kernel.burstiness, np.float32),
         best=contiguous(postings.best, np.uint16),
         step=postings.step,
-        deleted=postings.documents - kernel.own_documents,
+        deleted=postings.documents - kernel.local_documents,
         live=None if live is None else live.words,
         model=model,
         reverse=None if reverse is None else (reverse.row_of, reverse.rows, reverse.steps),

@@ -334,7 +334,7 @@ class Compounds:
         words = words_of(sequence)
         joined = "".join(words)
         number = self._numbers[joined]
-        if number < 0 or len(list(self._analyzer.each(joined, str, str))) != 1:
+        if number < 0 or len(list(self._analyzer.map_words(joined, str, str))) != 1:
             return None
         numbers = [self._numbers[word] for word in words]
         of = tuple(number for number in numbers if number >= 0)

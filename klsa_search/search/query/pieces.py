@@ -125,7 +125,7 @@ class Pieces(dict[str, Piece]):
 
     def _words(self, text: str) -> tuple[Word, ...]:
         return tuple(
-            Word(word, self._numbers[word]) for word in self._analyzer.each(text, str, str)
+            Word(word, self._numbers[word]) for word in self._analyzer.map_words(text, str, str)
         )
 
 

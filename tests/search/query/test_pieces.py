@@ -42,8 +42,8 @@ any_texts = texts | st.text(max_size=20)
 def test_words_of_a_text_are_those_of_its_pieces(language, text):
     analyzer = Analyzer(language)
     parts = text.split(" ")
-    words = [word for part in parts for word in analyzer.each(part, str, str)]
-    assert words == list(analyzer.each(text, str, str))
+    words = [word for part in parts for word in analyzer.map_words(part, str, str)]
+    assert words == list(analyzer.map_words(text, str, str))
     assert [term for part in parts for term in analyzer.terms(part)] == analyzer.terms(text)
 
 

@@ -143,7 +143,7 @@ def test_long_documents_are_found_by_their_stop_words(tmp_path):
 def test_stop_words_of_every_language_are_found(language, tmp_path):
     analyzer = Analyzer(AnalysisSettings(language=language, stop_words="long"))
     words = sorted(
-        word for word in stop_list(language) if [*analyzer.each(word, str, str)] == [word]
+        word for word in stop_list(language) if [*analyzer.map_words(word, str, str)] == [word]
     )
     first, last = f"{words[0]} {words[1]}", f"{words[-2]} {words[-1]}"
     documents = [{"id": "first", "text": first}, {"id": "last", "text": last}]
