@@ -11,9 +11,9 @@ A change is one transaction, durable on return. Rows belong to the ID of an inde
 when its folder is renamed, and one that is built in its place has none. A folder that was copied
 without its directory has an ID that no catalogue knows, so that this can be told.
 
-The database has a rollback journal, not a write-ahead log, so it can be read on a read-only disk.
-A connection lives for one transaction: none is carried into a forked process. Each row has a
-checksum, as SQLite has none. Readers use plain sqlite3: importing sqlite-utils takes 0.1 s.
+Readers and the writer do not wait for each other. A connection lives for one transaction: none is
+carried into a forked process. Each row has a checksum. Readers use plain sqlite3: importing
+sqlite-utils takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import logging
 import os
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
-from klsa_search.storage.files import is_exhausted, read_regular, replace_file
-from klsa_search.storage.names import CATALOG, CATALOG_ID
+from klsa_search.storage.database import open_to_read, row_checksum, use_wal
+from klsa_search.storage.files import is_exhausted, read_regular, replace_file, sync, writable
+from klsa_search.storage.names import CATALOG, CATALOG_ID, NEW
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -82,11 +82,6 @@ Row = tuple[Any, ...]
 Stamp = tuple[int, ...]
 
 
-def row_checksum(row: Row) -> int:
-    """Return the checksum of the values of a row."""
-    return zlib.crc32(repr(row).encode())
-
-
 def entry_stamp(path: Path) -> Stamp | None:
     """Return a value that changes with the rows of the index at a path; None if it has none.
 
@@ -95,7 +90,8 @@ def entry_stamp(path: Path) -> Stamp | None:
     """
     stamps: Stamp = ()
     now = time.time_ns()
-    for file in (path / CATALOG_ID, home_of(path) / CATALOG):
+    catalog = home_of(path) / CATALOG
+    for file in (path / CATALOG_ID, catalog, catalog.with_name(f"{CATALOG}-wal")):
         try:
             stat = file.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -255,11 +251,13 @@ def read_catalog(home: Path) -> Iterator[Catalog]:
 
     It needs no write permission. IndexDamaged, IndexBusy, StoreError.
     """
-    if not os.path.lexists(home / CATALOG):
+    file = home / CATALOG
+    if not os.path.lexists(file):
         yield Catalog(home, None)
         return
-    with _transaction(home, "rw", "begin") as connection:
-        yield Catalog(home, connection if _has_tables(connection) else None)
+    with _errors_of_ours(file), closing(open_to_read(file, TIMEOUT)) as connection:
+        _check_kind(connection)
+        yield Catalog(home, connection)
 
 
 @contextmanager
@@ -269,21 +267,21 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
     Nothing changes if the block fails. IndexBusy if another change takes more than ten seconds;
     IndexDamaged, StoreError. Cost: some ms.
     """
-    from sqlite_utils import Database
-
-    claimed: list[Path] = []
+    file, claimed = home / CATALOG, list[Path]()
     try:
-        with _transaction(home, "rwc", "begin immediate") as connection:
-            if not _has_tables(connection):
-                database = Database(connection, execute_plugins=False)
-                for table, columns in _TABLES.items():
-                    database.table(table).create({**columns, "sum": int}, pk=_KEYS[table])
-                connection.execute(f"pragma application_id = {_APPLICATION}")
-                connection.execute(f"pragma user_version = {_VERSION}")
-            yield Catalog(home, connection, claimed)
+        with _errors_of_ours(file), writable(file):
+            if not os.path.lexists(file):
+                _create(file)
+            connection = sqlite3.connect(file, isolation_level=None, timeout=TIMEOUT)
+            with closing(connection):
+                _check_kind(connection)
+                use_wal(connection)
+                connection.execute("begin immediate")
+                yield Catalog(home, connection, claimed)
+                connection.execute("commit")
     except BaseException:
-        for file in claimed:
-            file.unlink(missing_ok=True)
+        for path in claimed:
+            path.unlink(missing_ok=True)
         raise
 
 
@@ -393,20 +391,10 @@ def _read_id(path: Path) -> str | None:
 
 
 @contextmanager
-def _transaction(home: Path, mode: str, begin: str) -> Iterator[sqlite3.Connection]:
-    """Yield a connection in a transaction, which is committed if the block succeeds."""
-    file = home / CATALOG
-    # Not "ro" for reading: SQLite first rolls back what an interrupted change left. If the file
-    # cannot be written, SQLite opens it for reading.
-    address = f"{file.absolute().as_uri()}?mode={mode}"
-    connection = None
+def _errors_of_ours(file: Path) -> Iterator[None]:
+    """Raise IndexBusy, IndexDamaged or StoreError in place of errors of SQLite."""
     try:
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=TIMEOUT)
-        # Extra: a journal whose removal is not durable would undo the change.
-        connection.execute("pragma synchronous = extra")
-        connection.execute(begin)
-        yield connection
-        connection.execute("commit")
+        yield
     except sqlite3.OperationalError as error:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:  # raised by Python for text that is not UTF-8
@@ -421,23 +409,35 @@ def _transaction(home: Path, mode: str, begin: str) -> Iterator[sqlite3.Connecti
         ) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(file, error) from error
+
+
+def _create(file: Path) -> None:
+    """Create an empty catalogue, in one step, unless there is one."""
+    from sqlite_utils import Database
+
+    fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")
+    try:
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            database = Database(connection, execute_plugins=False)
+            for table, columns in _TABLES.items():
+                database.table(table).create({**columns, "sum": int}, pk=_KEYS[table])
+            connection.execute(f"pragma application_id = {_APPLICATION}")
+            connection.execute(f"pragma user_version = {_VERSION}")
+            use_wal(connection)
+        sync(fresh)
+        with suppress(FileExistsError):  # another process has created it meanwhile
+            os.link(fresh, file)
+        sync(file.parent)
     finally:
-        if connection is not None:
-            connection.close()  # rolls back what was not committed
+        fresh.unlink(missing_ok=True)
 
 
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether there are tables: none are in a new file, or if making it was interrupted.
-
-    DatabaseError for a database of another kind or version.
-    """
+def _check_kind(connection: sqlite3.Connection) -> None:
+    """Raise DatabaseError for a database of another kind or version."""
     [(application,)] = connection.execute("pragma application_id")
     [(version,)] = connection.execute("pragma user_version")
-    if (application, version) == (_APPLICATION, _VERSION):
-        return True
-    if application or connection.execute("select 1 from sqlite_master").fetchone():
+    if (application, version) != (_APPLICATION, _VERSION):
         raise sqlite3.DatabaseError("it is not a catalogue of this version")
-    return False
 
 
 def _damaged(file: Path, fact: object, step: str = "") -> IndexDamaged:

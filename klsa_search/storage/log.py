@@ -27,9 +27,8 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, IndexDamaged, StoreError
-from klsa_search.storage import files
-from klsa_search.storage.catalog import row_checksum
 from klsa_search.storage.current import last_resort
+from klsa_search.storage.database import copy_database, open_to_read, row_checksum
 from klsa_search.storage.files import is_exhausted, read_regular, write_fresh
 from klsa_search.storage.names import LOG_ID, WRITES
 
@@ -135,18 +134,6 @@ def read_log_id(path: Path) -> str | None:
         raise damaged(path.with_name(LOG_ID), error.strerror) from error
 
 
-def copy_database(connection: sqlite3.Connection, path: Path) -> None:
-    """Copy a database, as the connection sees it, to one file; StoreError if the disk is full."""
-    with closing(sqlite3.connect(path)) as target:
-        try:
-            connection.backup(target)
-            target.execute("pragma journal_mode = delete")
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"cannot write `{path}` ({error}); free disk space, then try again"
-            ) from error
-
-
 def checked_id(id_: str) -> str:
     """Return an ID that can be stored; BadDocument for any other."""
     fault = text_fault(id_) if isinstance(id_, str) else f"is of type {type(id_).__name__}, not str"
@@ -192,12 +179,6 @@ def damaged(path: Path, fact: object) -> IndexDamaged:
     return IndexDamaged(f"cannot read `{path}` ({fact}); {last_resort(path.parent.parent)}")
 
 
-_NO_WAL: Final = (
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-)
 _FOREVER: Final = 2**62
 """More than any number of rows or undos."""
 _READ_CHARACTERS: Final = 2**24
@@ -253,7 +234,7 @@ class WriteLog:
         For a log that `check` rejects. Memory: all of them.
         """
         writes: list[Write] = []
-        with suppress(sqlite3.Error), closing(self._connected()) as connection:
+        with suppress(sqlite3.Error), closing(open_to_read(self.path)) as connection:
             # Invalid UTF-8 does not match its checksum either.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
@@ -369,7 +350,7 @@ class WriteLog:
             return
         connection = None
         try:
-            connection = self._connected()
+            connection = open_to_read(self.path)
             yield connection if has_rows(connection, self.path) else None
         except sqlite3.OperationalError as error:
             raise StoreError(
@@ -381,40 +362,6 @@ class WriteLog:
         finally:
             if connection is not None:
                 connection.close()
-
-    def _connected(self) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?mode=ro"
-        if kind := files.network_file_system(self._generation):
-            # The shared memory of WRITES-wal does not reach other machines.
-            if self._is_written():
-                raise StoreError(
-                    f"cannot read `{self.path}`: another machine is writing to it, "
-                    f"or left `{WRITES}-wal`, and this machine sees it through a "
-                    f"network file system ({kind}); copy the index to a local disk "
-                    "with `klsa-index backup` there"
-                )
-            return sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
-        connection = sqlite3.connect(address, uri=True, isolation_level=None)
-        try:
-            connection.execute("begin")
-            connection.execute("select 1 from sqlite_master").fetchall()
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if error.sqlite_errorcode & 0xFF not in _NO_WAL or self._is_written():
-                raise
-            # No process is writing, all data is in the one file, and we may not create the others.
-            connection = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _is_written(self) -> bool:
-        """Return whether WRITES-wal has content, as it does while a process writes."""
-        try:
-            return self.path.with_name(f"{WRITES}-wal").stat().st_size > 0
-        except FileNotFoundError:
-            return False
 
 
 _BATCHES: Final = "select * from batches order by number"

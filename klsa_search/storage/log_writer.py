@@ -20,7 +20,7 @@ from typing import Any
 from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import files
-from klsa_search.storage.catalog import row_checksum
+from klsa_search.storage.database import row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
 from klsa_search.storage.log import (
     APPLICATION,
@@ -202,11 +202,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         begun = has_rows(connection, path)
-        connection.execute("pragma synchronous = full")
-        connection.execute("pragma fullfsync = on")  # macOS: down to the disk, not to its cache
-        [(mode,)] = connection.execute("pragma journal_mode = wal")
-        if mode != "wal":
-            raise sqlite3.OperationalError("its file system does not let processes share memory")
+        use_wal(connection)
         if not begun:
             [(log_id,)] = connection.execute("pragma user_version")
             path.with_name(LOG_ID).unlink(missing_ok=True)  # left incomplete by another process

@@ -205,7 +205,7 @@ from pathlib import Path
 from klsa_search.storage.catalog import change_catalog
 home = Path(sys.argv[1])
 with change_catalog(home) as catalog:
-    catalog._connection.execute("pragma cache_spill = 1")  # written before it is decided
+    catalog._connection.execute("pragma cache_size = 10")  # written before it is decided
     rows = [(f"{number}" * 20, "[]" * 200) for number in range(2000)]
     catalog.entry(home / "one").replace("synonyms", rows)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -218,7 +218,7 @@ def test_what_a_killed_process_began_is_undone(home):
         [sys.executable, "-c", KILLED, str(home)], check=False, timeout=PATIENCE
     )
     assert killed.returncode == -signal.SIGKILL
-    assert (home / "catalog.db-journal").stat().st_size > 0
+    assert (home / "catalog.db-wal").stat().st_size > 0
     assert read_synonyms(home / "one") == TV
     add_synonyms(home / "one", CARS)
     assert read_synonyms(home / "one") == TV | CARS

@@ -120,7 +120,7 @@ class Machine:
             return True
         elif name == "write" and opened and int(opened[1]) == 1:
             self.acknowledged += texts[0][:result].decode().split()
-        elif name.startswith(("mkdir", "unlink", "rmdir", "rename")):
+        elif name.startswith(("mkdir", "unlink", "rmdir", "rename", "link")):
             return self._rename(name, given, texts)
         else:
             touched = known or any(self._below(self._path(given, text)) for text in texts[:2])
@@ -207,6 +207,9 @@ class Machine:
         elif name.startswith("rename"):
             assert parts[1] is not None
             self._change((folder, old, None), (*self._find(parts[1]), folder.names[old]))
+        elif name.startswith("link"):
+            assert parts[1] is not None
+            self._change((*self._find(parts[1]), folder.names[old]))
         else:
             self._change((folder, old, None))
         return True
