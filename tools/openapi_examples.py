@@ -25,7 +25,8 @@ from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import LINES, Rates
+from klsa_search.service.middleware.bodies import LINES
+from klsa_search.service.middleware.limits import Rates
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 

@@ -116,7 +116,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 def revoke(name: str, config: Path | None, **options: Any) -> None:
     """Revoke the API key called NAME.
 
-    The service refuses it from the next request on.
+    The service refuses it within a second.
     """
     revoke_key(_file(config, options), name)
     echo(f"revoked {name}")

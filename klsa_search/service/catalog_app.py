@@ -8,7 +8,6 @@ from typing import Final
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Lifespan
 
 from klsa_search.service import openapi
@@ -19,11 +18,11 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import Resources
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.metrics import Metrics, Sources
-from klsa_search.service.middleware.auth import API_KEY_HEADER, ApiKeyAuth, Keys
-from klsa_search.service.middleware.hosts import ANY, AllowedHosts
-from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
-from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
-from klsa_search.service.page_files import SearchPage
+from klsa_search.service.middleware.auth import Authentication, Keys
+from klsa_search.service.middleware.guard import Guard
+from klsa_search.service.middleware.hosts import ANY, Hosts
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import JsonLog, RequestLog
 from klsa_search.service.routes import (
@@ -42,9 +41,8 @@ from klsa_search.service.routes import (
     tenant_tokens,
 )
 from klsa_search.service.routes.jobs import router as jobs_router
-from klsa_search.service.routes.search import router
+from klsa_search.service.routes.search import quick_router, router
 from klsa_search.service.schemas import errors
-from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import TenantTokens
@@ -52,13 +50,8 @@ from klsa_search.service.write_failures import WriteFailures
 
 NAME = "klsa-search"
 
-MAX_BODY = 2**20
-"""Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
-
-PREFLIGHT_AGE: Final = 86_400
-"""Seconds that a browser keeps the answer to a CORS preflight."""
-
 ROUTERS: Final = (
+    quick_router,
     router,
     mining.router,
     suggest.router,
@@ -156,41 +149,26 @@ def catalog_app(
         replications=replications,
         recorder=recorder,
     )
-    app.add_middleware(BodyLimit, limit=MAX_BODY, writes=MAX_WRITE_BODY)
-    app.add_middleware(BodyRate)
-    if rates is not None:
-        app.add_middleware(RateLimit, rates=rates)
-    app.state.needs_keys = keys is not None
     signer = Signer(catalog.home)
-    app.state.signer = signer
-    app.state.tenant_tokens = TenantTokens(signer)
-    app.state.sessions = None if keys is None else Sessions(signer)
-    if keys is not None:
-        app.add_middleware(
-            ApiKeyAuth,
-            keys=keys,
-            sessions=app.state.sessions,
-            tokens=app.state.tenant_tokens,
-            rates=rates,
-        )
-    app.add_middleware(SearchPage, title=title)
-    app.add_middleware(Head)
-    app.add_middleware(LoadShedder, admission=admission)
-    if allowed_hosts is not None and ANY not in allowed_hosts:
-        app.add_middleware(AllowedHosts, names=allowed_hosts)
-    if origins:  # outside all that may refuse, so that pages can read why
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=tuple(origins),
-            allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
-            allow_headers=("Authorization", API_KEY_HEADER, "Content-Type", HEADER),
-            expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
-            max_age=PREFLIGHT_AGE,
-        )
+    tokens = TenantTokens(signer)
+    sessions = None if keys is None else Sessions(signer)
+    app.state.signer = signer if keys is not None else None
+    app.state.tenant_tokens, app.state.sessions = tokens, sessions
+    app.state.page = page = SearchPage(title)
     logs = [RequestLog(log, log_queries)] if log is not None else []
-    app.add_middleware(Timed, observers=[metrics.observe_request, *logs])
-    app.add_middleware(RequestId)
-    for api_router in ROUTERS:
+    app.add_middleware(
+        Guard,
+        admission=admission,
+        authentication=Authentication(keys, sessions, tokens) if keys and sessions else None,
+        rates=rates,
+        hosts=None if allowed_hosts is None or ANY in allowed_hosts else Hosts(allowed_hosts),
+        origins=origins,
+        exposed=(judgements.LEFT_OUT,),
+        observers=[metrics.observe_request, *logs],
+    )
+    app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
+    app.router.routes[:0] = quick_router.routes  # matched first, without the steps of a router
+    for api_router in ROUTERS[1:]:
         app.include_router(api_router)
     routes = [route for api_router in ROUTERS for route in api_router.routes]
     errors.install(app, routes)

@@ -11,7 +11,6 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from klsa_search.errors import InsufficientScope
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope
-from klsa_search.service.middleware.auth import FULL_ACCESS
 
 
 class _RestOfPath(PathConvertor):
@@ -25,10 +24,9 @@ register_url_convertor("whole", _RestOfPath())
 
 def service_of(request: Request) -> IndexService:
     """Return the service of the application with the access of a request."""
-    app_state, state = request.app.state, request.scope.setdefault("state", {})
-    # Raises KeyError, and so refuses, if the middleware did not set the access.
-    access = state["access"] if app_state.needs_keys else FULL_ACCESS
-    return IndexService(app_state.resources, access, state)
+    state = request.scope["state"]
+    # Raises KeyError, and so refuses, if the guard did not set the access.
+    return IndexService(request.app.state.resources, state["access"], state)
 
 
 class Requires:

@@ -15,8 +15,6 @@ from typing import Any, TextIO
 
 from starlette.types import Scope
 
-from klsa_search.service.middleware.request_id import request_id
-
 _LONGEST = 1000
 """Maximum number of characters of a path or query."""
 
@@ -67,7 +65,7 @@ class RequestLog:
         state = scope["state"]
         access = state.get("access")
         fields = {
-            "request": request_id(scope),
+            "request": state["request_id"],
             "method": scope["method"],
             "path": scope["path"][:_LONGEST],
             "status": status,

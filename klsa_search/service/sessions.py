@@ -6,11 +6,11 @@ It counts only in requests of the page: see `middleware.origin`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
 
@@ -31,12 +31,12 @@ class Sessions:
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
 
-    def key_id(self, headers: Headers, method: str) -> str | None:
+    def key_id(self, headers: Mapping[str, str], method: str) -> str | None:
         """Return the ID of the key of a session, or None.
 
         Cost: 0.1 ms if the request has a session.
         """
-        if PAGE_HEADER not in headers:
+        if PAGE_HEADER.lower() not in headers:
             return None
         cookie = cookie_parser(headers.get("cookie", "")).get(_name(headers))
         if cookie is None or not is_from_page(headers, method):
@@ -87,6 +87,6 @@ def _set(request: Request, response: Response, value: str, age: timedelta) -> No
     )
 
 
-def _name(headers: Headers) -> str:
+def _name(headers: Mapping[str, str]) -> str:
     port = urlsplit(f"//{headers.get('host', '')}").netloc.rpartition("]")[2].rpartition(":")[2]
     return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE

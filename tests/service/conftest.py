@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from klsa_search.indexing.build import build
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
+from klsa_search.service.middleware import auth
 
 DOCUMENTS = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},
@@ -40,6 +41,13 @@ def failure_of(response, status):
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
     """Services wait as long as it takes."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _changed_keys_count_at_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auth, "CHECK_SECONDS", 0.0)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
-"""Invalid request bodies."""
+"""Invalid and compressed request bodies."""
 
+import gzip
 import json
 
 import pytest
@@ -8,7 +9,7 @@ from starlette.testclient import TestClient
 from klsa_search.errors import BodyTooSlow
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.middleware.limits import BodyRate
+from klsa_search.service.middleware.bodies import RequestBody
 
 from .conftest import build_tiny, failure_of
 
@@ -36,13 +37,10 @@ def test_body_that_does_not_say_it_is_json(client):
 
 
 def test_body_that_comes_too_slowly(client, monkeypatch):
-    async def slow(self, scope, receive, send):
-        async def received():
-            raise BodyTooSlow("arrived too slowly")
+    async def slow(self):
+        raise BodyTooSlow("arrived too slowly")
 
-        await self._app(scope, received, send)
-
-    monkeypatch.setattr(BodyRate, "__call__", slow)
+    monkeypatch.setattr(RequestBody, "__call__", slow)
     response = client.post("/search", json={"q": "wing"})
     assert failure_of(response, 408)["code"] == "body_too_slow"
     assert response.headers["connection"] == "close"
@@ -73,3 +71,64 @@ def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, p
         assert failure_of(client.put(url, content=content, headers=headers), 413)["message"] == (
             "the body is larger than 33,554,432 bytes; send fewer, or shorter ones"
         )
+
+
+GZIP = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+QUERY = gzip.compress(b'{"q": "wing"}')
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        QUERY,
+        gzip.compress(b'{"q":') + gzip.compress(b' "wing"}'),
+        gzip.compress(b'{"q": "wing"' + 600_000 * b" " + b"}"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_gzip_bodies_are_decompressed(client, body, size):
+    pieces = [body[first : first + size] for first in range(0, len(body), size)]
+    answer = client.post("/search", content=iter(pieces), headers=GZIP)
+    assert answer.json()["hits"] == client.get("/search?q=wing").json()["hits"]
+
+
+def test_a_stream_of_lines_may_be_compressed(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    client = TestClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
+    lines = b"".join(b'{"id": "n%d", "text": "a flamingo"}\n' % number for number in range(2000))
+    headers = GZIP | {"Content-Type": "application/x-ndjson"}
+    answer = client.post("/indexes/tiny/documents", content=gzip.compress(lines), headers=headers)
+    assert answer.text.count('"ok":true') == 2000
+    assert client.get("/search?q=flamingo").json()["total"] == 2000
+
+
+@pytest.mark.parametrize("body", [b"{}", QUERY[:-1], QUERY[:5], QUERY + b"x", b""])
+def test_a_body_that_is_not_gzip_is_refused(client, body):
+    answer = client.post("/search", content=body, headers=GZIP)
+    assert "gzip" in failure_of(answer, 422)["message"]
+
+
+def test_a_body_has_its_limit_after_decompression(client):
+    body = gzip.compress(b'{"q": "' + b"x" * 2**24 + b'"}')
+    assert len(body) < 2**20
+    assert failure_of(client.post("/search", content=body, headers=GZIP), 413)
+
+
+@pytest.mark.parametrize("encoding", ["zstd", "br", "gzip, gzip"])
+def test_other_encodings_are_refused_by_name(client, encoding):
+    headers = GZIP | {"Content-Encoding": encoding}
+    error = failure_of(client.post("/search", content=QUERY, headers=headers), 415)
+    assert error["code"] == "unsupported_media_type"
+    assert f"Content-Encoding: {encoding}" in error["message"]
+
+
+def test_large_answers_are_compressed_for_clients_that_accept_it(client):
+    answers = [
+        client.get("/openapi.json", headers={"Accept-Encoding": encoding})
+        for encoding in ("gzip, zstd", "identity")
+    ]
+    assert [answer.headers.get("content-encoding") for answer in answers] == ["gzip", None]
+    assert answers[0].headers["vary"] == "Accept-Encoding"
+    assert answers[0].content == answers[1].content
+    small = client.get("/health", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers

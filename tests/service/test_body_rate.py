@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from klsa_search.errors import BodyTooSlow, TooManyWrites
 from klsa_search.service.background import SHORT, WAITING, Writes
-from klsa_search.service.middleware.limits import BodyRate
+from klsa_search.service.middleware.bodies import RequestBody
 from klsa_search.service.routes.documents import size_of
 
 RATE, WINDOW = 100, 10.0
@@ -26,14 +26,11 @@ def read(pieces, *, working=0.0, window=WINDOW):
         now += seconds
         return {"type": "http.request", "body": bytes(size), "more_body": size > 0}
 
-    async def app(scope, receive, send):
-        nonlocal now
-        while (await receive())["more_body"]:
-            now += working
-
     async def ask():
-        limited = BodyRate(app, rate=RATE, window=window, clock=lambda: now)
-        await limited({"type": "http"}, receive, None)
+        nonlocal now
+        body = RequestBody(receive, rate=RATE, window=window, clock=lambda: now)
+        while (await body())["more_body"]:
+            now += working
         return now
 
     return asyncio.run(ask())
@@ -72,26 +69,20 @@ def test_the_time_that_the_service_works_is_not_the_clients():
 
 def test_the_end_of_the_connection_may_be_waited_for():
     async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def app(scope, receive, send):
-        await receive()
-        with pytest.raises(TimeoutError):  # and not BodyTooSlow
-            await asyncio.wait_for(waiting(receive), 0.01)
-
-    async def waiting(receive):
-        nonlocal silent
-        silent = True
-        await receive()
-
-    silent = False
-
-    async def inner():
         if silent:
             await asyncio.Event().wait()
-        return await receive()
+        return {"type": "http.request", "body": b"", "more_body": False}
 
-    asyncio.run(BodyRate(app, window=0.001)({"type": "http"}, inner, None))
+    async def read_all():
+        nonlocal silent
+        body = RequestBody(receive, window=0.001)
+        await body()
+        silent = True
+        with pytest.raises(TimeoutError):  # and not BodyTooSlow
+            await asyncio.wait_for(body(), 0.01)
+
+    silent = False
+    asyncio.run(read_all())
 
 
 @pytest.mark.parametrize("size", [None, SHORT + 1])
@@ -115,8 +106,9 @@ def test_long_writes_leave_places_for_short_ones(size):
         ({"content-length": "12", "content-type": "application/json"}, 12),
         ({"content-length": "12", "content-type": "application/x-ndjson"}, None),
         ({"transfer-encoding": "chunked"}, None),
+        ({"content-length": "12", "content-encoding": "gzip"}, None),
     ],
 )
-def test_a_body_of_lines_or_of_unknown_length_is_long(headers, size):
+def test_a_body_of_lines_compressed_or_of_unknown_length_is_long(headers, size):
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     assert size_of(Request({"type": "http", "headers": raw})) == size

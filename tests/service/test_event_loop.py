@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.search.index import Index
+from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
@@ -70,6 +71,37 @@ def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
         answer = ask((client, {}), endpoint, None)
     assert answer.status_code != 500, answer.text
     assert blocking == {}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "inline"),
+    [
+        ("q=wing", True),
+        ("q=wing&k=20&fields=title", True),
+        ("q=wing&highlight=true&facets=year&filter=year>1900", True),
+        ("q=heat of the boun&prefix=last", True),
+        ("q=wing&k=21", False),
+        ("q=wing&explain=true&k=20", False),
+        ("q=wing&exact=true", False),
+        ("q=wingg", False),
+        ("q=wingg lay&prefix=last", False),
+        ('q="boundary layer"', False),
+    ],
+)
+def test_cheap_searches_run_in_the_event_loop(two_home, parameters, inline):
+    runs = []
+
+    class Noticing(Admission):
+        async def run(self, work):
+            runs.append(work)
+            return await super().run(work)
+
+    with Catalog(two_home, interval=3600) as catalog:
+        admission = Noticing(inline_seconds=300.0)
+        client = TestClient(catalog_app(catalog, admission=admission, heavy=Noticing(running=1)))
+        answer = client.get(f"/search?index=first&{parameters}")
+    assert answer.status_code == 200, answer.text
+    assert bool(runs) != inline
 
 
 def test_blocking_calls_are_detected(tmp_path):

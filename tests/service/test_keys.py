@@ -15,6 +15,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
+from klsa_search.service.middleware.guard import Guard
 from tests.service.conftest import failure_of
 
 SEARCH = "/search?q=wing&index=first"
@@ -282,6 +283,6 @@ def test_only_what_is_there_can_be_revoked(file):
 def test_an_application_without_its_middleware_refuses_all(client, file):
     """As if a middleware before it had answered in its place."""
     client.app.user_middleware[:] = [
-        each for each in client.app.user_middleware if each.cls.__name__ != "ApiKeyAuth"
+        each for each in client.app.user_middleware if each.cls is not Guard
     ]
     assert client.get(SEARCH).status_code == 500

@@ -1,1 +1,1 @@
-"""ASGI middleware: request IDs, hosts, API keys, limits."""
+"""The guard of the service, and what it checks: hosts, API keys, rates, bodies."""

@@ -10,26 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from klsa_search.errors import (
-    InsufficientScope,
-    InvalidApiKey,
-    KlsaError,
-    RateExceeded,
-    SettingsError,
-    WritingRefused,
-)
+from klsa_search.errors import InsufficientScope, InvalidApiKey, SettingsError, WritingRefused
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.keys import Key, find_key, read_keys
-from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
+from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.middleware.origin import is_cross_origin
-from klsa_search.service.middleware.paths import path_of
-from klsa_search.service.page_files import prefers_html
-from klsa_search.service.schemas.errors import error_response
+from klsa_search.service.page_files import PREFIX
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.tenant_tokens import TenantClaims, TenantTokens, is_tenant_token
 
@@ -39,18 +28,21 @@ API_KEY_HEADER: Final = "X-API-Key"
 _log = logging.getLogger(__name__)
 
 _PUBLIC = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
-_SCRIPTS = "/static-offline-docs/"
+_FILES = (PREFIX, "/static-offline-docs/")
 """Paths that need no key: they reveal neither content nor names of indexes."""
 
-_BASIC = 'Basic realm="klsa-search", charset="UTF-8"'
-"""Challenge by which a browser asks for a key: only where it opens an address as a page, else it
-would ask instead of the search page.
-"""
+CHECK_SECONDS: Final = 1.0
+"""Seconds after which a change of the key file counts."""
+
+
+def is_file(path: str) -> bool:
+    """Return whether a path is that of a file of the search page or of /docs."""
+    return path.startswith(_FILES)
 
 
 def needs_key(path: str) -> bool:
     """Return whether a path needs an API key if the service has keys."""
-    return path not in _PUBLIC and not path.startswith(_SCRIPTS)
+    return path not in _PUBLIC and not is_file(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,15 @@ class Access:
     def of_key(cls, key: Key) -> Access:
         """Return the access of a key."""
         indexes = None if key.indexes is None else frozenset(key.indexes)
-        return cls(frozenset(key.scopes), indexes, key.name)
+        return cls(frozenset(key.scopes), indexes, key.name, key.id, key.expires)
+
+    @property
+    def client(self) -> str | None:
+        """Return the client that a rate limit counts; None for its address.
+
+        Tenant tokens of one key are in the hands of many clients.
+        """
+        return None if self.key is None or self.filters is not None else f"key {self.key}"
 
     def sees(self, index: str) -> bool:
         """Return whether the request may know of an index."""
@@ -132,7 +132,7 @@ NO_ACCESS = Access(frozenset())
 
 
 class Keys:
-    """The API keys of a file, which is checked for changes at each request.
+    """The API keys of a file, which is checked for changes once in `CHECK_SECONDS`.
 
     path     path of the file; no key is needed while it does not exist
     keyless  scopes of all requests while no key is needed
@@ -147,6 +147,7 @@ class Keys:
         self._stamp: tuple[int, ...] | None = None
         self._keys: dict[str, Key] | None = None
         self._logged: str | None = None
+        self._next_check = 0.0  # in seconds of `monotonic`
         self._reload()
 
     @property
@@ -155,9 +156,12 @@ class Keys:
         return self._keys is not None
 
     def access(
-        self, headers: Headers, tokens: TenantTokens, session: Callable[[], str | None]
+        self,
+        headers: Mapping[str, str],
+        tokens: TenantTokens,
+        session: Callable[[], str | None],
     ) -> Access:
-        """Return the access of a request with these headers: see `_token`.
+        """Return the access of a request with these headers, by lower-case name: see `_token`.
 
         tokens   verifies tenant tokens
         session  returns the ID of the key of its session, or None; not called if a key was sent
@@ -165,6 +169,29 @@ class Keys:
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
         StoreError if a token or session cannot be verified.
         """
+        if (now := monotonic()) >= self._next_check:
+            self._check()
+            self._next_check = now + CHECK_SECONDS
+        if self._keys is None:
+            return self._keyless
+        token = _token(headers)
+        if token is not None and is_tenant_token(token):
+            claims = tokens.read(token)
+            return Access.of_tenant(_valid(self._keys.get(claims.key)), claims)
+        if token is None:
+            key_of_session = session()
+            key = None if key_of_session is None else self._keys.get(key_of_session)
+            if key is not None:
+                return replace(Access.of_key(_valid(key)), key_id=None, by_session=True)
+            token = _password(headers)
+            if token is None:
+                raise InvalidApiKey(
+                    "API key required; send `Authorization: Bearer KEY`", sent=False
+                )
+        return Access.of_key(_valid(find_key(self._keys, token)))
+
+    def _check(self) -> None:
+        """Read the file if it was changed."""
         try:
             self._reload()
         except (SettingsError, OSError) as failure:
@@ -173,28 +200,6 @@ class Keys:
                 self._logged = str(failure)
                 _log.error("%s", failure)
             raise SettingsError("the key file of the service cannot be read; see its log") from None
-        if self._keys is None:
-            return self._keyless
-        token = _token(headers)
-        if token is not None and is_tenant_token(token):
-            claims = tokens.read(token)
-            return Access.of_tenant(_valid(self._keys.get(claims.key)), claims)
-        key_of_session = session() if token is None else None
-        key = None if key_of_session is None else self._keys.get(key_of_session)
-        by_session = key is not None
-        if key is None:
-            if token is None:
-                token = _password(headers)
-            if token is None:
-                raise InvalidApiKey(
-                    "API key required; send `Authorization: Bearer KEY`", sent=False
-                )
-            key = find_key(self._keys, token)
-        key = _valid(key)
-        key_id = None if by_session else key.id
-        return replace(
-            Access.of_key(key), key_id=key_id, expires=key.expires, by_session=by_session
-        )
 
     def _reload(self) -> None:
         try:
@@ -221,7 +226,7 @@ def _valid(key: Key | None) -> Key:
     return key
 
 
-def _token(headers: Headers) -> str | None:
+def _token(headers: Mapping[str, str]) -> str | None:
     """Return the key that a request sends as `Authorization: Bearer`, else as `X-API-Key`.
 
     Blank, which is not a key, for another scheme than Basic; None if it sends nothing.
@@ -229,11 +234,11 @@ def _token(headers: Headers) -> str | None:
     scheme, _, token = headers.get("authorization", "").strip().partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
-    key = headers.get(API_KEY_HEADER)
+    key = headers.get(API_KEY_HEADER.lower())
     return "" if key is None and scheme and scheme.lower() != "basic" else key
 
 
-def _password(headers: Headers) -> str | None:
+def _password(headers: Mapping[str, str]) -> str | None:
     """Return the password of `Authorization: Basic`, blank if it is invalid; None without it.
 
     Browsers keep these credentials and add them to requests of other sites, where they are invalid.
@@ -250,65 +255,13 @@ def _password(headers: Headers) -> str | None:
     return decoded.partition(":")[2]
 
 
-class ApiKeyAuth:
-    """ASGI middleware that refuses requests without a valid key, and stores their access.
+class Authentication:
+    """Gives requests their access, by the key, tenant token or session that they send."""
 
-    rates  rate limits, which refused requests count against by their address; by default none
-    """
+    def __init__(self, keys: Keys, sessions: Sessions, tokens: TenantTokens) -> None:
+        self._keys, self._sessions, self._tokens = keys, sessions, tokens
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        keys: Keys,
-        sessions: Sessions,
-        tokens: TenantTokens,
-        rates: Rates | None = None,
-    ) -> None:
-        self._app = app
-        self._rates = rates
-        self._keys = keys
-        self._sessions = sessions
-        self._tokens = tokens
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            try:
-                session = partial(self._sessions.key_id, headers, scope["method"])
-                access = self._keys.access(headers, self._tokens, session)
-            except KlsaError as refused:
-                if needs_key(path_of(scope)):
-                    refused = self._limited(refused, scope)
-                    answer = error_response(refused)
-                    if isinstance(refused, InvalidApiKey) and prefers_html(
-                        headers.get("accept", "")
-                    ):
-                        answer.headers.append("WWW-Authenticate", _BASIC)
-                    await answer(scope, receive, send)
-                    return
-                access = NO_ACCESS
-            scope.setdefault("state", {})["access"] = access
-            if access.by_session:
-                send = _uncached(send)
-        await self._app(scope, receive, send)
-
-    def _limited(self, refused: KlsaError, scope: Scope) -> KlsaError:
-        """Return the error of a request without a valid key: RateExceeded if there are too many."""
-        if self._rates is not None:
-            try:
-                self._rates.take(address_of(scope))
-            except RateExceeded as exceeded:
-                return exceeded
-        return refused
-
-
-def _uncached(send: Send) -> Send:
-    """Return a `send` that forbids caches to keep the response: they ignore cookies."""
-
-    async def send_uncached(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message)["Cache-Control"] = "no-store"
-        await send(message)
-
-    return send_uncached
+    def access(self, headers: Mapping[str, str], method: str) -> Access:
+        """Return the access of a request: see `Keys.access`."""
+        session = partial(self._sessions.key_id, headers, method)
+        return self._keys.access(headers, self._tokens, session)

@@ -10,11 +10,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Collection
-
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from klsa_search.service.schemas.errors import failure_answer
+from functools import lru_cache
 
 ANY = "*"
 """Stands for all names."""
@@ -22,31 +18,19 @@ ANY = "*"
 _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(:\d*)?")
 
 
-class AllowedHosts:
-    """ASGI middleware that answers 421 to a request for a host that is not one of `names`.
+class Hosts:
+    """The names that a service is reached by.
 
     IP addresses, localhost and its subdomains are always allowed, as no other site can own them;
-    Starlette's TrustedHostMiddleware has no such rule. A request without a host is passed on: it
-    is HTTP/1.0, which browsers do not send.
+    Starlette's TrustedHostMiddleware has no such rule.
     """
 
-    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
-        self._app = app
+    def __init__(self, names: Collection[str]) -> None:
         self._names = frozenset(_plain(name) for name in names)
+        self.allow = lru_cache(maxsize=256)(self._allow)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        host = Headers(scope=scope).get("host") if scope["type"] == "http" else None
-        if host is None or self._allows(host):
-            await self._app(scope, receive, send)
-            return
-        message = (
-            f"unknown host {host[:200]!r}; use a name of the machine of the service, or "
-            "start klsa-serve with --allowed-host NAME"
-        )
-        await failure_answer("unknown_host", message)(scope, receive, send)
-
-    def _allows(self, host: str) -> bool:
+    def _allow(self, host: str) -> bool:
+        """Return whether requests with this Host header are answered."""
         name = name_in(host)
         return name is not None and (name in self._names or _is_local(name))
 

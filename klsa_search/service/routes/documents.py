@@ -28,7 +28,7 @@ from klsa_search.search.writing import (
 )
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.limits import LINES, content_type
+from klsa_search.service.middleware.bodies import LINES, content_type
 from klsa_search.service.schemas.document_answers import LineAnswer, WarningAnswer, WriteAnswer
 from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import elapsed
@@ -206,9 +206,10 @@ async def delete_document(
 
 
 def size_of(request: Request) -> int | None:
-    """Return the declared bytes of the body; None for a stream of lines or a chunked body."""
+    """Return the declared bytes of the body; None for lines, a chunked or a compressed body."""
     length = request.headers.get("content-length")
-    if length is None or content_type(request.headers) == LINES:
+    is_compressed = "content-encoding" in request.headers
+    if length is None or is_compressed or content_type(request.headers) == LINES:
         return None
     return int(length)
 

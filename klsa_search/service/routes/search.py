@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
+from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_partitions
@@ -21,6 +22,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.job_ledger import Job
+from klsa_search.service.page_files import SearchPage, prefers_html
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
 from klsa_search.service.schemas.index_answers import IndexSummary, JobAnswer
@@ -39,20 +41,52 @@ from klsa_search.service.schemas.search_requests import (
     MultiSearchBody,
     SearchRequest,
 )
+from klsa_search.service.signing import Signer
 
 router = APIRouter()
 
 _JSON = "application/json"
 
 
-@router.get("/", dependencies=requires(), summary="Get name, version and links")
-async def welcome(request: Request) -> Welcome:
-    """Return name and version of the service, and links to the main endpoints."""
+@router.get(
+    "/",
+    dependencies=requires(),
+    summary="Get name, version and links",
+    response_model=Welcome,
+)
+async def welcome(request: Request, response: Response) -> Welcome | Response:
+    """Return name and version of the service, and links to the main endpoints.
+
+    A browser gets the search page.
+    """
+    if prefers_html(request.headers.get("accept", "")):
+        page: SearchPage = request.app.state.page
+        return page.start(request)
+    response.headers["Vary"] = "Accept"
     links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
     return Welcome(name=request.app.title, version=request.app.version, links=links)
 
 
-@router.get(
+class SearchRoute(APIRoute):
+    """A route of a request alone: to resolve other arguments takes FastAPI a third of a search."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of a request."""
+        checks = [depends.dependency for depends in self.dependencies if depends.dependency]
+
+        async def handle(request: Request) -> Response:
+            for check in checks:
+                await check(request)
+            answer: Response = await self.endpoint(request)
+            return answer
+
+        return handle
+
+
+quick_router = APIRouter(route_class=SearchRoute)
+
+
+@quick_router.get(
     "/search",
     dependencies=requires("search", tenants=True),
     summary="Search",
@@ -120,15 +154,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
         )
         return answer
 
-    def quick(index: Index) -> bool:
-        return index.is_quick(params.q or "", params.count)
-
-    return await service.read(
-        name,
-        compute,
-        cost=params.cost,
-        quick=quick if params.is_plain else None,
-    )
+    return await service.read(name, compute, cost=params.cost, quick=params.is_quick)
 
 
 @router.post(
@@ -244,7 +270,8 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     replications, faults = await asyncio.to_thread(replication_answers, service.replications)
-    if request.app.state.needs_keys and (fault := request.app.state.signer.fault()):
+    signer: Signer | None = request.app.state.signer
+    if signer is not None and (fault := signer.fault()):
         faults.append(fault)
     refits: Mapping[str, Job] = {}
     if service.jobs is not None:

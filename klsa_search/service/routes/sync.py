@@ -18,7 +18,7 @@ from klsa_search.errors import BadDocument, CollectionError, QueryError, Setting
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.middleware.limits import LINES
+from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
 from klsa_search.service.schemas.document_answers import SyncAnswer
 from klsa_search.service.schemas.errors import documented

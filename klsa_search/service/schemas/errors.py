@@ -29,7 +29,9 @@ from klsa_search.errors import (
     ServiceBusy,
     StoreError,
 )
-from klsa_search.service.middleware.request_id import HEADER, request_id
+
+REQUEST_ID: Final = "X-Request-ID"
+"""Header of the ID of a request, in the request and in its answer."""
 
 
 class ErrorCode(NamedTuple):
@@ -379,7 +381,7 @@ def _methods(request: Request) -> list[str]:
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:
     """Log what the system refused, such as opening a file; return a response without paths."""
-    identity = request_id(request.scope)
+    identity = request.state.request_id
     _log.error("request %s failed: %s", identity, error, exc_info=error)
     reason = getattr(error, "strerror", None) or (
         "out of memory" if isinstance(error, MemoryError) else type(error).__name__
@@ -390,8 +392,8 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _internal_error(request: Request, error: Exception) -> JSONResponse:
     """Log a bug, and return a response with the request ID; the server logs the traceback."""
-    identity = request_id(request.scope)
+    identity = request.state.request_id
     _log.error("request %s failed: %s: %s", identity, type(error).__name__, error)
     message = f"internal error (a bug); see the log of the service for request {identity}"
     # The header is set here: this response does not pass through the middleware.
-    return failure_answer(_INTERNAL, message, headers={HEADER: identity})
+    return failure_answer(_INTERNAL, message, headers={REQUEST_ID: identity})

@@ -33,6 +33,11 @@ MAX_DIMENSIONS = 100_000
 MAX_TOKENS = 1_000_000
 MAX_RERANKED = 100  # hits; each takes some 10 ms
 
+MAX_INLINE_COST: Final = 8.0
+"""Estimated milliseconds up to which a search may run in the event loop: ten hits with highlights
+and two facets.
+"""
+
 FilterText = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(encodable)]
 QueryVector = Annotated[
     dict[Text, Annotated[list[float], Field(max_length=MAX_DIMENSION)]],
@@ -154,10 +159,17 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         return Query(self.q or "", self.count, **options | {"offset": self.first})
 
-    @property
-    def is_plain(self) -> bool:
-        """Return whether only the first hits of a query are requested."""
-        return self.model_fields_set <= _PLAIN
+    def is_quick(self, index: Index) -> bool:
+        """Return whether the search takes at most some 2 ms, so that it may run in an event loop.
+
+        Cost: 5 µs, or 20 with options.
+        """
+        text = self.q or ""
+        if self.prefix == "last":  # of the last word the completions are searched, which are few
+            text = text.rpartition(" ")[0]
+        return index.is_quick(text, self.count) and (
+            self.model_fields_set <= _PLAIN or self.cost(index) <= MAX_INLINE_COST
+        )
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
@@ -167,6 +179,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             spelling=self.spelling,
             filter=self.filter,
         )
+        if self.prefix == "last" and counts.misspelt:  # the last word need not be complete
+            counts = counts._replace(misspelt=counts.misspelt - 1)
         return estimated_cost(
             counts,
             max(
@@ -188,7 +202,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         )
 
 
-_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics"))
+_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics", "fields"))
+"""Parameters that change no cost but that of `k` hits."""
 
 _OPTIONS: Final = frozenset(Query.model_fields) - {"query", "k", "offset"}
 

@@ -1,0 +1,170 @@
+"""Bodies of requests: their size, rate and compression.
+
+A stream of lines has no maximum size, as its reader limits what is in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive
+
+from klsa_search.errors import BodyTooSlow, QueryError
+from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
+
+LINES: Final = "application/x-ndjson"
+"""Content type of a stream of lines, each of them JSON."""
+
+MAX_BODY: Final = 2**20
+"""Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
+
+RATE: Final = 4096
+"""Minimum bytes per second of a body while the service waits for it."""
+
+WINDOW: Final = 15.0
+"""Seconds of waiting over which the rate is measured; a small body has to arrive within them."""
+
+_DOCUMENTS: Final = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
+_RULES: Final = re.compile(r"/indexes/[^/]*/(synonyms|rules(/[\s\S]*)?)")
+
+_PIECE: Final = 2**18
+"""Maximum bytes that are decompressed at once."""
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+def content_type(headers: Mapping[str, str]) -> str:
+    """Return the content type of a request in lower case, without its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class RequestBody:
+    """The `receive` of a request that limits its body, and decompresses it.
+
+    receive   of the server
+    limit     maximum bytes, decompressed; None for any number
+    advice    what to do if it is too large
+    encoding  gzip, or blank
+    rate      minimum bytes per second, averaged over each window
+    window    seconds
+    clock     returns seconds
+    Only the time in which the service waits for the client counts, not that of its own writes.
+    Errors are raised where a route reads the body, so that error handlers answer them.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        limit: int | None = None,
+        advice: str = "",
+        *,
+        encoding: str = "",
+        rate: float = RATE,
+        window: float = WINDOW,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._receive, self._clock = receive, clock
+        self._limit, self._advice, self._left = limit, advice, limit or 0
+        self._encoding = encoding
+        self._decoder = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
+        self._compressed = b""  # arrived, and not yet decompressed
+        self._is_full = False  # whether the last piece may be only a part of what is decompressed
+        self._rate, self._window, self._min_bytes = rate, window, rate * window
+        self._waited, self._arrived, self._is_complete = 0.0, 0, False
+
+    @classmethod
+    def of(cls, path: str, headers: Mapping[str, str], receive: Receive) -> RequestBody:
+        """Return the body of a request to a path."""
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding == "identity":
+            encoding = ""
+        limit: int | None = MAX_BODY
+        advice = "shorten the query"
+        if _RULES.fullmatch(path):
+            limit, advice = MAX_WRITE_BODY, "send fewer, or shorter ones"
+        elif _DOCUMENTS.fullmatch(path):
+            limit = None if content_type(headers) == LINES else MAX_WRITE_BODY
+            advice = f"send fewer documents at a time, or any number as lines ({LINES})"
+        return cls(receive, limit, advice, encoding=encoding)
+
+    async def __call__(self) -> Message:
+        """Return the next message, as `receive` of ASGI.
+
+        BodyTooSlow; HTTPException if the body is too large, or its encoding is unknown; QueryError
+        if it is not gzip.
+        """
+        if self._decoder is not None:
+            message = await self._decompressed()
+        elif self._encoding:
+            raise HTTPException(
+                415,
+                f"Content-Encoding: {self._encoding[:60]} is not supported; send the body with "
+                "Content-Encoding: gzip, or without this header",
+            )
+        else:
+            message = await self._arriving()
+        if self._limit is not None:
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                raise HTTPException(
+                    413, f"the body is larger than {self._limit:,} bytes; {self._advice}"
+                )
+        return message
+
+    async def _decompressed(self) -> Message:
+        """Return the next piece of the body, decompressed."""
+        assert self._decoder is not None
+        if not self._compressed and not self._is_full:
+            if self._is_complete:
+                return await self._receive()
+            message = await self._arriving()
+            if message["type"] != "http.request":
+                return message
+            self._compressed = message.get("body", b"")
+        if self._decoder.eof and self._compressed:  # several members follow each other
+            self._decoder = zlib.decompressobj(_GZIP)
+        try:
+            body = self._decoder.decompress(self._compressed, _PIECE)
+        except zlib.error as error:
+            raise QueryError(f"the body is not gzip ({error}), as Content-Encoding says") from None
+        self._compressed = self._decoder.unconsumed_tail or self._decoder.unused_data
+        self._is_full = len(body) == _PIECE
+        more = bool(self._compressed) or self._is_full or not self._is_complete
+        if not more and not self._decoder.eof:
+            raise QueryError("the body ends before its gzip stream does; send it again")
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    async def _arriving(self) -> Message:
+        """Return the next message of the server; BodyTooSlow."""
+        if self._is_complete:  # the next message is the end of the connection
+            return await self._receive()
+        while True:
+            begin = self._clock()
+            try:
+                async with asyncio.timeout(self._window - self._waited):
+                    message = await self._receive()
+            except TimeoutError:
+                self._begin_window()
+            else:
+                break
+        self._waited += self._clock() - begin
+        self._arrived += len(message.get("body", b""))
+        self._is_complete = not message.get("more_body", False)
+        if self._waited >= self._window and not self._is_complete:
+            self._begin_window()
+        return message
+
+    def _begin_window(self) -> None:
+        """Begin a new window; BodyTooSlow if the last one had too few bytes."""
+        if self._arrived < self._min_bytes:
+            raise BodyTooSlow(
+                f"the body arrived too slowly: less than {self._rate:g} bytes a "
+                f"second over {self._window:g} s; send it faster, or in smaller requests"
+            )
+        self._waited, self._arrived = 0.0, 0
