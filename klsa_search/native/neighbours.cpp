@@ -163,7 +163,6 @@ class KnnSearcher {
         }
         auto buffers = std::make_unique<KnnBuffers>();
         buffers->sums.resize(KNN_BLOCK);
-        buffers->largest.resize(KNN_BLOCK / KNN_LINE);
         buffers->dense.resize(size_t(features_));
         return buffers;
     }

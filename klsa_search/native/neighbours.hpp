@@ -18,9 +18,9 @@ inline i64 select_largest(i64* keys, i64 count, i64 k) {
     return keys[k - 1];
 }
 
-constexpr i64 KNN_BLOCK = 1 << 15;  // documents whose sums are added at a time: they fit the L2 cache
-constexpr i64 KNN_LINE = 16;        // documents whose sums are a cache line
-constexpr i64 KNN_SPAN = KNN_LINE * KNN_LINE;
+constexpr i64 KNN_BLOCK = 1 << 15;          // documents whose sums are added at a time: they fit the L2 cache
+constexpr i64 KNN_LINE = 16;                // documents whose sums are a cache line
+constexpr size_t KNN_AHEAD = 2;             // lists of postings whose begin is read ahead
 constexpr i32 FILTER_MASK = (1 << 14) - 1;  // the filter fits the L1 cache
 
 // Documents from doc id `first` on: their features, centring and truncated postings.
@@ -43,7 +43,9 @@ struct KnnLimits {
 
 // Buffers of one thread; `sums`, `dense` and `filter` are all 0 between documents.
 struct KnnBuffers {
-    std::vector<f32> sums, dense, largest, sorted;
+    std::vector<f32> sums, dense, largest;
+    f32 least = 0;  // sum that a candidate must reach
+
     std::vector<u8> filter = std::vector<u8>(FILTER_MASK + 1 + 3);  // gathers read 3 bytes more
     std::vector<i64> order, keys, entries, places;
     std::vector<i32> query, others;

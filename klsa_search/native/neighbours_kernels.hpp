@@ -27,67 +27,100 @@ inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, c
 }
 
 // Add the postings of a feature with doc ids in [begin, end), times a weight, to the sums of these documents;
-// posting `at` is the first. Return where the others begin.
-inline i64 add_values(const i32* documents, const f32* values, i64 at, i64 size, i64 begin, i64 end, f32 weight,
+// posting `at` is the first, `after` is the end of all. Return where the others begin.
+inline i64 add_values(const i32* documents, const f32* values, i64 at, i64 after, i64 begin, i64 end, f32 weight,
                       f32* sums) {
-    for (; at < size && documents[at] < end; at++) sums[documents[at] - begin] += weight * values[at];
+    f32* of_block = sums - begin;
+#if KLSA_ISA >= 4
+    alignas(64) f32 products[16];
+    const __m512 weights = _mm512_set1_ps(weight);
+    for (; at + 16 <= after && documents[at + 15] < end; at += 16) {
+        _mm512_store_ps(products, _mm512_mul_ps(weights, _mm512_loadu_ps(values + at)));
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) of_block[documents[at + i]] += products[i];
+    }
+#else
+    for (; at + 8 <= after && documents[at + 7] < end; at += 8) {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) of_block[documents[at + i]] += weight * values[at + i];
+    }
+#endif
+    for (; at < after && documents[at] < end; at++) of_block[documents[at]] += weight * values[at];
     return at;
 }
 
-// Write the largest sum of each group of documents, KNN_LINE in each span of KNN_SPAN: those that are equal modulo
-// KNN_LINE. Return the number of groups.
-inline i64 largest_of_groups(const f32* sums, i64 size, f32* largest) {
-    i64 groups = 0;
-    for (i64 x = 0; x < size; x += KNN_SPAN, groups += KNN_LINE) {
-        f32* of_span = largest + groups;
-        std::fill_n(of_span, KNN_LINE, 0.0f);
-        for (i64 at = x; at < x + KNN_SPAN; at += KNN_LINE)
-            for (i64 j = 0; j < KNN_LINE; j++) of_span[j] = sums[at + j] > of_span[j] ? sums[at + j] : of_span[j];
+// Return a sum that `limit` documents of a block reach, or 0 if the block is too small to tell: the least of the
+// largest of so many groups. There are about three times as many, KNN_LINE in each span of documents.
+inline f32 reached_sum(const f32* sums, i64 size, i64 limit, std::vector<f32>& largest) {
+    const i64 lines = (size + KNN_LINE - 1) / KNN_LINE, of_span = std::max(lines * KNN_LINE / (3 * limit), i64(1));
+    largest.clear();
+    for (i64 first = 0; first < lines; first += of_span) {
+        f32 best[KNN_LINE] = {};
+        for (i64 line = first; line < std::min(first + of_span, lines); line++)
+            for (i64 j = 0; j < KNN_LINE; j++) best[j] = std::max(best[j], sums[line * KNN_LINE + j]);
+        largest.insert(largest.end(), best, best + KNN_LINE);
     }
-    return groups;
+    if (i64(largest.size()) < limit) return 0;
+    std::nth_element(largest.begin(), largest.begin() + (limit - 1), largest.end(), std::greater<>());
+    return largest[size_t(limit - 1)];
 }
 
-// Return a sum that all of the `limit` best candidates so far and of this block reach.
-inline f32 least_candidate(i64 limit, i64 groups, KnnBuffers& buffers) {
-    auto& keys = buffers.keys;
-    if (i64(keys.size()) >= limit)
-        return std::bit_cast<f32>(i32(select_largest(keys.data(), i64(keys.size()), limit) >> 32));
-    if (groups <= limit) return 0;
-    // One group may be that of the document itself.
-    auto& sorted = buffers.sorted;
-    sorted.assign(buffers.largest.begin(), buffers.largest.begin() + groups);
-    std::nth_element(sorted.begin(), sorted.begin() + limit, sorted.end(), std::greater<>());
-    return sorted[size_t(limit)];
+// A mask of which of KNN_LINE sums have at least these bits; positive floats are ordered like their bits.
+inline u32 reaching(const f32* sums, i32 bits) {
+#if KLSA_ISA >= 4
+    return _mm512_cmpge_epi32_mask(_mm512_loadu_si512(sums), _mm512_set1_epi32(bits));
+#elif KLSA_ISA >= 3
+    const __m256i less = _mm256_set1_epi32(bits - 1);
+    auto mask = [&](const f32* eight) {
+        const __m256i of_eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(eight));
+        return u32(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(of_eight, less))));
+    };
+    return mask(sums) | mask(sums + 8) << 8;
+#else
+    u32 mask = 0;
+    for (i64 j = 0; j < KNN_LINE; j++) mask |= u32(std::bit_cast<i32>(sums[j]) >= bits) << j;
+    return mask;
+#endif
+}
+
+// Append the keys of the sums of a block that reach `least` and are positive, and clear the sums. The first document
+// of the block is `first`.
+inline void take_sums(f32* sums, i64 size, f32 least, i64 first, std::vector<i64>& keys) {
+    const i32 bits = std::max(std::bit_cast<i32>(least), 1);
+    for (i64 line = 0; line < size; line += KNN_LINE) {
+        for (u32 mask = reaching(sums + line, bits); mask; mask &= mask - 1) {
+            const i64 at = line + std::countr_zero(mask);
+            keys.push_back(i64(std::bit_cast<i32>(sums[at])) << 32 | (LOW - (first + at)));
+        }
+        std::fill_n(sums + line, KNN_LINE, 0.0f);
+    }
 }
 
 // Add the keys of the best candidates for doc id d in one part to those of earlier parts.
 inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffers& buffers) {
     auto& keys = buffers.keys;
     f32* sums = buffers.sums.data();
-    buffers.places.assign(buffers.query.size(), 0);
+    const size_t lists = buffers.query.size();
+    buffers.places.resize(lists + KNN_AHEAD);
+    for (size_t i = 0; i < lists; i++) buffers.places[i] = part.posting_starts[buffers.query[i]];
+    for (size_t i = 0; i < KNN_AHEAD; i++) buffers.places[lists + i] = 0;
     for (i64 begin = 0; begin < part.documents; begin += KNN_BLOCK) {
         const i64 end = std::min(begin + KNN_BLOCK, part.documents);
-        for (size_t i = 0; i < buffers.query.size(); i++) {
-            const i64 first = part.posting_starts[buffers.query[i]], after = part.posting_starts[buffers.query[i] + 1];
-            buffers.places[i] =
-                add_values(part.posting_documents + first, part.posting_values + first, buffers.places[i],
-                           after - first, begin, end, buffers.query_weights[i], sums);
-        }
-        const i64 groups = largest_of_groups(sums, end - begin, buffers.largest.data());
-        const f32 least = least_candidate(limit, groups, buffers);
-        for (i64 group = 0; group < groups; group++) {
-            if (!(buffers.largest[size_t(group)] >= least && buffers.largest[size_t(group)] > 0)) continue;
-            const i64 offset = group / KNN_LINE * KNN_SPAN + group % KNN_LINE;
-            for (i64 at = offset; at < offset + KNN_SPAN; at += KNN_LINE) {
-                const f32 sum = sums[at];
-                const i64 x = part.first + begin + at;
-                // Positive floats are ordered like their bits.
-                if (sum >= least && sum > 0 && x != d) keys.push_back(i64(std::bit_cast<i32>(sum)) << 32 | (LOW - x));
+        for (size_t i = 0; i < lists; i++) {
+            for (i64 line = 0; line < 4; line++) {
+                prefetch(part.posting_documents + buffers.places[i + KNN_AHEAD] + KNN_LINE * line);
+                prefetch(part.posting_values + buffers.places[i + KNN_AHEAD] + KNN_LINE * line);
             }
+            buffers.places[i] =
+                add_values(part.posting_documents, part.posting_values, buffers.places[i],
+                           part.posting_starts[buffers.query[i] + 1], begin, end, buffers.query_weights[i], sums);
         }
-        std::fill_n(sums, end - begin, 0.0f);
-        if (i64(keys.size()) > limit) {
-            select_largest(keys.data(), i64(keys.size()), limit);
+        const i64 own = d - part.first - begin;
+        if (own >= 0 && own < end - begin) sums[own] = 0;
+        if (i64(keys.size()) < limit) buffers.least = reached_sum(sums, end - begin, limit, buffers.largest);
+        take_sums(sums, end - begin, buffers.least, part.first + begin, keys);
+        if (i64(keys.size()) > 2 * limit || (i64(keys.size()) > limit && end == part.documents)) {
+            buffers.least = std::bit_cast<f32>(i32(select_largest(keys.data(), i64(keys.size()), limit) >> 32));
             keys.resize(size_t(limit));
         }
     }
@@ -141,8 +174,13 @@ inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocument
     const f32 scale = own.scales[row], towards = own.towards_mean[row];
     const f32* dense = buffers.dense.data();
     for (size_t i = 0; i < others.size(); i++) {
-        if (i + 3 < others.size()) {
-            const i64 begin = part.starts[others[i + 3]], end = part.starts[others[i + 3] + 1];
+        if (i + 8 < others.size()) {
+            prefetch(part.starts + others[i + 8]);
+            prefetch(part.scales + others[i + 8]);
+            prefetch(part.towards_mean + others[i + 8]);
+        }
+        if (i + 4 < others.size()) {
+            const i64 begin = part.starts[others[i + 4]], end = part.starts[others[i + 4] + 1];
             for (i64 p = begin; p < end; p += 16) {
                 prefetch(part.columns + p);
                 prefetch(part.weights + p);
