@@ -204,7 +204,7 @@ class StoredCollection:
 
 BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
-WORKER_START = 2**22  # characters analysed in the time that workers take to start
+WORKER_START = 2**21  # characters beyond ASCII texts, analysed while workers start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -419,12 +419,15 @@ def stored_bytes(generation: Path) -> int:
 def _numbered(
     batches: Iterator[list[str]], analyzer: Analyzer, processes: int
 ) -> Generator[NumberedTexts, None, None]:
-    """Analyse batches in order: in this process first, in others once there are many."""
+    """Analyse batches in order: in this process first, in others once that takes long.
+
+    ASCII texts are analysed in less time than another process needs to receive them.
+    """
     numbering = TermNumbering(analyzer)
     characters = 0
     for texts in batches:
         yield numbering.numbered(texts)
-        characters += sum(map(len, texts))
+        characters += sum(len(text) for text in texts if analyzer.tokenizes or not text.isascii())
         if characters > WORKER_START and processes > 1 and has_interpreter():
             break
     else:
