@@ -61,14 +61,28 @@ def best_completions(
         best = [term for term in best if frequencies[term] >= least]
     if not others or not best:
         return best[:COMPLETIONS]
+    counts = counts_with(snapshot, others, best, evidence)
+    return [max(best, key=lambda term: counts[term])]  # the first of equals
+
+
+def counts_with(
+    snapshot: Snapshot,
+    others: Collection[Alternatives],
+    terms: Collection[int],
+    evidence: Evidence,
+) -> dict[int, int]:
+    """Return the numbers of live documents that contain other words and each of some terms.
+
+    Cost: their postings.
+    """
     names = snapshot.vocabulary.terms
 
     def documents_with() -> Counter[str]:
         fitting = containing_words(snapshot, others, "all", evidence) & snapshot.live_docs()
-        found = {term: fitting[containing_all(snapshot, [term])] for term in best}
-        return Counter({names[term]: int(each.sum()) for term, each in found.items()})
+        matching = {term: fitting[containing_all(snapshot, [term])] for term in terms}
+        return Counter({names[term]: int(mask.sum()) for term, mask in matching.items()})
 
     with_others = (names_of(snapshot, alternatives) for alternatives in others)
-    question = "completions", *with_others, *(names[term] for term in best)
+    question = "completions", *with_others, *(names[term] for term in terms)
     counts = evidence.of(question, documents_with)
-    return [max(best, key=lambda term: counts[names[term]])]  # the first of equals
+    return {term: counts[names[term]] for term in terms}

@@ -158,6 +158,17 @@ def documents_with(snapshot: Snapshot, words: Sequence[int], evidence: Evidence)
     return evidence.of(phrase_question(snapshot, words), lambda: count_phrase(snapshot, words))
 
 
+def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evidence) -> int:
+    """Return the number of live documents that contain all words, anywhere."""
+
+    def count() -> int:
+        return int(
+            (containing_words(snapshot, words, "all", evidence) & snapshot.live_docs()).sum()
+        )
+
+    return evidence.of(("all", *(names_of(snapshot, word) for word in words)), count)
+
+
 def phrase_question(snapshot: Snapshot, words: Sequence[int]) -> Question:
     """Return the question how many documents contain words in sequence."""
     return "phrase", *pattern_names(snapshot, words)

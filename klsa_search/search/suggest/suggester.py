@@ -18,10 +18,12 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
+from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
+    Alternatives,
     containing_all,
-    documents_with,
+    count_all,
     pattern_names,
     pattern_of,
 )
@@ -44,8 +46,8 @@ class Suggestion:
                document; or the correction of a word that no term begins with
     text       the word, phrase or title
     query      the typed text completed by it: the query to search
-    documents  number of documents that contain the word, in any form, or the phrase, or have the
-               title; None for a phrase that was counted in a sample
+    documents  number of documents that contain the word and all typed words before it, in any
+               form, or the phrase, or have the title; None for a phrase counted in a sample
 
     >>> index.suggest("wet r")[0]
     Suggestion(kind='phrase', text='wet roads', query='wet roads', documents=3)
@@ -166,19 +168,36 @@ class Suggester:
 
     def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
         """Yield words with this prefix or, if there are none, corrections."""
-        terms = self._term_dictionary.beginning_with(last, evidence, k) if last else []
+        if not last:
+            return
+        limit = k if self._context(before) is None else MAX_COMPLETIONS
+        terms = self._term_dictionary.beginning_with(last, evidence, limit)
         begun = False
-        for term in terms:
+        for term, count in self._counted(before, terms, evidence):
             word = self._form_of(term, evidence, last)
             if word:
                 begun = True
-                yield self._word("word", before, term, word)
-        if last and not begun:
+                yield Suggestion(kind="word", text=word, query=before + word, documents=count)
+        if not begun:
             yield from self._corrections(before, last, evidence)
 
-    def _word(self, kind: Kind, before: str, term: int, word: str) -> Suggestion:
-        count = int(self._term_dictionary.frequencies[term])
-        return Suggestion(kind=kind, text=word, query=before + word, documents=count)
+    def _context(self, before: str) -> list[Alternatives] | None:
+        """Return the typed words before the last one that documents contain; None without them."""
+        numbers = {number for number in self._numbers(before[-_READ:]) if number >= 0}
+        return [[[number]] for number in sorted(numbers)] or None
+
+    def _counted(
+        self, before: str, terms: Sequence[int], evidence: Evidence
+    ) -> list[tuple[int, int]]:
+        """Return terms with the number of documents that also contain the words before.
+
+        Those without such a document are left out. Most frequent first.
+        """
+        context = self._context(before)
+        if context is None:
+            return [(term, int(self._term_dictionary.frequencies[term])) for term in terms]
+        counts = counts_with(self._snapshot, context, terms, evidence)
+        return sorted(((term, n) for term, n in counts.items() if n), key=lambda pair: -pair[1])
 
     def _form_of(self, term: int, evidence: Evidence, beginning: str = "") -> str:
         """Return a term as documents write it with this prefix, or ""."""
@@ -203,14 +222,20 @@ class Suggester:
             return
         correction = self._spelling.correction(last, evidence)
         if correction is not None:
-            count = documents_with(self._snapshot, correction.terms, evidence)
-            query = before + correction.words
-            yield Suggestion(kind="correction", text=correction.words, query=query, documents=count)
+            words = [*(self._context(before) or ()), [correction.terms]]
+            count = count_all(self._snapshot, words, evidence)
+            if count:
+                query = before + correction.words
+                yield Suggestion(
+                    kind="correction", text=correction.words, query=query, documents=count
+                )
         correction_terms = () if correction is None else correction.terms
-        for term in self._near_prefix(folded)[:MAX_CORRECTIONS]:
+        near = self._near_prefix(folded)[:MAX_CORRECTIONS]
+        for term, count in self._counted(before, near, evidence):
             word = self._form_of(term, evidence)
             if word and term not in correction_terms:
-                yield self._word("correction", before, term, word)
+                query = before + word
+                yield Suggestion(kind="correction", text=word, query=query, documents=count)
 
     def _near_prefix(self, beginning: str) -> list[int]:
         """Return terms with a prefix at one or two edits, nearest and most frequent first."""

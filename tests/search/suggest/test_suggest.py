@@ -50,6 +50,14 @@ def containing_any(term):
     return sum(term in analyzer.terms(f"{each['title']} {each['text']}") for each in LOG_FILES)
 
 
+def containing_all(*words):
+    """How many documents have all of some words that any document has."""
+    wanted = {term for word in words for term in analyzer.terms(word) if containing_any(term)}
+    return sum(
+        wanted <= set(analyzer.terms(f"{each['title']} {each['text']}")) for each in LOG_FILES
+    )
+
+
 def having(*words):
     """How many documents have some words side by side, in one of their parts."""
     wanted = [analyzer.term(word) for word in words]
@@ -88,7 +96,7 @@ def test_words_begin_as_typed_and_the_most_frequent_is_first(index, typed, words
     counts = [each.documents for each in found]
     assert counts == sorted(counts, reverse=True)
     for each in found:
-        assert each.documents == containing_any(analyzer.term(each.text))
+        assert each.documents == containing_all(each.query)
         assert each.query.startswith(typed[: typed.rfind(" ") + 1])
 
 
@@ -151,7 +159,20 @@ def test_a_misspelt_word_is_put_right(index, typed, right):
         return
     assert found[0].text == right
     assert found[0].query == f"{typed[: typed.rfind(' ') + 1]}{right}"
-    assert found[0].documents == containing_any(analyzer.term(right))
+    assert found[0].documents == containing_all(found[0].query)
+
+
+def test_every_suggested_word_stands_with_those_before_it(tmp_path):
+    texts = ["nike shoe", "recipe for soup", "nike running jacket", "recipe for bread"]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(documents, name="shop", home=tmp_path)) as index:
+        assert [(each.query, each.documents) for each in index.suggest("nike r")] == [
+            ("nike running", 1)
+        ]
+        assert [each.query for each in index.suggest("soup for re")] == ["soup for recipe"]
+        assert index.suggest("jacket re") == ()
+        for each in index.suggest("nike s"):
+            assert index.search(each.query, match="all").total == each.documents
 
 
 @given(
