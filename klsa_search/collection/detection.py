@@ -22,13 +22,15 @@ from klsa_search.collection.lines import head, head_bytes, utf16_of
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
 
-FORMATS = ("beir", "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx")
+FORMATS = ("beir", "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx", "xml")
 """Names of all formats."""
 
 SAMPLE = 50  # files of a folder that are inspected
 MAX_SAMPLE = 5_000  # limit if none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
+_XML_START = re.compile(r"<\?xml\s|<(?:rss|feed|add|mediawiki)\b")
+_PAGE = re.compile(r"<(?:!doctype\s+)?(?:html|svg)\b", re.IGNORECASE)
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
 # Files that describe a collection and are not part of it.
@@ -109,6 +111,9 @@ def sniff(path: Path) -> str | None:
     record = TREC_START.search(start)
     if record and "<docno>" in start[record.end() :].lower():
         return "trec"
+    is_xml = _XML_START.match(start) or (name.endswith(".xml") and start.startswith("<"))
+    if is_xml and not _PAGE.search(start):
+        return "xml"
     found = json_files.json_format(path)
     # By its suffix, one object in one line is a document, whatever is in it.
     if found == "json" and name.endswith(JSON_SUFFIXES):
@@ -192,7 +197,6 @@ def _description(path: Path) -> str:
         return "it begins with bytes that are not UTF-8 text"
     if start.lstrip().startswith("<"):
         return (
-            "it looks like XML, of which only TREC is read; convert it to JSON lines or CSV, or "
-            "read it as a page with --format text"
+            "it looks like a page, which --format text reads, or like XML, which --format xml reads"
         )
     return f"it begins {start.strip().splitlines()[0][:60]!r}"

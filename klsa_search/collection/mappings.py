@@ -116,6 +116,7 @@ class Columns:
     def _with_text(self, names: Sequence[str]) -> Columns:
         """Return these columns, with the only common name for texts beside a column `title`."""
         texts, ids = self.common("text", names), self.common("id", names)
+        texts = texts or _in_one_object(names).get("text", [])
         if self.title or self.text or len(texts) != 1 or set(TEXT_NAMES).intersection(names):
             return self
         id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id

@@ -242,8 +242,8 @@ def test_empty_is_a_value(tmp_path):
 def test_wrong_arguments(tmp_path):
     with pytest.raises(CollectionError, match="the collections are: cacm"):
         open_collection(tmp_path / "nowhere")
-    with pytest.raises(CollectionError, match="unknown format 'xml'"):
-        open_collection(tmp_path, format="xml")
+    with pytest.raises(CollectionError, match="unknown format 'yaml'"):
+        open_collection(tmp_path, format="yaml")
     with pytest.raises(CollectionError, match="on_error = 'ignore'"):
         open_collection(tmp_path, on_error="ignore")
     with pytest.raises(CollectionError, match=r"no corpus.jsonl"):

@@ -14,13 +14,16 @@ from klsa_search.core.extras import ExtraName, is_installed
 EXTRA: Final = "files"
 """The extra that some formats need."""
 TABLES: Final = {
+    ".atom": "xml",
     ".csv": "csv",
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
+    ".rss": "xml",
     ".tsv": "tsv",
     ".xlsx": "xlsx",
+    ".xml": "xml",
 }
 """Formats of tables by suffix, of which each row is a document."""
 _BINARY_TABLES: Final = ("parquet", "xlsx")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
 
-from klsa_search.collection import csv_files, json_files, tables
+from klsa_search.collection import csv_files, json_files, tables, xml_files
 from klsa_search.collection.files.content import LARGEST, Unreadable
 from klsa_search.collection.files.file_intake import FileIntake
 from klsa_search.collection.folder import suffix_of
@@ -26,8 +26,16 @@ READERS: Final[dict[str, Reader]] = {
     "parquet": tables.parquet_documents,
     "tsv": partial(csv_files.documents, kind="tsv"),
     "xlsx": tables.sheet_documents,
+    "xml": xml_files.documents,
 }
 """Readers of tables by format."""
+
+
+_REASONS: Final = {
+    "json": "no array or lines of objects",
+    "xml": "no repeated element with a title or text",
+}
+"""Why a table has no documents, by format."""
 
 
 def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iterator[Document]:
@@ -59,8 +67,7 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
     except CollectionError:
         if intake.begun:
             raise
-        reason = "no array or lines of objects" if table == "json" else "no valid header"
-        intake.unread.add(f"{suffix_of(name)}: {reason}", name)
+        intake.unread.add(f"{suffix_of(name)}: {_REASONS.get(table, 'no valid header')}", name)
 
 
 def _json_format(path: Path) -> str:
