@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
-from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.collection_statistics import CollectionStatistics, PartitionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.generation_writer import GenerationWriter
+from klsa_search.search.log_tailer import QueryConfiguration
 from klsa_search.search.partition import (
     PartitionHits,
     PartitionPage,
@@ -87,14 +87,13 @@ class Preparation(NamedTuple):
 
     version     name of the version of the index
     position    last write of the partition
-    statistics, synonyms, settings  of the whole index
+    statistics, configuration  of the whole index
     """
 
     version: str
     position: LogPosition
     statistics: CollectionStatistics
-    synonyms: Mapping[str, Sequence[str]]
-    settings: Settings
+    configuration: QueryConfiguration
 
 
 class Refused(NamedTuple):
@@ -200,9 +199,7 @@ class PartitionHost:
                 self._partition.refresh()
             if self._partition.last_write != preparation.position:
                 return False
-            self._partition.weigh(
-                preparation.statistics, preparation.synonyms, preparation.settings
-            )
+            self._partition.weigh(preparation.statistics, preparation.configuration)
             with self._lock:
                 _keep(self._views, preparation.version, self._partition.view(), MAX_VERSIONS)
             return True

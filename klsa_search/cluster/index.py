@@ -48,7 +48,7 @@ class ClusterPartitions:
     def weighed(self, files: PartitionFiles, partitions: tuple[GenerationReader, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents."""
         remote = cast("tuple[RemotePartition, ...]", partitions)
-        version = remote[0].partitions.weigh(files.found, files.synonyms, files.settings)
+        version = remote[0].partitions.weigh(files)
         views = [partition.in_version(version) for partition in remote]
         return OpenedSet(files, partitions, remote, tuple(cast("list[GenerationReader]", views)))
 

@@ -15,13 +15,13 @@ from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current
 from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
 from klsa_search.search.budget import estimated_tokens
 from klsa_search.search.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.opened_partitions import PartitionFiles
 from klsa_search.search.partition import (
     PartitionHits,
     PartitionPage,
@@ -30,7 +30,6 @@ from klsa_search.search.partition import (
 )
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.log import LogPosition
-from klsa_search.storage.partitions import PartitionSet
 
 WRITER: Final = 0
 """The replica that writes, so that the log of a partition has one writer."""
@@ -90,9 +89,7 @@ class RemotePartitions:
         self._refreshed[partition] = self._write(partition, "refresh")
         return bool(self._refreshed[partition] != before)
 
-    def weigh(
-        self, partition_set: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
-    ) -> Version:
+    def weigh(self, files: PartitionFiles) -> Version:
         """Prepare all partitions for their last writes; return the version. Cost: O(V).
 
         If a partition does not answer, the others use the statistics that it published before, and
@@ -100,7 +97,7 @@ class RemotePartitions:
         """
         self._refreshed.clear()
         for _ in range(_ATTEMPTS):
-            version, failed = self._published_version(partition_set, synonyms, settings)
+            version, failed = self._published_version(files)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
                 return version
@@ -109,9 +106,7 @@ class RemotePartitions:
             "or restart; try again"
         )
 
-    def _published_version(
-        self, partition_set: PartitionSet, synonyms: Mapping[str, Sequence[str]], settings: Settings
-    ) -> tuple[Version, dict[int, str]]:
+    def _published_version(self, files: PartitionFiles) -> tuple[Version, dict[int, str]]:
         calls = [("publish",)] * self.count
         answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
         self._published |= answers.given
@@ -128,13 +123,13 @@ class RemotePartitions:
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
         ]
-        facts = (partition_set.folders, positions, synonyms, settings)
+        facts = (files.found.folders, positions, files.configuration)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         statistics = CollectionStatistics.of(
-            [partition.statistics for partition in published], partition_set.length
+            [partition.statistics for partition in published], files.found.length
         )
         preparations = tuple(
-            Preparation(name, position, statistics, synonyms, settings) for position in positions
+            Preparation(name, position, statistics, files.configuration) for position in positions
         )
         return Version(name, preparations), answers.failed
 

@@ -37,7 +37,6 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions
 from klsa_search.storage.partitions import read_partitions, retire_partitions
 from klsa_search.storage.query_settings import current_settings, replace_settings
-from klsa_search.storage.rules import read_rules
 
 
 def split(
@@ -95,12 +94,6 @@ def repartition(
             path, collection, settings, report, budget, replace=True, replay=replayed
         )
     refuse_unpartitioned(partitions, settings)
-    if read_rules(path):
-        raise SettingsError(
-            f"index `{before.name}` has rules, which partitions do not support; remove them with "
-            f"`klsa-index rules {before.name} --clear` first",
-            field="partitions",
-        )
     at_once = min(partitions, workers or processors())
     if memory is None:
         budget //= at_once

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from klsa_search.search.passage_index import PassageIndex
     from klsa_search.search.state import State
 
+T = TypeVar("T")
+
 _LIMIT: Final = 1e6
 """Limit of the product of the factors of one document, so that no score overflows."""
 
 
 class Pin(NamedTuple):
-    """The position that a rule gives a document, by its ID."""
+    """The position that a rule gives a document; the lowest `precedence` comes first."""
 
     id: str
     rule: str
     position: int
+    precedence: int = 0
 
 
 class _Boost(NamedTuple):
@@ -107,11 +110,15 @@ def apply_rules(
     find = state.documents.find
     hidden = {find(id_) for rule in rules for id_ in rule.then.hide}
     pins: dict[int, Pin] = {}
-    for rule in rules if may_pin else ():
-        for pin in sorted(rule.then.pin, key=lambda pin: pin.position):
-            doc_id = find(pin.id)
-            if doc_id is not None and doc_id != named and doc_id not in hidden:
-                pins.setdefault(doc_id, Pin(pin.id, rule.id, pin.position))
+    ordered = [
+        (pin, rule.id)
+        for rule in (rules if may_pin else ())
+        for pin in sorted(rule.then.pin, key=lambda pin: pin.position)
+    ]
+    for precedence, (pin, rule_id) in enumerate(ordered):
+        doc_id = find(pin.id)
+        if doc_id is not None and doc_id != named and doc_id not in hidden:
+            pins.setdefault(doc_id, Pin(pin.id, rule_id, pin.position, precedence))
     boosts = (
         _Boost(rule.id, boost.factor, mask)
         for rule in rules
@@ -177,34 +184,42 @@ class Pinned(NamedTuple):
         A position beyond the last document is the end.
         """
         position_of = dict(zip(self.ids, self.positions, strict=True))
-        doc_ids = top.doc_ids.tolist()
-        order = [place for place, doc_id in enumerate(doc_ids) if doc_id not in position_of]
-        moved = [
-            (position_of[doc_id], place)
-            for place, doc_id in enumerate(doc_ids)
-            if doc_id in position_of
-        ]
-        for position, place in sorted(moved):
-            order.insert(position - 1, place)
-        return top.at(np.array(order, np.int64))
+        positions = [position_of.get(doc_id) for doc_id in top.doc_ids.tolist()]
+        return top.at(np.array(placed(range(len(positions)), positions), np.int64))
+
+
+def placed(entries: Sequence[T], positions: Sequence[int | None]) -> list[T]:
+    """Return entries, those with a position, from 1, at it; beyond the last is the end."""
+    pairs = list(zip(entries, positions, strict=True))
+    order = [entry for entry, position in pairs if position is None]
+    moved = [(position, entry) for entry, position in pairs if position is not None]
+    for position, entry in sorted(moved, key=lambda pair: pair[0]):
+        order.insert(position - 1, entry)
+    return order
 
 
 def positions_of(
     pins: Mapping[int, Pin], allowed: Mask | None, *, first_is_taken: bool
 ) -> dict[int, int]:
-    """Return the positions of the pinned documents of a mask, by doc id.
+    """Return the positions of the pinned documents of a mask, by doc id: see `free_positions`."""
+    doc_ids = [doc_id for doc_id in pins if allowed is None or doc_id in allowed]
+    positions = free_positions((pins[id_] for id_ in doc_ids), first_is_taken=first_is_taken)
+    return dict(zip(doc_ids, positions, strict=True))
+
+
+def free_positions(pins: Iterable[Pin], *, first_is_taken: bool) -> list[int]:
+    """Return the positions of pinned documents, in order of precedence.
 
     Of two pins of a position the first keeps it; the second gets the next free one.
     """
-    positions: dict[int, int] = {}
+    positions: list[int] = []
     taken = {1} if first_is_taken else set()
-    for doc_id, pin in pins.items():
-        if allowed is None or doc_id in allowed:
-            position = pin.position
-            while position in taken:
-                position += 1
-            taken.add(position)
-            positions[doc_id] = position
+    for pin in pins:
+        position = pin.position
+        while position in taken:
+            position += 1
+        taken.add(position)
+        positions.append(position)
     return positions
 
 

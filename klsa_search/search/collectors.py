@@ -187,8 +187,12 @@ class PinnedInPlace:
         return self._pinned.placed(top).at(slice(count))
 
 
-def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]]:
+def collect(
+    state: State, plan: QueryPlan, *, pins_first: bool = False
+) -> tuple[TopDocs, Mapping[str, Facet]]:
     """Return the documents of a search in one state of an index, and its facets.
+
+    pins_first  leave the pinned documents before all others, as merging with other parts needs
 
     The total is of documents on all pages, or of distinct values.
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
@@ -219,9 +223,12 @@ def collect(state: State, plan: QueryPlan) -> tuple[TopDocs, Mapping[str, Facet]
         found[pinned.top.doc_ids] = True
     if found is not None and distinct is not None:
         order = DistinctCollector(order, distinct, found)
-    if pinned is not None:
+    count = plan.offset + plan.k
+    if pinned is not None and pins_first:
+        count += len(pinned.positions)
+    elif pinned is not None:
         order = PinnedInPlace(order, pinned)
-    top = order.first(plan.offset + plan.k).at(slice(plan.offset, None))
+    top = order.first(count).at(slice(plan.offset, None))
     if found is None:
         return top, {}
     if distinct is None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.query_settings import change_settings
 from klsa_search.search.reader import Reader
@@ -84,7 +83,7 @@ class Configuration:
     @property
     def rules(self) -> list[dict[str, Any]]:
         """Return the rules of searches, in order: see `set_rules`."""
-        return [rule.as_json() for rule in self._reader.state().rules.rules]
+        return [rule.as_json() for rule in self._reader.rules]
 
     def set_rules(self, rules: RulesLike) -> None:
         """Replace the rules of the index, which pin, hide and boost documents.
@@ -103,7 +102,7 @@ class Configuration:
         (['grip', 'leak'], ('grip-first',))
         >>> index.set_rules([])
         """
-        self._check_rules()
+        self._reader.check_writable()
         write_rules(self._reader.path.parent, checked_rules(rules))
         self._reader.refresh()
 
@@ -114,7 +113,7 @@ class Configuration:
         >>> [rule["id"] for rule in index.rules]
         ['no-copies']
         """
-        self._check_rules()
+        self._reader.check_writable()
         (checked,) = checked_rules([rule])
         change_rule(self._reader.path.parent, checked.id, checked)
         self._reader.refresh()
@@ -127,23 +126,9 @@ class Configuration:
         >>> index.rules
         []
         """
-        self._check_rules()
+        self._reader.check_writable()
         change_rule(self._reader.path.parent, id, None)
         self._reader.refresh()
-
-    def _check_rules(self) -> None:
-        """Raise an error unless rules can be changed."""
-        self._reader.check_writable()
-        self._reader.state("rules")
-
-    def rule_warnings(self) -> list[str]:
-        """Return what the rules refer to and the index does not have, such as documents.
-
-        >>> index.put_rule({"id": "soon", "then": {"pin": [{"id": "later", "position": 1}]}})
-        >>> index.rule_warnings()
-        ["rule 'soon': the index has no document 'later'"]
-        """
-        return rule_warnings(self._reader.state())
 
     @property
     def judgements(self) -> Judgements:

@@ -20,6 +20,7 @@ from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.kernels.vector_space import VectorSpaces
+from klsa_search.search.applied_rules import rule_warnings
 from klsa_search.search.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
@@ -30,7 +31,12 @@ from klsa_search.search.costs import QueryCounts
 from klsa_search.search.excerpts import Excerpt, excerpt_of
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.hits import hits_of
-from klsa_search.search.log_tailer import LogTailer, PointInTime
+from klsa_search.search.log_tailer import (
+    LogTailer,
+    PointInTime,
+    QueryConfiguration,
+    open_tailed,
+)
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.options import checked_integer
 from klsa_search.search.partition import LocalSearches, rank_queries
@@ -39,7 +45,7 @@ from klsa_search.search.query.evidence import NONE, Answers, Evidence
 from klsa_search.search.query_costs import counts_of, is_quick
 from klsa_search.search.reader import opened_before_fork
 from klsa_search.search.results import Hit
-from klsa_search.search.state import GenerationInfo, State, open_state
+from klsa_search.search.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.writing import Drift
 from klsa_search.storage.collection_terms import CollectionTerms
@@ -49,6 +55,7 @@ from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, SpaceEntry
+from klsa_search.storage.rules import Rule
 
 
 class _Current(NamedTuple):
@@ -91,7 +98,7 @@ class GenerationReader:
         terms   of all partitions, if it is one of several
         """
         partition_terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
-        _, state, tailer = _open(generation, partition_terms, moment)
+        _, state, tailer = open_tailed(generation, partition_terms, moment)
         current = _Current(state.info, state, tailer if moment is None else None)
         return cls(current, partition_terms, owns=True)
 
@@ -168,7 +175,7 @@ class GenerationReader:
                 self._swap(state, tailer)
                 return True
             base, state, tailer = open_current(
-                self.path.parent, lambda generation: _open(generation, self._terms)
+                self.path.parent, lambda generation: open_tailed(generation, self._terms)
             )
             try:
                 # Running calls keep the previous state, whose files close with the last of them.
@@ -189,18 +196,13 @@ class GenerationReader:
         assert self._terms is not None
         return self._terms.statistics(self.state().snapshot)
 
-    def weigh(
-        self,
-        statistics: CollectionStatistics,
-        synonyms: Mapping[str, Sequence[str]],
-        settings: Settings,
-    ) -> None:
-        """Weigh words by all partitions, and use their synonyms and settings, from now on."""
+    def weigh(self, statistics: CollectionStatistics, chosen: QueryConfiguration) -> None:
+        """Weigh words by all partitions, and use what is common to them, from now on."""
         assert self._terms is not None
         with self._refresh_lock:
             tailer = self._current.tailer
             assert tailer is not None
-            tailer.configure(synonyms, settings)
+            tailer.configure(chosen)
             self._swap(tailer.weighed(self.state(), Weighing(self._terms, statistics)), tailer)
 
     def expect_writes(self) -> None:
@@ -315,6 +317,15 @@ class GenerationReader:
         """Return the spaces of vectors, with the numbers of live documents."""
         return self.state().snapshot.space_entries(self.manifest.vectors)
 
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rules of the index."""
+        return self.state().rules.rules
+
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and the index does not have."""
+        return rule_warnings(self.state())
+
     def __len__(self) -> int:
         """Return the number of live documents."""
         return self.info.documents
@@ -411,19 +422,6 @@ class GenerationReader:
             rank_queries(state, [""], Ranking(10, None, None, None, {"ranker": ranker}), NO_MODELS)
         first = np.flatnonzero(state.snapshot.live_docs())[:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
-
-
-def _open(
-    generation: Path, terms: PartitionTerms | None, moment: PointInTime | None = None
-) -> tuple[State, State, LogTailer]:
-    """Open a generation; return it as it was built, with later writes, and their tailer."""
-    base = open_state(generation, None if terms is None else terms.vocabulary)
-    try:
-        tailer = LogTailer(base)
-        return base, tailer.state(base, moment=moment), tailer
-    except BaseException:
-        base.close()
-        raise
 
 
 def _reopened(

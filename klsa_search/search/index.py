@@ -269,7 +269,7 @@ class Index:
     set_rules = delegated("_configuration", Configuration.set_rules)
     put_rule = delegated("_configuration", Configuration.put_rule)
     delete_rule = delegated("_configuration", Configuration.delete_rule)
-    rule_warnings = delegated("_configuration", Configuration.rule_warnings)
+    rule_warnings = delegated("_reader", Reader.rule_warnings)
     judge = delegated("_configuration", Configuration.judge)
 
     @property

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
-from klsa_search.search.collection_statistics import Weighing
+from klsa_search.search.collection_statistics import PartitionTerms, Weighing
 from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.state import State, state_of, with_settings, with_synonyms
+from klsa_search.search.state import State, open_state, state_of, with_settings, with_synonyms
 from klsa_search.storage.catalog import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.query_settings import stored_settings
@@ -30,6 +31,14 @@ class PointInTime(NamedTuple):
     synonyms: Mapping[str, Sequence[str]]
     rules: Sequence[Rule] = ()
     settings: Settings | None = None
+
+
+class QueryConfiguration(NamedTuple):
+    """What changes without a build and all partitions of an index have in common."""
+
+    synonyms: Mapping[str, Sequence[str]]
+    rules: Sequence[Rule]
+    settings: Settings
 
 
 class LogTailer:
@@ -52,12 +61,14 @@ class LogTailer:
         self.weighing: Weighing | None = None  # None for an index without partitions
         self._weighed_by: Weighing | None = None
 
-    def configure(self, synonyms: Mapping[str, Sequence[str]], settings: Settings) -> None:
+    def configure(self, chosen: QueryConfiguration) -> None:
         """Use these instead of those in the catalogue, as a partition does."""
         self._is_configured = True
-        if synonyms != self._synonyms.given:
-            self._synonyms = Synonyms(synonyms, self._built.info.analyzer)
-        self._settings = settings
+        if chosen.synonyms != self._synonyms.given:
+            self._synonyms = Synonyms(chosen.synonyms, self._built.info.analyzer)
+        if chosen.rules != self._rules.rules:
+            self._rules = RuleSet(chosen.rules, self._built.info.analyzer)
+        self._settings = chosen.settings
 
     def state(self, current: State, *, moment: PointInTime | None = None) -> State:
         """Return the state after all writes, or `current` if nothing changed.
@@ -135,6 +146,23 @@ class LogTailer:
         """Store what was folded in files of the generation: see `DeltaIndex.save`."""
         if self._delta is not None:
             self._delta.save()
+
+
+def open_tailed(
+    generation: Path, terms: PartitionTerms | None, moment: PointInTime | None = None
+) -> tuple[State, State, LogTailer]:
+    """Open a generation; return it as it was built, with later writes, and their tailer.
+
+    terms   of all partitions, if it is one of several
+    moment  until which writes are read
+    """
+    base = open_state(generation, None if terms is None else terms.vocabulary)
+    try:
+        tailer = LogTailer(base)
+        return base, tailer.state(base, moment=moment), tailer
+    except BaseException:
+        base.close()
+        raise
 
 
 def _with(state: State, synonyms: Synonyms, rules: RuleSet, settings: Settings) -> State:

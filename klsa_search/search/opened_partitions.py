@@ -15,7 +15,7 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import DocumentNotFound
@@ -27,6 +27,7 @@ from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.generation_writer import GenerationWriter
+from klsa_search.search.log_tailer import QueryConfiguration
 from klsa_search.search.options import checked_integer
 from klsa_search.search.partition import LocalSearches, PartitionSearches
 from klsa_search.search.query.evidence import Question, added
@@ -52,8 +53,7 @@ class PartitionFiles(NamedTuple):
 
     path: Path
     found: PartitionSet
-    settings: Settings
-    synonyms: Mapping[str, Sequence[str]]
+    configuration: QueryConfiguration
     terms: tuple[Path, Manifest]
 
 
@@ -223,6 +223,11 @@ class OpenedSet:
                 return suggested[0][0]
             answers |= added(asked)
 
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and no partition has."""
+        first, *others = [view.rule_warnings() for view in self.views]
+        return [warning for warning in first if all(warning in each for each in others)]
+
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
         return self.views[0].parameters(**parameters)
@@ -302,7 +307,7 @@ class LocalPartitions:
             [partition.statistics() for partition in partitions], files.found.length
         )
         for partition in partitions:
-            partition.weigh(statistics, files.synonyms, files.settings)
+            partition.weigh(statistics, files.configuration)
         views = tuple(partition.view() for partition in partitions)
         return OpenedSet(files, partitions, tuple(map(GenerationWriter, partitions)), views)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
+from klsa_search.search.applied_rules import AppliedRules, Pin
 from klsa_search.search.collectors import SortKey, collect, distinct_field, sort_keys, values_of
 from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.local_seeds import LocalSeeds
@@ -98,8 +99,9 @@ class PartitionPage(NamedTuple):
     total, facets  of all matches of the part
     ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
     keys      values of the fields to sort by, of each document
-    named     whether the first is the document whose ID is the query, which comes before all others
+    named     whether the first that is not pinned is the document whose ID is the query
     distinct  value of the field whose values must be distinct, of each document; empty without one
+    pins      of the first documents, which rules pin
     """
 
     doc_ids: DocIds
@@ -110,6 +112,7 @@ class PartitionPage(NamedTuple):
     keys: Sequence[Sequence[SortValue]] = ()
     named: bool = False
     distinct: Sequence[SortValue] = ()
+    pins: Sequence[Pin] = ()
 
 
 class PartitionRequest(NamedTuple):
@@ -187,8 +190,9 @@ class PartitionSearch:
                 seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
             rows = snapshot.seed_rows(seeds.documents[: params.seeds])
             seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
-        if any(each is not None for each in (plan.mask, plan.pinnable, plan.vector)):
-            plan = replace(plan, mask=None, pinnable=None, vector=None)
+        # Without what has the size of the partition.
+        rules = AppliedRules(plan.rules.ids)
+        plan = replace(plan, mask=None, pinnable=None, vector=None, rules=rules)
         step = snapshot.query_kernel.postings.step
         return PartitionPlan(plan, seeds, params, step, self._evidence.own)
 
@@ -205,16 +209,19 @@ class PartitionSearch:
             last = self.plan.offset + self.plan.k
             self.plan = replace(self.plan, offset=0, k=last)
         plan = self.plan
-        top, facets = collect(ranked, plan)
+        top, facets = collect(ranked, plan, pins_first=True)
         self._top = top
+        pins = plan.rules.pins
+        pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
+        first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
         keys = sort_values(sort_keys(self._query.sort, ranked.fields), top.doc_ids)
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
-        is_named = not any(keys) and top.doc_ids[:1].tolist() == [plan.named]
+        is_named = not any(keys) and first == [plan.named]
         field = distinct_field(self._query.distinct, ranked)
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]
         return PartitionPage(
-            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct
+            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned
         )
 
     def fetch(self, places: Sequence[int] | None) -> PartitionHits:

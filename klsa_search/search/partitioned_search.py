@@ -11,6 +11,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
+from klsa_search.search.applied_rules import free_positions, placed
 from klsa_search.search.assembly import assemble_results
 from klsa_search.search.doc_ids import global_doc_ids
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
@@ -40,7 +41,6 @@ UNSUPPORTED_OPTIONS: Final = {
     "negative": "relevance feedback",
     "vector": "vectors",
     "mask": "masks of doc ids",
-    "dimensions": "a choice of dimensions",
 }
 """Options of a search that an index in partitions does not have, and what they are."""
 
@@ -71,6 +71,8 @@ def refuse_unsupported(query: Query, index: str) -> None:
 def refuse_ranking(plan: QueryPlan, index: str) -> None:
     """Raise QueryError for a ranking that needs all documents in one place."""
     _refuse_ranker(plan.parameters.ranker, index)
+    if plan.parameters.ranker == "bm25":
+        return
     for name in ("exact", "boosts"):
         if getattr(plan.parameters, name):
             raise QueryError(
@@ -121,8 +123,9 @@ def _merged(
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
     plan, pages = _collected(searches, PartitionRequest(counted, {}), reader.name)
-    order = merged_order(pages, query.sort, plan.page)
     answered = [page for page in pages if page is not None]
+    pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
+    order = merged_order(pages, query.sort, plan.page)
     total, facets_of_pages = (
         sum(page.total for page in answered),
         [page.facets for page in answered],
@@ -133,7 +136,8 @@ def _merged(
     order = order[plan.offset : plan.offset + plan.k]
     hits = _fetched(searches, order, plan.offset)
     merged = merged_facets(facets_of_pages, query.max_facet_values, query.facets)
-    return replace(plan, request=query), total, merged, hits
+    rules = replace(plan.rules, pins=dict(enumerate(pins)))
+    return replace(plan, request=query, rules=rules), total, merged, hits
 
 
 def rank_parts(
@@ -252,15 +256,25 @@ def merged_order(
     size  of a page, which is merged of the first of each partition that are on pages up to it:
           later ones may score higher (`ScoreCollector`), and would move into earlier pages
     If values must be distinct, only the first document of each; one without a value counts as
-    distinct.
+    distinct. Pinned documents are at their positions.
     """
+    answered = [page for page in pages if page is not None]
+    pinned = sorted(
+        (pin.precedence, pin, _Place(partition, place))
+        for partition, page in enumerate(pages)
+        if page is not None
+        for place, pin in enumerate(page.pins)
+    )
+    first_is_taken = any(page.named for page in answered)
+    positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
+    position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
     descending = [spec.endswith(":desc") for spec in sort]
     ordered: list[tuple[Any, ...]] = []
     seen: set[Any] = set()
     order: list[_Place] = []
 
     def key(page: PartitionPage, entry: _Place) -> tuple[Any, ...]:
-        is_named = page.named and entry.place == 0
+        is_named = page.named and entry.place == len(page.pins)
         values = [
             (is_missing, _Descending(value) if falls else value)
             for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
@@ -277,18 +291,21 @@ def merged_order(
         seen.add(value)
         return is_first
 
-    first, longest = 0, max((len(page.scores) for page in pages if page is not None), default=0)
+    order += filter(is_new, position_of)
+    count = len(order)
+    first, longest = 0, max((len(page.scores) for page in answered), default=0)
     while first < longest or ordered:
         for partition, page in enumerate(pages):
             if page is not None:
-                for place in range(first, min(first + size, len(page.scores))):
+                begin = first + len(page.pins)
+                for place in range(begin, min(begin + size, len(page.scores))):
                     heappush(ordered, key(page, _Place(partition, place)))
         first += size
-        while ordered and len(order) < first:
+        while ordered and len(order) - count < first:
             entry = heappop(ordered)[-1]
             if is_new(entry):
                 order.append(entry)
-    return order
+    return placed(order, [position_of.get(entry) for entry in order])
 
 
 class _Descending:

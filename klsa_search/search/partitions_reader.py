@@ -16,6 +16,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.delegation import delegated
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.generation_reader import GenerationReader
+from klsa_search.search.log_tailer import QueryConfiguration
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opened_partitions import (
     LocalPartitions,
@@ -40,6 +41,7 @@ from klsa_search.storage.partitions import (
     terms_generation,
     with_files,
 )
+from klsa_search.storage.rules import Rule, read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
 T = TypeVar("T")
@@ -103,9 +105,12 @@ class PartitionsReader:
             )
         partition_set = read_partitions(self._path)
         terms = terms_generation(self._path / partition_set.folders[0])
-        settings, synonyms = partition_set.settings(self._path), read_synonyms(self._path)
-        terms_files = terms, read_manifest(terms)
-        files = PartitionFiles(self._path, partition_set, settings, synonyms, terms_files)
+        configuration = QueryConfiguration(
+            read_synonyms(self._path), read_rules(self._path), partition_set.settings(self._path)
+        )
+        files = PartitionFiles(
+            self._path, partition_set, configuration, (terms, read_manifest(terms))
+        )
         self._stamps = stamps
         return before if files == before else files
 
@@ -216,7 +221,12 @@ class PartitionsReader:
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self.now().files.synonyms
+        return self.now().files.configuration.synonyms
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rules of the index."""
+        return self.now().files.configuration.rules
 
     @property
     def passage_count(self) -> None:
@@ -305,6 +315,7 @@ class PartitionsReader:
     excerpt = delegated("_opened", OpenedSet.excerpt)
     suggest = delegated("_opened", OpenedSet.suggest)
     parameters = delegated("_opened", OpenedSet.parameters)
+    rule_warnings = delegated("_opened", OpenedSet.rule_warnings)
     query_counts = delegated("_opened", OpenedSet.query_counts)
 
     def is_quick(self, query: str, k: int) -> bool:

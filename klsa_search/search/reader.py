@@ -27,6 +27,7 @@ from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, SpaceEntry
+from klsa_search.storage.rules import Rule
 
 
 class Reader(Protocol):
@@ -94,6 +95,18 @@ class Reader(Protocol):
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms of the index."""
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rules of the index."""
+
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and the index does not have, such as documents.
+
+        >>> index.put_rule({"id": "soon", "then": {"pin": [{"id": "later", "position": 1}]}})
+        >>> index.rule_warnings()
+        ["rule 'soon': the index has no document 'later'"]
+        """
 
     @property
     def passage_count(self) -> int | None:

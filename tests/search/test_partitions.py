@@ -522,9 +522,6 @@ UNSUPPORTED_METHODS: dict[str, Callable[[Index], object]] = {
     "scores": lambda index: index.scores("word01"),
     "arrays": lambda index: index.arrays,
     "restricted": lambda index: index.restricted("year > 2001"),
-    "set_rules": lambda index: index.set_rules([]),
-    "put_rule": lambda index: index.put_rule({"id": "r", "then": {"hide": ["d1"]}}),
-    "delete_rule": lambda index: index.delete_rule("r"),
 }
 
 
@@ -634,3 +631,11 @@ def test_an_embedder_that_partitions_cannot_use_is_reported(home: Path) -> None:
             index.rank("word01")
     with open_index(home / "spaces") as index:
         assert not index.search("word01").warnings
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_bm25_with_boosted_fields_is_that_of_one_partition(
+    one: Index, three: Index, query: str
+) -> None:
+    boosted: dict[str, Any] = {"ranker": "bm25", "boosts": "title:3"}
+    assert scores(one, query, **boosted) == scores(three, query, **boosted)

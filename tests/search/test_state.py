@@ -15,7 +15,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search import generation_reader, restricted_state
+from klsa_search.search import generation_reader, log_tailer, restricted_state
 from klsa_search.search.log_tailer import LogTailer
 from klsa_search.search.state import open_state
 from tests.search.conftest import DOCUMENTS
@@ -175,7 +175,7 @@ def test_a_generation_that_is_removed_while_it_is_opened_is_followed(opens, path
             assert not generation.exists()
         return open_state(generation, vocabulary)
 
-    monkeypatch.setattr(generation_reader, "open_state", open_slowly)
+    monkeypatch.setattr(log_tailer, "open_state", open_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:

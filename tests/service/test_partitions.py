@@ -68,6 +68,10 @@ def test_searches_and_writes_work(client):
     assert total(client, "zebra") == 2
     assert client.delete("/indexes/three/documents/n1").is_success
     assert client.get("/indexes/three/documents/n2").json()["text"] == "zebra"
+    rule = {"id": "r", "then": {"hide": ["n2"]}}
+    assert client.put("/indexes/three/rules/r", json=rule).is_success
+    assert total(client, "zebra") == 0
+    assert client.delete("/indexes/three/rules/r").is_success
     judged = {"q": "zebra", "id": "n2", "grade": 1}
     assert client.put("/indexes/three/judgements", json=judged).is_success
     assert len(client.get("/indexes/three/judgements").json()["queries"]) == 1
@@ -78,7 +82,6 @@ def test_searches_and_writes_work(client):
     [
         ("GET", "/indexes/three/documents/d1/similar", None),
         ("GET", "/indexes/three/spectrum", None),
-        ("PUT", "/indexes/three/rules/r", {"id": "r", "then": {"hide": ["d1"]}}),
         ("POST", "/tenant-tokens", {"filters": {"three": "year > 2005"}}),
     ],
 )
