@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -438,6 +439,18 @@ def test_files_of_another_log_are_named(tmp_path):
     (folders[0] / "WRITES-begun").mkdir()
     with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES-begun` .Is a directory"):
         WriteLog(folders[0]).last()
+
+
+def test_rows_of_a_damaged_log_can_be_read_but_for_the_damaged_ones(tmp_path):
+    log = WriteLog(tmp_path)
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a"), doc("b")], ["c"])
+    assert log.readable_rows() == list(log.rows())
+    with closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute("update writes set id = 'x' where id = 'a'")
+    assert sorted(row.id for row in log.readable_rows()) == ["b", "c"]
+    with pytest.raises(IndexDamaged):
+        log.check()
 
 
 def test_a_log_can_be_read_between_its_readable_rows(tmp_path):
