@@ -148,25 +148,6 @@ def test_all_ways_of_asking_agree(index, ranker, boosts):
         assert first.total == lexical if ranker == "bm25" else first.total >= lexical
 
 
-@pytest.mark.parametrize(
-    ("ranker", "boosts"),
-    [*(("klsa", boosts) for boosts in BOOSTS), ("bm25", BOOSTS[0]), ("rocchio", BOOSTS[-1])],
-    ids=str,
-)
-def test_explanations_add_up(index, ranker, boosts):
-    for query in QUERIES:
-        for hit in index.search(query, 5, ranker=ranker, explain=True, boosts=boosts):
-            told = hit.explanation
-            parts = (told.lexical, told.coverage, told.latent, told.expansion)
-            added = sum(part.value for part in parts if part is not None)
-            assert added == pytest.approx(hit.score, rel=1e-6, abs=1e-6)
-            assert sum(term.value for term in told.lexical.terms) == pytest.approx(
-                told.lexical.value, rel=1e-6
-            )
-            alone = index.explain(query, hit.id, ranker=ranker, boosts=boosts)
-            assert alone.score == pytest.approx(hit.score, rel=1e-6)
-
-
 def test_alpha_0_is_bm25(index):
     asked = {"boosts": "title^5,text^0.5"}
     klsa = index.scores("wing drag", alpha=0, **asked)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import Explanation, Index, build
+from klsa_search.errors import QueryError
 from klsa_search.search.rankers import RANKERS
 from tests.support.worlds import as_if_large, random_documents
 
@@ -36,6 +37,14 @@ def records(count: int, seed: int = 0, repeats: int = 1) -> list[dict[str, Any]]
 
 def plain(home: Any) -> Index:
     return build(records(250), name="plain", home=home, language="none")
+
+
+def published(home: Any) -> Index:
+    return build(records(60), name="published", home=home, language="none", preset="paper")
+
+
+def squashed(home: Any) -> Index:
+    return build(records(60), name="squashed", home=home, language="none", spectral="squashing")
 
 
 def large(home: Any) -> Index:
@@ -81,11 +90,13 @@ def partitioned(home: Any) -> Index:
     return build(given, name="parts", home=home, language="none", partitions=3, workers=1)
 
 
-MAKERS = (plain, large, small, written, passages, restricted, ruled, partitioned)
+MAKERS = (
+    plain, published, squashed, large, small, written, passages, restricted, ruled, partitioned,
+)  # fmt: skip
 OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "ranker": st.sampled_from(sorted(RANKERS)),
     "exact": st.booleans(),
-    "boosts": st.just({"title": 2.0}),
+    "boosts": st.sampled_from([{"title": 2.0}, {"title": 0.1}, {"title": 5, "text": 0.25}]),
     "z": st.sampled_from([1, 20, 2_000]),
     "unit_length": st.booleans(),
     "coverage": st.sampled_from([0.0, 0.4]),
@@ -122,6 +133,9 @@ def assert_adds_up(found: Explanation, best: float) -> None:
             assert sum(term.value for term in part.terms) == pytest.approx(part.value, abs=rounding)
     if found.lexical is not None:
         assert sum(term.bm25 for term in found.lexical.terms) == pytest.approx(found.bm25)
+    if found.latent is not None and found.latent.terms:
+        added = sum(term.value for term in found.latent.terms)
+        assert added == pytest.approx(found.latent.value, rel=1e-4, abs=1e-5)
     if found.coverage is not None:
         for term in found.coverage.terms:
             shares = sum(lender.share for lender in term.lenders)
@@ -132,6 +146,8 @@ def assert_adds_up(found: Explanation, best: float) -> None:
         sums = sum(seed.value for seed in found.expansion.seeds) + found.expansion.others
         assert sums == pytest.approx(found.expansion.value, abs=rounding)
         assert all(0 <= seed.weight <= 1 for seed in found.expansion.seeds)
+        for seed in found.expansion.seeds:
+            assert sum(shared.share for shared in seed.shared) <= 1 + 1e-9
     if found.passage is not None:
         inner = found.passage.explanation
         assert found.passage.value == pytest.approx(found.passage.weight * inner.score)
@@ -149,7 +165,8 @@ def test_explanations_add_up(
     if index.name == "parts":
         options = {name: options[name] for name in IN_PARTITIONS if name in options}
     elif not index.arrays.has_spectrum and RANKERS[options.get("ranker", "klsa")].uses_lsi:
-        del options["ranker"]
+        with pytest.raises(QueryError, match="rebuild it with --ranker lsi"):
+            index.search("t01", ranker=options.pop("ranker"))
     if index.name != "passages" or options.keys() & {"sort", "distinct"}:
         options.pop("group", None)
     query = " ".join(words)
@@ -159,6 +176,8 @@ def test_explanations_add_up(
     best = max((hit.score for hit in hits), default=0)
     for hit in hits:
         assert hit.explanation is not None
+        assert hit.explanation.id == hit.id
+        assert hit.explanation.ranker == options.get("ranker", hit.explanation.ranker)
         assert hit.explanation.score == pytest.approx(hit.score, rel=1e-6)
         assert_adds_up(hit.explanation, max(best, 1))
 
