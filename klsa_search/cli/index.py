@@ -113,9 +113,8 @@ def main() -> None:
 @click.option(
     "--partitions",
     type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Divide the documents into this many indexes, which search and write as one",
+    help="Divide the documents into this many indexes, which search and write as one  "
+    "[default: as many as the memory needs]",
 )
 @click.option(
     "--workers",
@@ -140,7 +139,7 @@ def build(
     memory: str | None,
     replace: bool,
     vectors: tuple[str, ...],
-    partitions: int,
+    partitions: int | None,
     workers: int | None,
     cluster: str | None,
     as_json: bool,
@@ -161,9 +160,9 @@ def build(
     from klsa_search.storage.directories import is_index
     from klsa_search.storage.names import index_path
 
-    if workers and partitions == 1:
+    if workers and partitions in (None, 1):
         raise click.UsageError("--workers needs --partitions")
-    if cluster and (workers or partitions == 1):
+    if cluster and (workers or partitions in (None, 1)):
         raise click.UsageError("--cluster needs --partitions, and takes no --workers")
     collection = open_collection(source, **reading)
     if vectors:
@@ -209,7 +208,7 @@ def build(
         write_json(manifest_json(index.name, index.manifest) | left_out)
         return
     not_read = [("not read", unread_text(unread))] if unread.count else []
-    divided = [("partitions", f"{partitions:,}")] if partitions > 1 else []
+    divided = [("partitions", f"{partitions:,}")] if partitions and partitions > 1 else []
     write_facts([*manifest_rows(index.name, index.manifest), *divided, *not_read])
     if existed:
         echo(

@@ -18,7 +18,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_json, write_table
+from klsa_search.cli.output import echo, in_bytes, write_facts, write_json
 from klsa_search.core.progress import format_duration
 
 if TYPE_CHECKING:
@@ -52,9 +52,8 @@ def plan(
 ) -> None:
     """Estimate the memory, time and disk that a build takes, and the service of its index.
 
-    Reads the first documents of SOURCE and times every phase on them; other arguments are those of
-    klsa-index build. Without SOURCE, give --documents and --words: sizes are then those of English
-    news, and phases are timed on other texts. Builds nothing.
+    Reads the first documents of SOURCE; other arguments are those of klsa-index build. Without
+    SOURCE, give --documents and --words: sizes are then those of English texts. Builds nothing.
     """
     settings = chosen_settings(config, options)
     from klsa_search.indexing.plan import plan as planned
@@ -75,63 +74,31 @@ def plan(
 
 
 def _write(plan: Plan) -> None:
-    shape = plan.shape
-    about = "" if shape.documents == plan.sampled else "about "
+    size = plan.size
+    about = "" if size.documents == size.sampled else "about "
+    sampled = f", {size.sampled:,} of them read" if size.sampled else ""
     write_facts(
         [
             ("source", plan.source),
-            (
-                "documents",
-                f"{about}{shape.documents:,}, {plan.sampled:,} of them read"
-                if plan.sampled
-                else f"{shape.documents:,}",
-            ),
-            *([("passages", f"about {plan.passages.documents:,}")] if plan.passages else []),
-            ("terms", f"{about}{shape.terms:,}"),
-            ("non-zeros", f"{about}{shape.non_zeros:,}"),
-            ("pairs", f"{about}{shape.pair_non_zeros:,}"),
-            ("processors", str(plan.processes)),
+            ("documents", f"{about}{size.documents:,}{sampled}"),
+            *([("passages", f"about {size.passages:,}")] if size.passages else []),
+            ("bytes", f"{about}{in_bytes(size.bytes)}"),
             *([("not read", unread_text(plan.unread))] if plan.unread.count else []),
         ]
     )
     echo()
-    columns = [Column("phase"), *(Column(name, right=True) for name in ("time", "memory"))]
-    times = {phase.phase: phase.seconds for phase in plan.phases}
-    phases = list(dict.fromkeys([*plan.memory, *times]))
-    write_table(
-        columns,
-        [
-            (
-                phase,
-                format_duration(times[phase]) if phase in times else "",
-                in_bytes(plan.memory[phase]) if phase in plan.memory else "",
-            )
-            for phase in phases
-        ]
-        + [
-            (
-                "total",
-                format_duration(plan.seconds),
-                in_bytes(plan.peak_memory),
-            )
-        ],
-    )
-    echo()
-    write_table(
-        [Column("kept"), Column("disk", right=True)],
-        [(name, in_bytes(size)) for name, size in plan.disk.items() if size]
-        + [("total", in_bytes(plan.size))],
-    )
-    echo()
     write_facts(
         [
-            ("memory of the service", f"{in_bytes(plan.serving_memory)} for one process"),
+            ("memory of the build", f"about {in_bytes(plan.peak_memory)}"),
+            ("processor time", f"about {format_duration(plan.seconds)}"),
+            ("disk", f"about {in_bytes(plan.disk)}"),
+            ("memory of the service", f"about {in_bytes(plan.serving_memory)} for one process"),
             ("searches per second", f"about {plan.searches_per_second:,}"),
         ]
     )
     if not plan.fits:
         echo()
         echo(
-            f"warning: the memory limit of {in_bytes(plan.budget)} is too small for a build; "
-            "raise --memory"
+            f"warning: the memory limit of {in_bytes(plan.budget)} is too small for one partition; "
+            "raise --memory, or klsa-index build divides the documents"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Final, Unpack, cast
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Source
@@ -17,9 +18,12 @@ from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.estimate import partitions_needed
 from klsa_search.indexing.generation_builder import PartitionWorkers, build_generation
 from klsa_search.search.index import Index
 from klsa_search.storage.names import index_directory, index_path
+
+_log: Final = logging.getLogger(__name__)
 
 
 class BuildOptions(Reading, IndexSettings, total=False):
@@ -48,7 +52,7 @@ def build(
     memory: str | int | None = None,
     replace: bool = False,
     vectors: RowVectorsLike | None = None,
-    partitions: int = 1,
+    partitions: int | None = None,
     workers: int | PartitionWorkers | None = None,
     **options: Unpack[BuildOptions],
 ) -> Index:
@@ -69,7 +73,8 @@ def build(
     progress  called with (phase, done, total), phases as in `klsa_search.core.progress`; or True
               for a progress bar, in a terminal or a notebook
     memory    memory limit of the build, as "4GiB" or in bytes; by default three quarters of the
-              memory of the machine or control group. It does not affect the index
+              memory of the machine or control group. It affects the index only if all documents
+              need more: see `partitions`
     replace   replace an index that was built from another source, which is refused otherwise: a
               source of another name or in another place; for sources without a place, such as
               iterables, one with less than half as many documents; or an index that this version
@@ -80,14 +85,16 @@ def build(
               row i is that of the i-th document of the source. No record may be skipped
     partitions
               divide the documents into so many indexes, which search and write as one:
-              docs/guides/partitions.md. Rankings differ a little from those of one partition
+              docs/guides/partitions.md. Rankings differ a little from those of one partition. By
+              default 1, or if the source has files, as many as fit into the memory one after the
+              other, which is logged as a warning
     workers   build so many partitions at the same time, each with its share of the processors; by
               default one for each processor. `memory` is the limit of each. Or a function that runs
               tasks elsewhere, such as `klsa_search.cluster.ray.run_tasks`
 
     Skipped records, unread files and numbered documents are logged as warnings of the logger
     `klsa_search`, unless the collection was opened before. A build that would exceed the memory
-    limit is refused before the work starts.
+    limit with these partitions is refused before the work starts.
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and the same for
     the row of D of each document, for any N; O(N² · k) for the rows of a D that is not a multiple
@@ -115,6 +122,15 @@ def build(
         source.add_vectors(vectors)
     path = index_path(index_directory(home), name)
     budget = memory_budget(memory)
+    if partitions is None:
+        partitions = partitions_needed(source, chosen, budget)
+        if partitions > 1:
+            workers = workers or 1
+            _log.warning(
+                "the documents need more memory than the limit: building %d partitions one after "
+                "the other; set a higher limit of memory, or `partitions`",
+                partitions,
+            )
     with open_progress(progress) as report:
         if partitions == 1:
             index = build_generation(path, source, chosen, report, budget, replace=replace)

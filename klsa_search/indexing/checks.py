@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from klsa_search.collection.model import Collection, ConfiguredCollection, LocatedCollection
 from klsa_search.core.config import Settings
-from klsa_search.core.parallel import memory_limit, processors
+from klsa_search.core.parallel import memory_limit
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing.reading import Extent
-from klsa_search.indexing.sizes import Shape, memory_needed, shape_of_part
-from klsa_search.indexing.survey import read_shape, survey
-from klsa_search.kernels.counts import TermCounts
+from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
-from klsa_search.storage.names import PASSAGES
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.partitions import is_partitioned, parts_of, read_partitions
 
 SHARE: Final = 0.75
@@ -58,10 +52,6 @@ def memory_of_machine() -> int:
     return total if limit is None else min(total, limit)
 
 
-_SAMPLE = 5_000  # documents
-_MEMORY_RATIO = 16  # bytes of memory that a byte of the source may need
-
-
 def refuse_overlap(path: Path, collection: Collection) -> None:
     """Raise SettingsError if the source and the index or its directory are in each other.
 
@@ -87,59 +77,45 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
         )
 
 
-Kind = Literal["documents", "passages"]
-
-Needed = Callable[[Shape], Mapping[str, int]]
-Share = Callable[[int], int]
-"""Returns the memory of each phase in bytes for a shape."""
-
-
 def refuse_large_source(
-    collection: Collection, settings: Settings, budget: int, share: Share = lambda all_: all_
+    collection: Collection, settings: Settings, memory: int, partitions: int = 1
 ) -> None:
-    """Raise SettingsError if the first documents show that all will not fit into the budget.
+    """Raise SettingsError if the first documents show that all will not fit into the memory.
 
-    share  number of documents that a process has in memory, of the number of all
     Small sources are not read, nor are those without files, which may be readable only once.
     """
-    if Extent(collection).bytes * _MEMORY_RATIO > budget:
-        sample = survey(collection, settings, most=_SAMPLE)
-        shape = shape_of_part(sample.shape, share(sample.shape.documents))
-        _refuse(shape, _needed(settings, budget)(shape), budget, "about ")
-        if sample.passages is not None:
-            shape = sample.passages.shape
-            _refuse(shape, _needed(settings, budget)(shape), budget, "about ", "passages")
+    if not is_small(collection, memory):
+        size = size_of(collection, settings)
+        refuse_beyond_memory(size, settings, memory, partitions, about="about ")
 
 
-def refuse_beyond_budget(
-    counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
+def refuse_beyond_memory(
+    size: Size,
+    settings: Settings,
+    memory: int,
+    partitions: int = 1,
+    *,
+    about: str = "",
+    kind: Literal["documents", "passages"] = "documents",
 ) -> None:
-    """Raise SettingsError if the counted collection does not fit into the budget or an index."""
-    shape = read_shape(counts, fields, generation)
-    kind: Kind = "passages" if generation.name == PASSAGES else "documents"
-    _refuse(shape, _needed(settings, budget)(shape), budget, "", kind)
+    """Raise SettingsError if a collection does not fit into the memory or an index.
 
-
-def _needed(settings: Settings, budget: int) -> Needed:
-    return partial(memory_needed, settings=settings, memory=budget, processes=processors())
-
-
-def _refuse(
-    shape: Shape, needed: Mapping[str, int], budget: int, about: str, kind: Kind = "documents"
-) -> None:
-    if shape.documents > sparse_expansion.MAX_DOCUMENTS:
+    memory  in bytes, for each of the partitions
+    about   "about " if the size is an estimate
+    """
+    number = f"{about}{size.documents:,} {kind}"
+    if size.documents > partitions * sparse_expansion.MAX_DOCUMENTS:
         raise SettingsError(
-            f"{about}{shape.documents:,} {kind} are more than an index can number "
-            f"({sparse_expansion.MAX_DOCUMENTS:,}); divide them into partitions, or among several "
-            "indexes"
+            f"{number} are more than an index can number ({sparse_expansion.MAX_DOCUMENTS:,}); "
+            "divide them into partitions, or among several indexes"
         )
-    phase, peak = max(needed.items(), key=lambda item: item[1])
-    if peak > budget:
+    part = Size(*(-(-value // partitions) for value in size))
+    needed = memory_needed(part, settings)
+    if needed > memory:
+        other = "set passages = 'off'" if kind == "passages" else "divide them into more partitions"
         raise SettingsError(
-            f"memory = {_shown(budget)} is not enough: {about}{shape.documents:,} "
-            f"{kind} need {_shown(peak)}, most of it for the {phase}; allow "
-            + ("more, or " if kind == "documents" else "more, set passages = 'off', or ")
-            + "build from fewer documents",
+            f"memory = {_shown(memory)} is not enough: {number} need {_shown(needed)}; allow more, "
+            f"{other}, or build from fewer documents",
             field="memory",
         )
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from klsa_search.analysis.language_detection import DetectedLanguage
 from klsa_search.analysis.languages import analysed_as
@@ -24,7 +24,7 @@ from klsa_search.core.progress import FILES, Progress, of_passages
 from klsa_search.indexing.checks import (
     address,
     reading_options,
-    refuse_beyond_budget,
+    refuse_beyond_memory,
     refuse_large_source,
     refuse_other_source,
     refuse_overlap,
@@ -32,6 +32,7 @@ from klsa_search.indexing.checks import (
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
+from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.passages import DividedDocuments, number_of_passages
 from klsa_search.indexing.reading import (
     StoredCollection,
@@ -147,7 +148,7 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, vectors, settings, language, _ = read(
+    counts, digest, fields, vectors, settings, language, _, size = read(
         collection, generation, chosen, report, memory=budget
     )
     documents, terms = counts.matrix.shape
@@ -159,7 +160,10 @@ def _write(
     }
     built = Built(settings, sizes, {}, digest, fields, vectors, language)
     check(built)
-    refuse_beyond_budget(counts, fields, generation, settings, budget)
+    kind: Literal["documents", "passages"] = (
+        "passages" if generation.name == PASSAGES else "documents"
+    )
+    refuse_beyond_memory(Size(documents, size), settings, budget, kind=kind)
     spectra = weigh(counts, generation, settings, report)
     entries = {
         label: spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)

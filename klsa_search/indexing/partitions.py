@@ -26,6 +26,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
+    refuse_beyond_memory,
     refuse_large_source,
     refuse_one_partition,
     refuse_other_source,
@@ -35,6 +36,7 @@ from klsa_search.indexing.checks import (
 )
 from klsa_search.indexing.collection_terms import with_collection_terms
 from klsa_search.indexing.document_spool import DocumentSpool, spooled
+from klsa_search.indexing.estimate import Size, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
@@ -51,11 +53,10 @@ from klsa_search.indexing.reading import (
     content_of,
     html_fields,
 )
-from klsa_search.indexing.sizes import spool_limit
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
-from klsa_search.kernels.spool import Spools
+from klsa_search.kernels.spool import Spools, spool_limit
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_partitions
 from klsa_search.search.rankers import needs_eigenvectors
@@ -103,6 +104,7 @@ class _Routed(NamedTuple):
 
     sizes     number of documents of each partition
     digest    SHA-256 of all documents, in hexadecimal digits
+    bytes     of all documents
     fields    metadata fields of all documents
     settings  of the index, with the language of the documents
     language  as detected, if it was
@@ -110,6 +112,7 @@ class _Routed(NamedTuple):
 
     sizes: list[int]
     digest: str
+    bytes: int
     fields: FieldsEntry
     settings: Settings
     language: DetectedLanguage | None
@@ -128,7 +131,7 @@ def _route(
     spool = Spools(work, spool_limit(memory)).spool("u1")
     fields = FieldsWriter(declared.types, spool, types, forms=declared.forms)
     html = html_fields(collection, chosen)
-    digest, extent, done = hashlib.sha256(), Extent(collection), 0
+    digest, extent, done, size = hashlib.sha256(), Extent(collection), 0, 0
     with ExitStack() as files:
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
@@ -136,7 +139,9 @@ def _route(
         for batch in html.stored(build_batches(fitting(collection, declared)), declared):
             sample.add(batch)
             fields.extend(batch)
-            digest.update(b"".join(map(content_of, batch)))
+            content = b"".join(map(content_of, batch))
+            digest.update(content)
+            size += len(content)
             extent.add(batch)
             for ordinal, document in enumerate(batch, done):
                 parts[partition_of(document.id, partitions)].add(document, ordinal)
@@ -155,19 +160,13 @@ def _route(
         language, detected = analysed_as(detected.language), detected if detected.share else None
     forms = fields.forms._asdict()
     settings = chosen.model_copy(update={"language": language, "html": html.report(), **forms})
-    return _Routed(sizes, digest.hexdigest(), entry, settings, detected)
+    return _Routed(sizes, digest.hexdigest(), size, entry, settings, detected)
 
 
-def _sample(work: Path, partitions: int, documents: int) -> Iterator[Document]:
-    """Yield the documents of the training: all, or about `MOST` by the hashes of their IDs."""
-    above = 0 if documents <= MOST else int(2**32 * (1 - MOST / documents))
+def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
+    """Yield the documents of the training: about this share, by the hashes of their IDs."""
     for number in range(partitions):
-        yield from spooled(work / str(number), above)
-
-
-def _documents_in_memory(documents: int, partitions: int) -> int:
-    """Return how many documents a process has in memory: of the training or of one partition."""
-    return max(min(documents, MOST), -(-documents // partitions))
+        yield from spooled(work / str(number), int(2**32 * (1 - share)))
 
 
 def build_partitions(
@@ -195,8 +194,7 @@ def build_partitions(
         refuse_other_source(path, collection)
         refuse_to_drop_writes(path)
     undivided = chosen.model_copy(update={"passages": "off"})
-    share = partial(_documents_in_memory, partitions=partitions)
-    refuse_large_source(collection, undivided, memory, share)
+    refuse_large_source(collection, undivided, memory, partitions)
     path.mkdir(parents=True, exist_ok=True)
     with index_lock(path):
         mark_index(path)
@@ -242,6 +240,8 @@ def build_set(
         routed = _route(collection, work, chosen, partitions, report, memory)
         documents = sum(routed.sizes)
         check(documents)
+        size = Size(documents, routed.bytes)
+        refuse_beyond_memory(size, routed.settings, memory, partitions)
         built = Built(
             routed.settings,
             _counts(documents),
@@ -253,9 +253,10 @@ def build_set(
         require_fields(collection, built)
         manifest = manifest_of(collection, built, started, {})
         types = {name: column.type for name, column in routed.fields.columns.items()}
-        sampled = sum(1 for _ in _sample(work, partitions, documents))
+        share = min(1, min(MOST, documents_within(size, memory)) / max(documents, 1))
+        sampled = sum(1 for _ in _sample(work, partitions, share))
         sample = StoredCollection(
-            manifest, sampled, partial(_sample, work, partitions, documents), types
+            manifest, sampled, partial(_sample, work, partitions, share), types
         )
         training = work / TRAINING
         training.mkdir()

@@ -40,10 +40,9 @@ from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.html_fields import HtmlFields
-from klsa_search.indexing.sizes import spool_limit
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
-from klsa_search.kernels.spool import Spools
+from klsa_search.kernels.spool import Spools, spool_limit
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.writer import FieldsWriter
@@ -61,6 +60,7 @@ class ReadDocuments(NamedTuple):
     settings  with the detected language
     language  as detected; None if the settings name one, or with too little text
     features  of blocks of documents, by the statistics of a training; none without it
+    bytes     of the content
     """
 
     counts: TermCounts
@@ -70,6 +70,7 @@ class ReadDocuments(NamedTuple):
     settings: Settings
     language: DetectedLanguage | None = None
     features: Sequence[DocumentFeatures] = ()
+    bytes: int = 0
 
 
 _FIRST = 5_000  # documents before the first estimate
@@ -242,7 +243,7 @@ def read(
         forms=declared.forms,
     )
     html = html_fields(collection, settings)
-    digest = hashlib.sha256()
+    digest, size = hashlib.sha256(), 0
     extent = Extent(collection)
     is_complete = settings.language != AUTO and settings.identifiers != "auto"
     sample = None if is_complete else TextSample(settings.searched_fields)
@@ -280,11 +281,14 @@ def read(
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
 
         def read_batches() -> Iterator[list[Document]]:
+            nonlocal size
             for batch in html.stored(build_batches(fitting(collection, declared)), declared):
                 writer.extend(batch)
                 fields.extend(batch)
                 vectors.extend(batch)
-                digest.update(b"".join(map(content_of, batch)))
+                content = b"".join(map(content_of, batch))
+                digest.update(content)
+                size += len(content)
                 extent.add(batch)
                 if sample is not None:
                     sample.add(batch)
@@ -299,8 +303,8 @@ def read(
         if _is_read_otherwise(settings, first):  # the first documents are unlike most
             builder.close()
             with closing(DocumentReader(generation)) as stored:
-                size, documents = len(stored.starts) - 1, stored.live_documents()
-                builder, _ = counted(build_batches(documents), lambda _: size)
+                total, documents = len(stored.starts) - 1, stored.live_documents()
+                builder, _ = counted(build_batches(documents), lambda _: total)
     columns = fields.finish(generation)
     settings = settings.model_copy(update={"html": html.report(), **fields.forms._asdict()})
     features: list[DocumentFeatures] = []
@@ -320,7 +324,7 @@ def read(
     if sample is not None and asked == AUTO and settings.language != AUTO:
         detected = sample.language()
     return ReadDocuments(
-        counts, digest.hexdigest(), columns, vectors.entries(), settings, detected, features
+        counts, digest.hexdigest(), columns, vectors.entries(), settings, detected, features, size
     )
 
 
@@ -409,11 +413,6 @@ def require_html(names: Iterable[str], fields: FieldsEntry, documents: int) -> N
             f"{choices}",
             field="html",
         )
-
-
-def stored_bytes(generation: Path) -> int:
-    """Return the size of what `read` has written to a generation with no other files."""
-    return sum(path.stat().st_size for path in generation.iterdir())
 
 
 def _numbered(

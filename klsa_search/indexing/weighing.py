@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.delta.statistics import statistics_arrays
-from klsa_search.indexing.sizes import solved_dimensions, stores_eigenvectors, stores_rows
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -21,9 +21,49 @@ from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
 from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion, sparse_expansion_arrays
+from klsa_search.lowrank.sparse_expansion import (
+    ENTRIES,
+    SparseExpansion,
+    is_multiple_of_kernel,
+    sparse_expansion_arrays,
+)
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import write_arrays, write_vocabulary
+
+SMALL: Final = 2**13
+"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
+
+_SOLVED_PER_SECOND: Final = 10**8
+"""Documents times the square of the eigenvectors that are computed in about a second."""
+
+
+def stores_rows(documents: int, settings: Settings) -> bool:
+    """Return whether the rows of D are stored completely: if it is not a multiple of K.
+
+    In a larger collection D is computed from the eigenvectors at each search, in O(nnz + N · k).
+    """
+    is_multiple = is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
+    return documents <= SMALL and not is_multiple
+
+
+def stores_eigenvectors(documents: int, settings: Settings) -> bool:
+    """Return whether the eigenvectors are stored."""
+    return documents <= SMALL or needs_eigenvectors(settings) is not None
+
+
+def solved_dimensions(documents: int, settings: Settings) -> int:
+    """Return the number of eigenvectors to compute: all requested if the ranking needs them.
+
+    Otherwise the latent space needs some, and a small collection stores as many more as take about
+    a second, so that spectral function and dimensions can be chosen with a query.
+    """
+    if needs_eigenvectors(settings):
+        return settings.dimensions
+    latent = min(settings.dimensions, settings.latent_dimensions)
+    if not stores_eigenvectors(documents, settings):
+        return latent
+    affordable = math.isqrt(_SOLVED_PER_SECOND // max(documents, 1))
+    return max(latent, min(settings.dimensions, affordable))
 
 
 def weigh(

@@ -9,6 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 
+def spool_limit(memory: int) -> int:
+    """Return the bytes above which one spool of a build with so much memory is in a file."""
+    return memory // 32
+
+
 class Spools:
     """Creates spools with a common folder for their files.
 

@@ -6,13 +6,11 @@ import pytest
 
 from klsa_search.core.progress import format_duration
 
-PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
-
 
 def test_an_estimate_for_people(shell, cars):
     done = shell("klsa-index", "plan", cars, "--memory", "2GiB")
     assert (done.code, done.err) == (0, "")
-    for fact in ("documents   4, 4 of them read", "eigenvectors", "total", "expansion"):
+    for fact in ("4, 4 of them read", "memory of the build", "processor time", "disk"):
         assert fact in done.out
     assert "too small" not in done.out
     assert not list(cars.parent.glob("index*"))
@@ -20,20 +18,19 @@ def test_an_estimate_for_people(shell, cars):
 
 def test_an_estimate_for_programs_knows_the_settings(shell, cars):
     told = shell("klsa-index", "plan", cars, "--json").json
-    assert told["shape"]["documents"] == told["sampled"] == 4
+    assert told["documents"] == told["sampled"] == 4
     assert told["fits"] is True
-    assert [phase["phase"] for phase in told["phases"]][:2] == ["documents", "counts"]
     whole = shell("klsa-index", "plan", cars, "--json", "--spectral", "exponential").json
-    assert whole["disk"]["expansion"] == told["disk"]["expansion"] + 4 * 4 * 4
+    assert whole["disk"] > told["disk"]
 
 
 def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build(shell, cars):
     told = shell("klsa-index", "plan", cars, "--memory", "1MiB")
     assert (told.code, told.err) == (0, "")
-    assert "limit of 1.0 MiB is too small" in told.out
+    assert "limit of 1.0 MiB is too small for one partition" in told.out
     done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
     assert done.code == 2
-    assert "error: memory = 1 MiB is not enough: 4 documents need" in done.err
+    assert "error: memory = 1 MiB is not enough: about 4 documents need" in done.err
 
 
 @pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])
@@ -51,7 +48,6 @@ def test_times_in_words(seconds, said):
     assert format_duration(seconds) == said
 
 
-@pytest.mark.slow
 def test_a_plan_without_documents(shell, cars):
     done = shell("klsa-index", "plan", "--documents", 1000, "--words", 20)
     assert (done.code, done.err) == (0, "")

@@ -123,7 +123,7 @@ def test_passages_close_with_their_index(path):
 
 
 def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch):
-    monkeypatch.setattr("klsa_search.indexing.sizes.SMALL", 20)
+    monkeypatch.setattr("klsa_search.indexing.weighing.SMALL", 20)
     with closing(
         build(documents(20), name="paper", home=tmp_path, preset="paper", passages=20)
     ) as index:
@@ -159,28 +159,20 @@ def test_refusals_name_the_index(path):
 
 def test_a_plan_has_the_passages_of_the_build(built):
     manifest = read_manifest(built / "000001")
-    settings = {"dimensions": 5, "passages": 20}
-    found = plan(open_collection(documents(20)), **settings)
-    assert found.passages.documents == manifest.counts.passages
-    assert found.disk["passages"] > 0
-    phases = {cost.phase for cost in found.phases}
-    assert {"passages", "counts of passages"} <= phases & found.memory.keys()
-    short = plan(open_collection(documents(20)), passages="off")
-    assert (short.passages, "passages" in short.disk) == (None, False)
+    size = plan(open_collection(documents(20)), dimensions=5, passages=20).size
+    assert size.passages == manifest.counts.passages
+    assert plan(open_collection(documents(20)), passages="off").size.passages == 0
 
 
-@pytest.mark.slow
 def test_a_plan_of_a_size_has_passages_of_long_documents():
-    found = plan_of_size(20_000, 3_000)
-    assert 150_000 < found.passages.documents < 250_000
-    assert found.peak_memory == max(found.memory.values())
-    assert plan_of_size(20_000, 100).passages is None
+    assert 150_000 < plan_of_size(20_000, 3_000).size.passages < 250_000
+    assert plan_of_size(20_000, 100).size.passages == 0
 
 
 def test_too_many_passages_are_refused_as_such(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "klsa_search.indexing.checks.memory_needed",
-        lambda shape, **_: {"counts": 2**40 if shape.documents > 20 else 1},
+        lambda size, _: 2**40 if size.documents > 20 else 1,
     )
     with pytest.raises(SettingsError, match=r"passages need .* set passages = 'off'"):
         build(documents(20), name="many", home=tmp_path, passages=20)

@@ -8,7 +8,7 @@ import pytest
 from klsa_search import build
 from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.indexing.sizes import stores_eigenvectors, stores_rows
+from klsa_search.indexing.weighing import stores_eigenvectors, stores_rows
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.expansion_matrix import top_z
 from tests.support.worlds import as_if_large, random_documents, topic_documents

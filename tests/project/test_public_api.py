@@ -134,7 +134,7 @@ def other_examples():
                 yield found.name, found
 
 
-SLOW = ("klsa_search.indexing.plan.plan_of_size", "klsa_search.indexing.repartition.split")
+SLOW = ("klsa_search.indexing.repartition.split",)
 ALL = [
     pytest.param(found, id=title, marks=[pytest.mark.slow] * (title in SLOW))
     for title, found in (*examples(), *other_examples())

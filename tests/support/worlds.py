@@ -70,5 +70,5 @@ def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]
 def as_if_large() -> Iterator[None]:
     """Build collections of any size as large ones are, that keep no eigenvectors beside a cut D."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.indexing.sizes.SMALL", -1)
+        patch.setattr("klsa_search.indexing.weighing.SMALL", -1)
         yield
