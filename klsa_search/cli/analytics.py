@@ -66,9 +66,9 @@ def analytics(
                 ("clicked", f"{totals.clicked:,} ({_share(totals.click_through)})"),
             ]
         )
-    for each in (list_,) if list_ else _LISTS:
+    for name in (list_,) if list_ else _LISTS:
         echo("")
-        _write_list(analytics, each)
+        _write_list(analytics, name)
 
 
 def _write_list(analytics: Analytics, name: str) -> None:

@@ -96,10 +96,12 @@ def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> li
         + (f", {column.misfits:,} with another value)" if column.misfits else ")")
         for name, column in fields.columns.items()
     ]
-    others = [f"{name} ({reason})" for name, reason in fields.others.items()]
+    unfilterable = [f"{name} ({reason})" for name, reason in fields.others.items()]
     if fields.more:
-        others.append(f"fields beyond the first {MAX_FIELDS}: declare needed ones with --field")
-    facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(others))]
+        unfilterable.append(
+            f"fields beyond the first {MAX_FIELDS}: declare needed ones with --field"
+        )
+    facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(unfilterable))]
     return [(title, text) for title, text in facts if text]
 
 

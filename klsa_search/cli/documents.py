@@ -11,12 +11,12 @@ import click
 from klsa_search.cli.describe import unread_text, write_field_warnings, write_notes, write_problems
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
-    given,
     home_option,
     json_option,
     memory_option,
     settings_options,
     source_options,
+    without_none,
 )
 from klsa_search.cli.output import echo, escaped, write_json
 from klsa_search.core.build_settings import FieldSettings, FormSettings
@@ -56,7 +56,7 @@ def add(
     collection = open_collection(source, **reading)
     with progress_bar() as bar:
         index = open_index(index_path(home, name))
-        added = index.add(collection, progress=bar, **given(forms))
+        added = index.add(collection, progress=bar, **without_none(forms))
     problems, unread = collection.problems, collection.unread
     if as_json:
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
@@ -111,7 +111,7 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
 
     with progress_bar() as bar:
         path = index_path(home, name)
-        index = refit_index(path, progress=bar, memory=memory, **given(options))
+        index = refit_index(path, progress=bar, memory=memory, **without_none(options))
     echo(f"{name}: {len(index):,} documents, generation {index.generation}")
     index.close()
 

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 import click
 
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.options import given, json_option
+from klsa_search.cli.options import json_option, without_none
 from klsa_search.cli.output import Column, echo, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
@@ -71,8 +71,8 @@ def add(
     It cannot be shown again.
     """
     path = _file(config, options)
-    for each in indexes:
-        index_path(path.parent, each)  # raises for an invalid name
+    for index in indexes:
+        index_path(path.parent, index)  # raises for an invalid name
     is_first = not path.exists()
     token = add_key(
         path,
@@ -154,7 +154,7 @@ def token(
 
     It finds only the documents of its filters, and ends earlier if the key is revoked.
     """
-    settings = read_settings(given(options), config)
+    settings = read_settings(without_none(options), config)
     keys = read_keys(settings.keys_file) if settings.keys_file.exists() else []
     key = next((key_ for key_ in keys if key_.name == name), None)
     if key is None or key.is_expired() or "search" not in key.scopes:
@@ -177,7 +177,7 @@ def token(
 
 
 def _file(config: Path | None, options: dict[str, Any]) -> Path:
-    return read_settings(given(options), config).keys_file
+    return read_settings(without_none(options), config).keys_file
 
 
 def _row(key: Key) -> list[str]:

@@ -98,11 +98,13 @@ def source_options(function: F) -> F:
         data: Path | None,
         **kwargs: Any,
     ) -> Any:
-        columns = given({"id": id_column, "title": title_column, "text": text_columns or None})
+        columns = without_none(
+            {"id": id_column, "title": title_column, "text": text_columns or None}
+        )
         return function(
             *args,
             source=sys.stdin.buffer if source == "-" else source,
-            reading=given(
+            reading=without_none(
                 {
                     "format": format_,
                     "on_error": on_error,
@@ -244,18 +246,18 @@ def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str
             chosen = tomllib.loads(config.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
-        known = ("preset", *sorted(Settings.model_fields))
+        names = ("preset", *sorted(Settings.model_fields))
         for name in chosen:
-            if name not in known:
+            if name not in names:
                 raise SettingsError(
-                    f"{config}: unknown setting {name!r}; the settings are: {', '.join(known)}",
+                    f"{config}: unknown setting {name!r}; the settings are: {', '.join(names)}",
                     field=name,
                 )
-    return chosen | given(options)
+    return chosen | without_none(options)
 
 
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given."""
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, which are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -268,7 +270,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             name,
             multiple=True,
             metavar=metavar,
-            callback=_none_of_fields if name == "html" else _given_or_none,
+            callback=_none_of_fields if name == "html" else _values_or_none,
             help=f"{_sentence(field)}; repeatable",
         )
     if name == "extra_stop_words":
@@ -282,15 +284,15 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         )
     if field.annotation in (bool, bool | None):
         flag += "/--no-" + name.replace("_", "-")
-        own = {True: "yes", False: "no", None: "auto"}[field.default]
+        default_text = {True: "yes", False: "no", None: "auto"}[field.default]
     else:
-        own = "none" if field.default in (None, "") else str(field.default)
+        default_text = "none" if field.default in (None, "") else str(field.default)
     return click.option(
         flag,
         name,
         default=None,
         type=type_of(field.annotation, field.metadata),
-        help=f"{_sentence(field)}  [default: {default or own}]",
+        help=f"{_sentence(field)}  [default: {default or default_text}]",
     )
 
 
@@ -303,16 +305,16 @@ _REPEATED: Final = {
 """Flag and value of the options that are given once for each value of a setting."""
 
 
-def _given_or_none(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+def _values_or_none(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    return given or None
+    return values or None
 
 
 def _none_of_fields(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    return () if given == ("none",) else given or None
+    return () if values == ("none",) else values or None
 
 
 def _sentence(field: FieldInfo) -> str:

@@ -11,10 +11,10 @@ from klsa_search.cli.describe import settings_rows
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
-    given,
     home_option,
     json_option,
     settings_options,
+    without_none,
 )
 from klsa_search.cli.output import Column, echo, make_folders, write_facts, write_json, write_table
 from klsa_search.core.build_settings import AnalysisSettings
@@ -79,7 +79,7 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     from klsa_search.storage.partitions import is_partitioned, read_partitions
     from klsa_search.storage.query_settings import current_settings
 
-    changes = given(options)
+    changes = without_none(options)
     if reset and changes:
         raise click.UsageError("--reset and settings exclude each other: give one of them")
     path = followed(index_path(home, name))
@@ -149,7 +149,7 @@ def synonyms(
     elif clear or file is not None:
         echo(f"{name}: {len(synonyms):,} words have synonyms")
     elif synonyms:
-        rows = [(word, ", ".join(others)) for word, others in synonyms.items()]
+        rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
         write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
     else:
         echo(f"{name} has no synonyms")
@@ -243,11 +243,11 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     require_index(path)  # raises if there is no such index
     queries = Judgements(path).queries()
     if out is not None:
-        text, left_out = qrels_text(one for each in queries for one in each.judgements())
+        text, left_out = qrels_text(one for judged in queries for one in judged.judgements())
         make_folders(out)
         out.write_text(text, encoding="utf-8")
         sidecar = out.with_suffix(".queries.tsv")
-        sidecar.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
+        sidecar.write_text("".join(judged.as_line() for judged in queries), encoding="utf-8")
         echo(
             f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
             f"{sidecar}"
@@ -261,8 +261,8 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     elif as_json:
         write_json(
             [
-                {"number": each.number, "query": each.text, "grades": dict(each.grades)}
-                for each in queries
+                {"number": judged.number, "query": judged.text, "grades": dict(judged.grades)}
+                for judged in queries
             ]
         )
     elif not queries:

@@ -77,7 +77,7 @@ class RemoteIndex:
                 | {"fields": []}
                 for query in batch
             ]
-            call = Call("POST", "/multi-search", _hits_of_each, {"queries": bodies})
+            call = Call("POST", "/multi-search", _hits_of_queries, {"queries": bodies})
             answer = self._client.send(call)
             for query, hits in zip(batch, answer, strict=True):
                 scores = np.array([score for _, score in hits], np.float64)
@@ -92,5 +92,5 @@ class RemoteIndex:
         return self._client.send(Call(call.method, call.path, read, call.body, call.query))
 
 
-def _hits_of_each(answer: Any) -> list[list[tuple[str, float]]]:
+def _hits_of_queries(answer: Any) -> list[list[tuple[str, float]]]:
     return [[(hit["id"], hit["score"]) for hit in result["hits"]] for result in answer["results"]]

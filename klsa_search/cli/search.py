@@ -13,10 +13,10 @@ from click.core import ParameterSource
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
     embedder_option,
-    given,
     home_option,
     json_option,
     settings_options,
+    without_none,
 )
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
@@ -235,7 +235,7 @@ def klsa_search(
         raise click.UsageError("--batch and --run must be given together")
     if as_json and batch is not None:
         raise click.UsageError("--json is for a single QUERY: a batch is written to --run")
-    only_search = sorted(_SEARCH_ONLY & given(options).keys())
+    only_search = sorted(_SEARCH_ONLY & without_none(options).keys())
     if explain_id is not None and (batch is not None or only_search):
         raise click.UsageError(
             "--explain-id takes only QUERY and ranking options; leave out the others"
@@ -254,19 +254,21 @@ def klsa_search(
     index = _open(url, key, home, name, threads, models)
     if batch is not None and run_file is not None:
         if record_file is not None and isinstance(index, LocalIndex):
-            _record_batch(index, batch, run_file, record_file, k, given(options))
+            _record_batch(index, batch, run_file, record_file, k, without_none(options))
             return
-        _run_batch(index, batch, run_file, k, given(options))
+        _run_batch(index, batch, run_file, k, without_none(options))
         return
     assert query is not None
     if explain_id is not None:
-        index_name, generation, explanation = index.explain(query, explain_id, given(options))
+        index_name, generation, explanation = index.explain(
+            query, explain_id, without_none(options)
+        )
         if as_json:
             write_json({"index": index_name, "generation": generation, **asdict(explanation)})
         else:
             write_explanation(explanation)
         return
-    index_name, generation, results = index.search(query, k, given(options))
+    index_name, generation, results = index.search(query, k, without_none(options))
     if as_json:
         write_results_json(index_name, generation, results)
     else:

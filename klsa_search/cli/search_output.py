@@ -40,8 +40,8 @@ def write_explanation(explanation: Explanation, rerank: Reranked | None = None) 
             f"{seed.id} {_number(seed.value)}{_named('', [one.term for one in seed.shared])}"
             for seed in explanation.expansion.seeds
         ]
-        others = [f"others {_number(explanation.expansion.others)}"] if seeds else []
-        rows.append(("expansion", _number(explanation.expansion.value), ", ".join(seeds + others)))
+        rest = [f"others {_number(explanation.expansion.others)}"] if seeds else []
+        rows.append(("expansion", _number(explanation.expansion.value), ", ".join(seeds + rest)))
     if explanation.undivided is not None:
         rows.append(
             (explanation.ranker, _number(explanation.undivided.value), "not divided into parts")
@@ -178,13 +178,13 @@ def _texts(hit: Hit) -> tuple[Cell, Cell]:
     If words of the query are in another searched field only, its passage is the snippet.
     """
     if hit.highlight is None:
-        return hit.title + _place(hit), hit.snippet if hit.text is None else hit.text
-    title, snippet, *others = hit.highlight.values()
-    snippet = next((other for other in (snippet, *others) if other.marks), snippet)
-    return Marked(title.text + _place(hit), title.marks), Marked(snippet.text, snippet.marks)
+        return hit.title + _location(hit), hit.snippet if hit.text is None else hit.text
+    title, snippet, *rest = hit.highlight.values()
+    snippet = next((other for other in (snippet, *rest) if other.marks), snippet)
+    return Marked(title.text + _location(hit), title.marks), Marked(snippet.text, snippet.marks)
 
 
-def _place(hit: Hit) -> str:
+def _location(hit: Hit) -> str:
     """Return heading, page and further passages of the best passage of a long document."""
     page = None if hit.page is None else f"page {hit.page}"
     more = None

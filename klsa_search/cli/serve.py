@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.options import given
+from klsa_search.cli.options import without_none
 from klsa_search.cli.service_options import service_options
 from klsa_search.service.settings import read_settings
 
@@ -31,13 +31,13 @@ def serve(config: Path | None, **options: Any) -> None:
     --config; options override variables, and variables override the file.
     """
     signal.signal(signal.SIGTERM, _exit)  # process 1 of a container has no default handler
-    settings = read_settings(given(options), config)
-    if settings.cluster is None and "replicas" in given(options):
+    settings = read_settings(without_none(options), config)
+    if settings.cluster is None and "replicas" in without_none(options):
         raise click.UsageError("--replicas needs --cluster")
     # Imported late, as it takes a second: help and usage errors need not wait.
     from klsa_search.cli.serving import serve_until_stopped
 
-    serve_until_stopped(settings, given(options), config)
+    serve_until_stopped(settings, without_none(options), config)
 
 
 def _exit(*_: Any) -> NoReturn:

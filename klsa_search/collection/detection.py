@@ -41,9 +41,9 @@ SIDECARS = ("qrels", "queries", "topics")
 def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
     """Return the format of a file or folder; CollectionError if it is unknown or ambiguous."""
     if not path.is_dir():
-        found = table_format(path) or sniff(path)
-        if found:
-            return found
+        format_ = table_format(path) or sniff(path)
+        if format_:
+            return format_
         kind = format_of(path)
         # A single plain text file is hardly meant to be the whole collection.
         if is_archive(path) or (kind and kind.name not in ("code", "text")):
@@ -61,13 +61,13 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
     for number, file in enumerate(walk(path, selection, unread)):
         if number >= (SAMPLE if formats or texts else MAX_SAMPLE):
             break
-        found = sniff(file)
+        format_ = sniff(file)
         is_attached = is_code(file) or is_archive(file) or bool(table_format(file))
         is_description = is_attached or uncompressed_name(file).startswith(DESCRIPTIONS)
         is_auxiliary = is_sidecar(path, file) or is_description
-        if found and not is_auxiliary:
-            formats.setdefault(found, file)
-        elif not found and (format_of(file) or table_of(file) or is_archive(file)):
+        if format_ and not is_auxiliary:
+            formats.setdefault(format_, file)
+        elif not format_ and (format_of(file) or table_of(file) or is_archive(file)):
             texts.setdefault(is_auxiliary, file)
     # A README or a script next to tables describes them; a folder of only those is text.
     if False in texts or (texts and not formats):
@@ -114,12 +114,12 @@ def sniff(path: Path) -> str | None:
     is_xml = _XML_START.match(start) or (name.endswith(".xml") and start.startswith("<"))
     if is_xml and not _PAGE.search(start):
         return "xml"
-    found = json_files.json_format(path)
+    format_ = json_files.json_format(path)
     # By its suffix, one object in one line is a document, whatever is in it.
-    if found == "json" and name.endswith(JSON_SUFFIXES):
-        return found if start.startswith("[") or "\n" in start.strip() else "jsonl"
-    if found is not None:
-        return found
+    if format_ == "json" and name.endswith(JSON_SUFFIXES):
+        return format_ if start.startswith("[") or "\n" in start.strip() else "jsonl"
+    if format_ is not None:
+        return format_
     if name.endswith(JSON_SUFFIXES) and not start.startswith("["):
         return "jsonl"
     if name.endswith(".json"):

@@ -132,8 +132,8 @@ def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> 
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
-                place = PurePosixPath(member.name)
-                if place.is_absolute() or ".." in place.parts or "\\" in member.name:
+                member_path = PurePosixPath(member.name)
+                if member_path.is_absolute() or ".." in member_path.parts or "\\" in member.name:
                     raise FetchError(
                         f"{url} contains an unsafe name, {member.name!r}, and was refused"
                     )
@@ -145,7 +145,7 @@ def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> 
                     raise FetchError(
                         f"{url} contains a file of {member.size:,} bytes, and was refused"
                     )
-                wanted = names.get(place.name.lower())
+                wanted = names.get(member_path.name.lower())
                 content = tar.extractfile(member) if wanted and member.isreg() else None
                 if wanted and content:
                     (folder / wanted).write_bytes(content.read())

@@ -31,7 +31,7 @@ def without_types(value: Any) -> Any:
                 return _TYPES[name](inner)
             except (ArithmeticError, TypeError, ValueError):
                 return value
-    return {name: without_types(each) for name, each in value.items()}
+    return {name: without_types(inner_value) for name, inner_value in value.items()}
 
 
 def _date(value: Any) -> str:

@@ -66,12 +66,12 @@ class FileCache:
 
     def _unchanged(self, path: Path, state: _FileState) -> list[str] | None:
         """Return the documents of a file that has not changed, if all are stored; else None."""
-        known = self._synced.get(path)
-        if known is None or known.stamp != state.stamp:
+        synced = self._synced.get(path)
+        if synced is None or synced.stamp != state.stamp:
             return None
         try:
-            for id_ in known.ids:  # one in memory at a time: a table may have many
+            for id_ in synced.ids:  # one in memory at a time: a table may have many
                 self._stored(id_)
         except DocumentNotFound:  # another process has deleted it
             return None
-        return known.ids
+        return synced.ids

@@ -147,8 +147,8 @@ def single_file(
 def record_unread(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
     """Add a file that is not read to `unread`; its kind is its suffix by default."""
     if unread is not None:
-        place = display_path(path, root)
-        unread.add(kind or suffix_of(place), place)
+        shown = display_path(path, root)
+        unread.add(kind or suffix_of(shown), shown)
 
 
 def suffix_of(path: str) -> str:

@@ -181,9 +181,9 @@ class HtmlCounts:
             self._add("title", document.title)
             self._add("text", document.text)
             for name, value in document.metadata.items():
-                for each in value if isinstance(value, list | tuple) else (value,):
-                    if isinstance(each, str):
-                        self._add(name, each)
+                for cell in value if isinstance(value, list | tuple) else (value,):
+                    if isinstance(cell, str):
+                        self._add(name, cell)
 
     def _add(self, name: str, value: str) -> None:
         if value and not value.isspace():

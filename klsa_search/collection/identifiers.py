@@ -72,10 +72,10 @@ def _derived(text: str, *, least: int, together: int) -> str:
     for word in words:
         if len(word) > LONGEST:
             continue
-        places = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
-        if not least < len(places) <= MAX_PARTS + 1:
+        borders = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
+        if not least < len(borders) <= MAX_PARTS + 1:
             continue
-        for first, after in zip(places, places[together:], strict=False):
+        for first, after in zip(borders, borders[together:], strict=False):
             part = word[first:after]
             if part.lower() not in present:
                 present.add(part.lower())

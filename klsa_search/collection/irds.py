@@ -75,12 +75,12 @@ def _judgements(dataset: Any) -> list[Judgement]:
     qrels = _downloaded(dataset, "qrels_iter")
     return [
         Judgement(
-            query_id=each.query_id,
-            document_id=each.doc_id,
-            grade=each.relevance,
-            gain=max(each.relevance, 0),
+            query_id=record.query_id,
+            document_id=record.doc_id,
+            grade=record.relevance,
+            gain=max(record.relevance, 0),
         )
-        for each in qrels
+        for record in qrels
     ]
 
 

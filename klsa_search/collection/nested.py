@@ -21,8 +21,8 @@ def value_at(record: Mapping[str, Any], name: str) -> Any:
     >>> value_at({"authors": [{"name": "Ann"}, {"name": "Bob"}]}, "authors.name")
     ['Ann', 'Bob']
     """
-    found = _at(record, name)
-    return None if found is _NONE else found
+    value = _at(record, name)
+    return None if value is _NONE else value
 
 
 def has_path(record: Mapping[str, Any], name: str) -> bool:
@@ -53,21 +53,21 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     >>> flat({"author": {"name": "Ann", "born": {"year": 1970}}, "tags": ["a"]})
     {'tags': ['a'], 'author.name': 'Ann', 'author.born.year': 1970}
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     nested: dict[str, Any] = {}
     for name, value in record.items():
         if not holds_objects(value):
-            found[name] = value
+            fields[name] = value
             continue
         objects = [value] if isinstance(value, Mapping) else value
-        plain = [each for each in objects if not isinstance(each, Mapping)]
+        plain = [element for element in objects if not isinstance(element, Mapping)]
         if plain:
-            found[name] = plain
-        for each in objects:
-            if isinstance(each, Mapping):
-                for inner, leaf in flat(each).items():
+            fields[name] = plain
+        for element in objects:
+            if isinstance(element, Mapping):
+                for inner, leaf in flat(element).items():
                     _add(nested, f"{name}.{inner}", leaf, listed=objects is value)
-    return {**nested, **found} if nested.keys() & found.keys() else found | nested
+    return {**nested, **fields} if nested.keys() & fields.keys() else fields | nested
 
 
 def path_names(record: Mapping[str, Any]) -> list[str]:
@@ -83,7 +83,7 @@ def holds_objects(value: Any) -> bool:
     """Return whether a value is an object, or a list with one."""
     if isinstance(value, Mapping):
         return True
-    return isinstance(value, _LISTS) and any(isinstance(each, Mapping) for each in value)
+    return isinstance(value, _LISTS) and any(isinstance(element, Mapping) for element in value)
 
 
 def _add(fields: dict[str, Any], name: str, value: Any, *, listed: bool) -> None:
@@ -100,16 +100,16 @@ def _at(record: Any, name: str) -> Any:
             return record[name]
         for outer, inner in _cuts(name):
             if outer in record:
-                found = _at(record[outer], inner)
-                if found is not _NONE:
-                    return found
+                value = _at(record[outer], inner)
+                if value is not _NONE:
+                    return value
         return _NONE
     if isinstance(record, _LISTS):
-        found = [value for each in record if (value := _at(each, name)) is not _NONE]
+        matches = [value for element in record if (value := _at(element, name)) is not _NONE]
         values: list[Any] = []
-        for value in found:
+        for value in matches:
             values += value if isinstance(value, _LISTS) else [value]
-        return values if found else _NONE
+        return values if matches else _NONE
     return _NONE
 
 
@@ -126,7 +126,8 @@ def _without(record: Mapping[str, Any], name: str) -> dict[str, Any]:
             break
         if isinstance(value, _LISTS) and _at(value, inner) is not _NONE:
             left[outer] = [
-                _without(each, inner) if isinstance(each, Mapping) else each for each in value
+                _without(element, inner) if isinstance(element, Mapping) else element
+                for element in value
             ]
             break
     return left

@@ -181,18 +181,18 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
             raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
         # Judgements refer to ids, so documents are not numbered.
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
-        found = partial(folder.single_file, corpus, partial(is_sidecar, path), path, selection)
+        files = partial(folder.single_file, corpus, partial(is_sidecar, path), path, selection)
     elif kind == "text":
         documents = partial(folder_documents, path, selection=selection, sections=options.sections)
-        found = partial(paths, path, selection)
-        if next(found(Unread()), None) is None:
+        files = partial(paths, path, selection)
+        if next(files(Unread()), None) is None:
             _refuse_unreadable(path, selection)
     elif path.is_dir():
         documents = partial(_many_files, path, kind, selection)
-        found = partial(_files, path, kind, selection)
+        files = partial(_files, path, kind, selection)
     else:
         documents = partial(_one_file, READERS[kind], path)
-        found = partial(folder.walk, path, selection)
+        files = partial(folder.walk, path, selection)
     within = path.is_dir()
     return OpenedCollection(
         name,
@@ -201,7 +201,7 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
         documents,
         queries=partial(queries.queries, path, selection) if within else list,
         judgements=partial(queries.judgements, path, selection) if within else list,
-        files=found,
+        files=files,
         root=path,
         address=address,
         columns=named,
@@ -361,4 +361,6 @@ def _rows(source: Any, intake: Intake) -> Iterator[Document]:
 def _folders(data: Folders | None) -> list[Path]:
     if data is None:
         return collection_directories()
-    return [Path(data)] if isinstance(data, str | os.PathLike) else [Path(place) for place in data]
+    return (
+        [Path(data)] if isinstance(data, str | os.PathLike) else [Path(folder_) for folder_ in data]
+    )

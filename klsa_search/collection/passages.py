@@ -61,15 +61,15 @@ def cut(text: str, words: int = PASSAGE_WORDS) -> list[Passage]:
     """
     largest = words + words // 2
     if _is_short(text, largest):
-        return [_whole(text)]
+        return [_whole_text(text)]
     units = _unit_starts(text)
     if len(units) <= largest:
-        return [_whole(text)]
+        return [_whole_text(text)]
     outline = outline_of(text)
     spans: list[tuple[int, int]] = []
     for begin, end in _sections(outline.boundaries, units, words, len(text)):
         spans += _split(text, begin, end, units, outline, words)
-    return list(_located(text, spans, outline)) or [_whole(text)._replace(end=0)]  # blank
+    return list(_located(text, spans, outline)) or [_whole_text(text)._replace(end=0)]  # blank
 
 
 def page_of(text: str, begin: int) -> int | None:
@@ -278,7 +278,7 @@ def _located(text: str, spans: list[tuple[int, int]], outline: Outline) -> Itera
         yield Passage(begin, end, SEPARATOR.join(path.values()), page)
 
 
-def _whole(text: str) -> Passage:
+def _whole_text(text: str) -> Passage:
     """Return a text as one passage."""
     heading = heading_of(text, 0) if text[:4].lstrip(" ").startswith("#") else ""
     return Passage(0, len(text), heading, page_of(text, 0))

@@ -104,9 +104,9 @@ def find(name: str, data: Iterable[Path]) -> Path:
     """
     wanted = folder_name(name)
     searched = list(data)
-    for place in searched:
-        if place.is_dir():
-            for folder in sorted(place.iterdir()):
+    for directory in searched:
+        if directory.is_dir():
+            for folder in sorted(directory.iterdir()):
                 if folder.name.lower() == wanted and folder.is_dir():
                     return folder
     if not searched:

@@ -35,9 +35,9 @@ def documents(root: Path) -> Iterator[Document]:
     """
     # On some systems the library is a folder of links.
     for path in walk(root, Selection(follow_links=True)):
-        place = path.relative_to(root)
-        if path.suffix == ".py" and OUTSIDE.isdisjoint(place.parts):
-            parts = place.with_suffix("").parts
+        module_path = path.relative_to(root)
+        if path.suffix == ".py" and OUTSIDE.isdisjoint(module_path.parts):
+            parts = module_path.with_suffix("").parts
             # Modules in dist-packages, lib-dynload or config-3.11 cannot be imported by path.
             if all(part.isidentifier() for part in parts) and parts != ("__init__",):
                 yield from _module(path, ".".join(parts).removesuffix(".__init__"))

@@ -25,7 +25,7 @@ def read_qrels(path: str | Path) -> list[Judgement]:
     >>> read_qrels("qrels.txt")
     [Judgement(query_id='1', document_id='leak', grade=2, gain=2)]
     """
-    found = []
+    judgements = []
     for number, line in lines(Path(path)):
         where = f"{path}:{number}"
         fault = text_fault(line)
@@ -39,10 +39,10 @@ def read_qrels(path: str | Path) -> list[Judgement]:
         if len(cells) not in (3, 4):
             raise CollectionError(f"{where}: {len(cells)} columns; judgements have 4, BEIR's 3")
         grade = parse_grade(cells[-1], where)
-        found.append(
+        judgements.append(
             Judgement(query_id=cells[0], document_id=cells[-2], grade=grade, gain=max(grade, 0))
         )
-    return deduplicate(found, path)
+    return deduplicate(judgements, path)
 
 
 def qrels_text(judgements: Iterable[Judgement]) -> tuple[str, list[Judgement]]:
@@ -51,11 +51,11 @@ def qrels_text(judgements: Iterable[Judgement]) -> tuple[str, list[Judgement]]:
     These have an id with white space.
     """
     lines, left_out = [], []
-    for each in judgements:
-        if _is_column(each.query_id) and _is_column(each.document_id):
-            lines.append(f"{each.query_id} 0 {each.document_id} {each.grade}\n")
+    for judgement in judgements:
+        if _is_column(judgement.query_id) and _is_column(judgement.document_id):
+            lines.append(f"{judgement.query_id} 0 {judgement.document_id} {judgement.grade}\n")
         else:
-            left_out.append(each)
+            left_out.append(judgement)
     return "".join(lines), left_out
 
 
@@ -85,12 +85,12 @@ def parse_grade(digits: str, where: str) -> int:
 
 def deduplicate(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:
     """Return judgements without repetitions; CollectionError if a pair has two grades."""
-    found: dict[tuple[str, str], Judgement] = {}
+    by_pair: dict[tuple[str, str], Judgement] = {}
     for judgement in judgements:
         pair = (judgement.query_id, judgement.document_id)
-        if found.setdefault(pair, judgement) != judgement:
+        if by_pair.setdefault(pair, judgement) != judgement:
             raise CollectionError(
                 f"{path}: query {pair[0]} and document {pair[1]} are judged twice, "
                 "with different grades; keep one"
             )
-    return list(found.values())
+    return list(by_pair.values())

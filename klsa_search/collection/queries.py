@@ -26,7 +26,7 @@ def read_query_lines(path: Path) -> list[Topic]:
     A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
     the id is blank or repeated, or if the line is not UTF-8.
     """
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for number, line in lines(path):
         where = f"{path}:{number}"
         fault = text_fault(line)
@@ -38,11 +38,11 @@ def read_query_lines(path: Path) -> list[Topic]:
         name = name.strip()
         if not tab:
             raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
-        if not name or name in found:
+        if not name or name in topics:
             fact = f"{name!r} is used before" if name else "is blank"
             raise CollectionError(f"{where}: the query id {fact}; correct the line")
-        found[name] = Topic(id=name, text=text)
-    return list(found.values())
+        topics[name] = Topic(id=name, text=text)
+    return list(topics.values())
 
 
 def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:

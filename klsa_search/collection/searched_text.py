@@ -35,10 +35,10 @@ def searched_texts(document: Document, fields: SearchedFields) -> list[str]:
     if len(fields.names) == 2 and all(fields.weights):
         return [title, text]
     title, text = title if fields.weights[0] else "", text if fields.weights[-1] else ""
-    others = [field_text(value_at(document.metadata, name)) for name in fields.others]
+    metadata_texts = [field_text(value_at(document.metadata, name)) for name in fields.others]
     if fields.derived is not None:
-        others.append(READERS[fields.derived](f"{title}\n{text}"))
-    return [title, *others, text]
+        metadata_texts.append(READERS[fields.derived](f"{title}\n{text}"))
+    return [title, *metadata_texts, text]
 
 
 def all_texts(documents: Iterable[Document], fields: SearchedFields) -> list[str]:

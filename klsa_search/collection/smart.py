@@ -73,15 +73,15 @@ def queries(path: Path, rules: SmartRules) -> list[Topic]:
 
     The later queries of CISI have both. Author, source and note (.A .B .N) are ignored.
     """
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for order, record in enumerate(_records(path, rules), start=1):
         number = str(order) if rules.queries_by_order else record.id
-        if record.fault or number in found:
+        if record.fault or number in topics:
             fault = record.fault or f"the query {number} is there before"
             raise CollectionError(f"{record.origin}: {fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
-        found[number] = Topic(id=number, text=text)
-    return list(found.values())
+        topics[number] = Topic(id=number, text=text)
+    return list(topics.values())
 
 
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
@@ -91,7 +91,7 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
     has the number 0; `query document grade` (cran); `query document` and columns to ignore (cisi,
     cacm), where every line is relevant.
     """
-    found = []
+    judgements_ = []
     for number, line in lines(path, "latin-1"):
         where = f"{path}:{number}"
         cells = line.split()
@@ -109,10 +109,10 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
             grade = gain = 1
         elif rules.best_grade is not None:
             gain = max(rules.best_grade - grade, 0) if grade > 0 else 0
-        found.append(
+        judgements_.append(
             Judgement(query_id=_plain(query), document_id=_plain(document), grade=grade, gain=gain)
         )
-    return deduplicate(found, path)
+    return deduplicate(judgements_, path)
 
 
 def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:

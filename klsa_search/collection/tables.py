@@ -38,14 +38,14 @@ class DatabaseSource(NamedTuple):
     @classmethod
     def of(cls, source: str) -> Self:
         """Return the parts of a source, of which nothing is escaped; CollectionError."""
-        found = _SOURCE.fullmatch(source)
-        if found is None:
+        match = _SOURCE.fullmatch(source)
+        if match is None:
             raise CollectionError(
                 f"{source!r} names no table and no query; give sqlite:FILE?table=NAME or "
                 "sqlite:FILE?query=SELECT...",
                 field="source",
             )
-        return cls(Path(found["file"]), found["table"] or "", found["query"] or "")
+        return cls(Path(match["file"]), match["table"] or "", match["query"] or "")
 
     def __str__(self) -> str:
         """Return the source with an absolute path, as all processes of the machine read it."""
@@ -83,9 +83,9 @@ def _database_documents(wanted: DatabaseSource, intake: Intake) -> Iterator[Docu
             rows: Iterable[Mapping[str, Any]]
             if wanted.table:
                 tables = database.table_names()
-                known = [*tables, *database.view_names()]
-                if wanted.table not in known:
-                    listed = ", ".join(map(repr, known)) or "none"
+                names = [*tables, *database.view_names()]
+                if wanted.table not in names:
+                    listed = ", ".join(map(repr, names)) or "none"
                     raise CollectionError(
                         f"{path}: no table {wanted.table!r}; the tables are: {listed}",
                         field="source",

@@ -59,19 +59,19 @@ def read_topics(path: str | Path) -> list[Topic]:
     fault = text_fault(source)
     if fault:
         raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for topic in TOPIC.finditer(source):
         where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
         fields = _topic_fields(topic[1])
         number = fields.get("num", "")
-        if not number or number in found:
+        if not number or number in topics:
             fact = f"the topic {number!r} is there before" if number else "a topic without <num>"
             raise CollectionError(f"{where}: {fact}; correct the file")
         text = fields.get("title") or fields.get("desc", "")
-        found[number] = Topic(id=number, text=text)
-    if not found:
+        topics[number] = Topic(id=number, text=text)
+    if not topics:
         raise CollectionError(f"{path}: no <top> ... </top> in it; is it a TREC topics file?")
-    return list(found.values())
+    return list(topics.values())
 
 
 def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
@@ -112,19 +112,19 @@ def _elements(source: str) -> list[tuple[str, str]]:
     for tag in tags:
         if tag[1]:
             closings.setdefault(tag[2].lower(), []).append(tag.start())
-    found = []
+    elements = []
     resume = source.index(">") + 1
     for tag in tags:
         name = tag[2].lower()
         ends = closings.get(name, [])
-        place = bisect_left(ends, tag.end())
-        if tag[1] or tag.start() < resume or place == len(ends):
+        at = bisect_left(ends, tag.end())
+        if tag[1] or tag.start() < resume or at == len(ends):
             continue
-        found.append(("", _plain(source[resume : tag.start()])))
-        found.append((name, _plain(source[tag.end() : ends[place]])))
-        resume = source.index(">", ends[place]) + 1
-    found.append(("", _plain(source[resume : source.rindex("<")])))
-    return found
+        elements.append(("", _plain(source[resume : tag.start()])))
+        elements.append((name, _plain(source[tag.end() : ends[at]])))
+        resume = source.index(">", ends[at]) + 1
+    elements.append(("", _plain(source[resume : source.rindex("<")])))
+    return elements
 
 
 def _plain(source: str) -> str:

@@ -38,7 +38,7 @@ Rows: TypeAlias = "npt.NDArray[np.int8]"
 """(n, dimension), stored vectors."""
 
 
-def quantised(given: object) -> Rows:
+def quantised(value: object) -> Rows:
     """Return one vector or several, as an array or lists, in stored form: (n, dimension).
 
     ValueError says what is wrong with them. Quantising stored vectors changes nothing.
@@ -49,7 +49,7 @@ def quantised(given: object) -> Rows:
     import numpy as np  # all readers of documents import this module
 
     try:
-        rows = np.atleast_2d(np.asarray(given, np.float64))
+        rows = np.atleast_2d(np.asarray(value, np.float64))
     except OverflowError:
         raise ValueError("contains a number beyond those of 64-bit floating point") from None
     except (TypeError, ValueError):
@@ -133,18 +133,18 @@ def dimension_fault(name: str, rows: Rows, dimension: int) -> str | None:
     )
 
 
-def _stored(given: object, where: str) -> dict[str, list[str]]:
-    if given is None:
+def _stored(spaces: object, where: str) -> dict[str, list[str]]:
+    if spaces is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(spaces, Mapping):
         raise ValueError(
-            f"{where}: `{VECTORS}` is a {type(given).__name__}, not a mapping of "
+            f"{where}: `{VECTORS}` is a {type(spaces).__name__}, not a mapping of "
             "the name of a space to a vector"
         )
-    if len(given) > MAX_SPACES:
-        raise ValueError(f"{where}: `{VECTORS}` has {len(given)} spaces, {MAX_SPACES} are allowed")
+    if len(spaces) > MAX_SPACES:
+        raise ValueError(f"{where}: `{VECTORS}` has {len(spaces)} spaces, {MAX_SPACES} are allowed")
     stored = {}
-    for name, value in sorted(given.items(), key=lambda item: str(item[0])):
+    for name, value in sorted(spaces.items(), key=lambda item: str(item[0])):
         if value is None:
             continue
         if fault := name_fault(name):

@@ -70,23 +70,23 @@ def _paragraphs(root: Element) -> list[tuple[Element, str]]:
 
 def _cells(root: Element) -> dict[Element, str]:
     """Return the separators before paragraphs that are the only one in a cell of a table."""
-    found = {}
+    endings = {}
     for row in root.iter(f"{_W}tr"):
         for number, cell in enumerate(row.iterfind(f"{_W}tc")):
             paragraphs = list(islice(cell.iter(f"{_W}p"), 2))
             if len(paragraphs) == 1:
-                found[paragraphs[0]] = CELL if number else "\n"
-    return found
+                endings[paragraphs[0]] = CELL if number else "\n"
+    return endings
 
 
 def _headings(archive: Archive) -> dict[str | None, int]:
     """Return levels by ids of heading and title styles, whose names are English in every Word."""
-    found: dict[str | None, int] = {}
+    endings: dict[str | None, int] = {}
     styles = archive.optional_tree("word/styles.xml")
     for style in styles.iter(f"{_W}style") if styles is not None else ():
         name = style.find(f"{_W}name")
         properties = (name.get(f"{_W}val") or "").lower() if name is not None else ""
         if properties == "title" or properties.startswith("heading"):
             level = properties.removeprefix("heading").strip()
-            found[style.get(f"{_W}styleId")] = int(level) if level in _LEVELS else 1
-    return found
+            endings[style.get(f"{_W}styleId")] = int(level) if level in _LEVELS else 1
+    return endings

@@ -75,8 +75,8 @@ def _add(slide: Element, builder: SectionBuilder, titles: list[str]) -> None:
     """Add the text of the shapes and tables of a slide, and that of its title to `titles`."""
     for node in slide.iter():
         if node.tag == f"{_P}sp":
-            place = node.find(f"{_P}nvSpPr/{_P}nvPr/{_P}ph")
-            kind = place.get("type", "body") if place is not None else ""
+            placeholder = node.find(f"{_P}nvSpPr/{_P}nvPr/{_P}ph")
+            kind = placeholder.get("type", "body") if placeholder is not None else ""
             texts = [_text(paragraph) for paragraph in node.iterfind(f"{_P}txBody/{_A}p")]
             if kind in _TITLES:
                 titles += texts

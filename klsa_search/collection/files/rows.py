@@ -72,10 +72,10 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
 
 def _json_format(path: Path) -> str:
     """Return json or jsonl; Unreadable for a file of neither objects nor an array of them."""
-    found = json_files.json_format(path)
-    if found is None:
+    format_ = json_files.json_format(path)
+    if format_ is None:
         raise Unreadable("no array or lines of objects")
-    return found
+    return format_
 
 
 def _check_size(path: Path) -> None:

@@ -191,7 +191,7 @@ def _check(content: Content, characters: int) -> None:
 
 
 def _content_of(answer: dict[str, Any]) -> Content:
-    return Content(**{**answer, "sections": [Section(*each) for each in answer["sections"]]})
+    return Content(**{**answer, "sections": [Section(*section) for section in answer["sections"]]})
 
 
 def _limit_memory(memory: int) -> float:

@@ -53,11 +53,11 @@ def open_zip(path: Path) -> Iterator[list[ZippedFile]]:
     with ExitStack() as stack:
         with archive_faults():
             archive = stack.enter_context(ZipFile(path))
-        found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        if sum(info.file_size for info in found.values()) > LARGEST_ARCHIVE:
+        members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+        if sum(info.file_size for info in members.values()) > LARGEST_ARCHIVE:
             raise Unreadable("is too large", f"more than {LARGEST_ARCHIVE >> 30} GiB unpacked")
         yield [
             ZippedFile(name, info, archive)
-            for name, info in sorted(found.items())
+            for name, info in sorted(members.items())
             if not any(part.startswith(".") for part in name.split("/"))
         ]
