@@ -667,6 +667,52 @@ def add_cosines(
     Cost O(m) for a vector: 7 ns with 384 values and AVX-512, 18 ns without vector code.
     """
 
+class QueryForms:
+    """What the words of queries add to their terms, by a table of the forms met before.
+
+    A form is a piece of a query between blanks, or several pieces that are read together.
+    Thread-safe.
+
+    capacity      forms that are kept; the table is emptied when it is full
+    max_checked   words of a query that may be corrected or divided
+    max_variants  other writings of words of a query
+    """
+
+    def __init__(self, capacity: int, max_checked: int, max_variants: int) -> None: ...
+    def read(self, query: str) -> tuple[list[int], int] | list[str]:
+        """Return the terms of a query and its traits, or the forms that `add` has to add first.
+
+        The terms of words come first, then those of joined words, then those of their parts, which
+        are not repeated. Traits are -1 if the forms do not suffice: see max_checked, max_variants.
+        """
+
+    def add_separate(self, text: str) -> None:
+        """Add two pieces that are not read together, although their words might be joined."""
+
+    def add(
+        self,
+        text: str,
+        first: int,
+        last: int,
+        begins: bool,
+        ends: bool,
+        traits: int,
+        covers_unknown: bool,
+        words: list[int],
+        joined: list[int],
+        corrected: list[str],
+        divided: list[tuple[str, list[int]]],
+    ) -> None:
+        """Add a form.
+
+        first, last     kinds of its ends, as of `compounds.Part`, by which pieces are read together
+        begins, ends    whether it begins and ends with a word that may be joined to others
+        covers_unknown  whether joined words stand for some that no document contains
+        words, joined   terms
+        corrected       words that may have been corrected
+        divided         words that may be divided, with the terms of their parts
+        """
+
 class WordNumbers:
     """Numbers of the words of texts, by a table of the forms met before; not thread-safe.
 

@@ -14,6 +14,7 @@ void bind_packed_rows(nanobind::module_& module);
 void bind_pair_codes(nanobind::module_& module);
 void bind_postings(nanobind::module_& module);
 void bind_products(nanobind::module_& module);
+void bind_query_forms(nanobind::module_& module);
 void bind_reverse_neighbours(nanobind::module_& module);
 void bind_snippets(nanobind::module_& module);
 void bind_sums(nanobind::module_& module);

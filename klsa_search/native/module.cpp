@@ -40,6 +40,7 @@ NB_MODULE(_native, module) {
     klsa::bind_pair_codes(module);
     klsa::bind_postings(module);
     klsa::bind_products(module);
+    klsa::bind_query_forms(module);
     klsa::bind_reverse_neighbours(module);
     klsa::bind_snippets(module);
     klsa::bind_sums(module);

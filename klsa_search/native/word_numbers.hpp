@@ -55,19 +55,37 @@ class FormTable {
     // Return the number of a form, or that of `resolve(form)`, which is kept.
     template <class Resolve>
     i32 number(std::string_view form, Resolve resolve) {
-        u64 hash = 0xcbf29ce484222325;  // FNV-1a
-        for (const char c : form) hash = (hash ^ u8(c)) * 0x100000001b3;
-        hash ^= hash >> 32;
+        if (const i32* kept = find(form)) return *kept;
+        const i32 number = resolve(form);
+        keep(form, number);
+        return number;
+    }
+
+    // Return the number of a form, which is not empty; null if it is not kept.
+    const i32* find(std::string_view form) const {
+        const u32 hash = hash_of(form);
         const size_t last = slots_.size() - 1;
         for (size_t slot = hash & last;; slot = (slot + 1) & last) {
             const Slot& at = slots_[slot];
-            if (at.length == 0) break;
-            if (at.hash == u32(hash) && std::string_view(characters_).substr(at.begin, at.length) == form)
-                return at.number;
+            if (at.length == 0) return nullptr;
+            if (at.hash == hash && std::string_view(characters_).substr(at.begin, at.length) == form) return &at.number;
         }
-        const i32 number = resolve(form);
-        keep(form, u32(hash), number);
-        return number;
+    }
+
+    void keep(std::string_view form, i32 number) {
+        if (size_ >= capacity_) clear();
+        if (2 * ++size_ > slots_.size()) grow();
+        place({u32(characters_.size()), u32(form.size()), hash_of(form), number});
+        characters_ += form;
+    }
+
+    size_t size() const { return size_; }
+    size_t characters() const { return characters_.size(); }
+
+    void clear() {
+        size_ = 0;
+        characters_.clear();
+        slots_.assign(1024, {});
     }
 
   private:
@@ -76,17 +94,10 @@ class FormTable {
         i32 number = 0;
     };
 
-    void clear() {
-        size_ = 0;
-        characters_.clear();
-        slots_.assign(1024, {});
-    }
-
-    void keep(std::string_view form, u32 hash, i32 number) {
-        if (size_ >= capacity_) clear();
-        if (2 * ++size_ > slots_.size()) grow();
-        place({u32(characters_.size()), u32(form.size()), hash, number});
-        characters_ += form;
+    static u32 hash_of(std::string_view form) {
+        u64 hash = 0xcbf29ce484222325;  // FNV-1a
+        for (const char c : form) hash = (hash ^ u8(c)) * 0x100000001b3;
+        return u32(hash ^ hash >> 32);
     }
 
     void grow() {

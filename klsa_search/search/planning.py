@@ -185,7 +185,7 @@ def _parse(
         correct_alone=correct_alone,
         complete_last=request.prefix == "last" and named is None,
     )
-    interpretation = state.query_parser.interpretation(query, parsed)
+    interpretation = state.query_parser.interpretation(query, parsed, reading)
     if named is None:
         return parsed, interpretation
     (id_,) = state.documents.ids([named])

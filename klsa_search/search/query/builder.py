@@ -66,7 +66,6 @@ class QueryBuilder:
 
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
-    in_capitals    whether AND, OR and NOT are words because all of the query is in capitals
     left_out, boolean, relaxed  as in `QueryInterpretation`
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
@@ -84,7 +83,6 @@ class QueryBuilder:
     words: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     stop_words: list[str] = field(default_factory=list)
-    in_capitals: bool = False
     left_out: tuple[str, ...] = ()
     boolean: str | None = None
     relaxed: Mapping[str, Relaxed] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
-from klsa_search.search.query.compounds import Compounds, Piece, words_of
+from klsa_search.search.query.compounds import Compounds, Words, words_of
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
@@ -64,13 +64,14 @@ class ClauseReader:
         pieces: Pieces,
         compounds: Compounds,
         term_dictionary: TermDictionary,
+        stop_words: StopWords,
         columns: Mapping[str, Field],
     ) -> None:
         self._snapshot, self._analyzer, self._pieces = snapshot, analyzer, pieces
         self._compounds, self._term_dictionary = compounds, term_dictionary
         self._columns = columns
         self.spelling = SpellChecker(snapshot, analyzer, term_dictionary, compounds)
-        self.stop_words = StopWords(snapshot, analyzer)
+        self._stop_words = stop_words
 
     def read(self, clause: Clause, builder: QueryBuilder) -> None:
         """Add the terms of a clause to the query, and restrict the documents."""
@@ -79,23 +80,25 @@ class ClauseReader:
         if clause.field in self._columns:
             builder.restrict(clause, (), self._columns[clause.field].equal(clause.text))
             return
-        evidence, spelling = builder.rules.evidence, builder.rules.spelling
+        evidence = builder.rules.evidence
         pieces, words = self._pieces.of(clause.text), self._pieces.words(clause.text)
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
             terms = self._term_dictionary.beginning_with(clause.text, evidence)
             self._read_terms(clause, terms, EXPANSIONS, builder)
             return
-        traits, alone = traits_of(pieces), {}
-        if traits & CHARACTERS:
+        alone = {}
+        if traits_of(pieces) & CHARACTERS:
             alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
         if clause.has_sign and len(words) == 1 and alone:
             self._read_terms(clause, alone[words[0].text], PAIRS, builder)
             return
-        variants: list[Variant] = []
-        if spelling != "off":
-            if traits & MAY_JOIN or self._compounds.may_join(pieces):
-                variants = self._compounds.joined(clause.text, pieces, evidence)
-            words, variants = self._vary(words, variants, builder, corrects=clause.sign != "-")
+        words, variants, divided = self.vary(
+            clause.text, words, builder, corrects=clause.sign != "-"
+        )
+        variants += [
+            Variant(word.text, (word.number,), parts) for word, parts in divided.items() if parts
+        ]
+        variants = variants[: MAX_VARIANTS - len(builder.variants)]
         if alone:
             builder.contained |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
@@ -140,32 +143,23 @@ class ClauseReader:
         containing = containing_words(self._snapshot, words, "all", evidence)
         return containing if allowed is None else allowed & containing
 
-    def read_words(
-        self, pieces: Sequence[Piece], joined: Sequence[Variant], builder: QueryBuilder
-    ) -> None:
-        """Add a query of words without operators.
+    def vary(
+        self, text: str, words: list[Word], builder: QueryBuilder, *, corrects: bool = True
+    ) -> tuple[list[Word], list[Variant], dict[Word, Words]]:
+        """Return corrected words, and how documents also write them: joined, and in parts.
 
-        joined  other writings of words that belong together: see `Compounds.joined`
+        text      that the words are of
+        corrects  whether to correct words that no document contains
+        The parts of a word are () if no document writes it in parts.
         """
-        words = [word for piece in pieces for word in piece.words]
-        words, variants = self._vary(words, joined, builder, corrects=True)
-        _rank(words, variants, builder)
-        for word, terms in builder.contained.items():
-            self.complete(word, terms, word.text, builder)
-
-    def _vary(
-        self,
-        words: list[Word],
-        joined: Sequence[Variant],
-        builder: QueryBuilder,
-        *,
-        corrects: bool,
-    ) -> tuple[list[Word], list[Variant]]:
-        """Return corrected words, and all other writings of words."""
+        if builder.rules.spelling == "off":
+            return words, [], {}
+        joined, pieces = list[Variant](), self._pieces.of(text)
+        if traits_of(pieces) & MAY_JOIN or self._compounds.may_join(pieces):
+            joined = self._compounds.joined(text, pieces, builder.rules.evidence)
         if corrects:
-            words = self._correct(words, builder, _covered(joined))
-        variants = [*joined, *self._divided(words, builder)]
-        return words, variants[: MAX_VARIANTS - len(builder.variants)]
+            words = self._correct(words, builder, covered_words(joined))
+        return words, joined, self._divided(words, builder)
 
     def _restrict(
         self,
@@ -175,10 +169,10 @@ class ClauseReader:
         builder: QueryBuilder,
     ) -> None:
         """Restrict the documents to those that contain the words of a clause, or do not."""
-        numbers = _trim(self.stop_words.numbers(words))
+        numbers = _trim(self._stop_words.numbers(words))
         if not numbers:
             return
-        matching = self.stop_words.containing(clause.text, numbers, clause.field)
+        matching = self._stop_words.containing(clause.text, numbers, clause.field)
         stops = [word.text for word in words if word.number == NO_TERM]
         builder.stop_words += stops if clause.sign != "-" else []
         for variant in variants:
@@ -187,17 +181,16 @@ class ClauseReader:
                 matching |= containing_phrase(self._snapshot, terms, clause.field)
         builder.restrict(clause, pattern_names(self._snapshot, numbers), matching)
 
-    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> Iterator[Variant]:
-        """Yield words that documents also write in parts."""
-        dividing = [
-            word for word in words if word.number >= 0 and self._compounds.may_divide(word.text)
-        ]
-        for word in dict.fromkeys(dividing):
-            if len(builder.checked) >= MAX_CORRECTIONS:
-                return
-            builder.checked.add(word.text)
-            if parts := self._compounds.parts(word.text, builder.rules.evidence):
-                yield Variant(word.text, (word.number,), parts)
+    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
+        """Return the parts of each word that may have some, of ten words of a query at most."""
+        divided: dict[Word, Words] = {}
+        for word in dict.fromkeys(words):
+            if word.number >= 0 and self._compounds.may_divide(word.text):
+                if len(builder.checked) >= MAX_CORRECTIONS:
+                    break
+                builder.checked.add(word.text)
+                divided[word] = self._compounds.parts(word.text, builder.rules.evidence)
+        return divided
 
     def _correct(
         self, words: list[Word], builder: QueryBuilder, joined: Collection[str]
@@ -298,14 +291,14 @@ class ClauseReader:
 
 def _rank(words: list[Word], variants: Sequence[Variant], builder: QueryBuilder) -> None:
     """Rank by words and by their other writings."""
-    if covered := _covered(variants):
+    if covered := covered_words(variants):
         words = [word for word in words if word.number >= 0 or word.text not in covered]
     builder.rank(words)
     for variant in variants:
         builder.vary(variant)
 
 
-def _covered(variants: Sequence[Variant]) -> Collection[str]:
+def covered_words(variants: Sequence[Variant]) -> Collection[str]:
     """Return the words that have other writings."""
     if not variants:
         return _NO_WORDS

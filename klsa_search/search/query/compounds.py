@@ -8,7 +8,7 @@ side in documents. Adjacent words are joined if documents contain the joined wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, pairwise
@@ -82,6 +82,18 @@ def _belong(left: int, right: int) -> bool:
     They may if letters meet digits, or if no document contains one of them.
     """
     return bool(left and right and ((left | right) & _UNKNOWN or left != right))
+
+
+def _groups(
+    pieces: Sequence[Piece], belong: Callable[[Piece, Piece], bool]
+) -> Iterator[tuple[int, int]]:
+    """Yield the first piece of each group of pieces that belong together, and the one after it."""
+    first = 0
+    for after in range(1, len(pieces)):
+        if not belong(pieces[after - 1], pieces[after]):
+            yield first, after
+            first = after
+    yield first, len(pieces)
 
 
 class Compounds:
@@ -261,13 +273,18 @@ class Compounds:
 
         Cost: 0.15 µs a word.
         """
-        numbers, left = self._numbers, ""
-        for piece in pieces:
-            right = piece.begins
-            if left and right and numbers[left + right] >= 0:
-                return True
-            left = piece.ends
-        return False
+        return any(self._may_be_one(left, right) for left, right in pairwise(pieces))
+
+    def _may_be_one(self, left: Piece, right: Piece) -> bool:
+        return bool(left.ends and right.begins) and self._numbers[left.ends + right.begins] >= 0
+
+    def _belong(self, left: Piece, right: Piece) -> bool:
+        """Return whether words on both sides of a blank may be parts of one."""
+        return _belong(left.last, right.first) or self._may_be_one(left, right)
+
+    def are_read_together(self, left: Piece, right: Piece) -> bool:
+        """Return whether `joined` looks across the blank between two pieces."""
+        return bool(left.last & right.first & DIGIT) or self._belong(left, right)
 
     def edge(self, part: Part, *, begins: bool) -> str:
         """Return a part next to a blank if it is a word of letters that may be joined, else "".
@@ -286,26 +303,28 @@ class Compounds:
         letters meet digits there, if these are groups of digits, if no document contains one of
         them, or if `may_join`.
         """
-        found = {variant.written: variant for piece in pieces for variant in piece.runs}
-        groups, left, has_digits = [], 0, 0  # where pieces begin that do not belong to the previous
-        word = ""
-        for place, piece in enumerate(pieces):
-            right = piece.first
-            joins = word and piece.begins and self._numbers[word + piece.begins] >= 0
-            if not (joins or _belong(left, right)):
-                groups.append(place)
-            has_digits |= left & right & DIGIT
-            left, word = piece.last, piece.ends
-        if has_digits:
+        found: dict[str, Variant] = {}
+        texts = text.split(" ")
+        for first, after in _groups(pieces, self.are_read_together):
+            self._join(" ".join(texts[first:after]), pieces[first:after], evidence, found)
+        return list(found.values())
+
+    def _join(
+        self, text: str, pieces: Sequence[Piece], evidence: Evidence, found: dict[str, Variant]
+    ) -> None:
+        """Add the joined words of pieces that are read together."""
+        for piece in pieces:
+            for variant in piece.runs:
+                found[variant.written] = variant
+        if any(left.last & right.first & DIGIT for left, right in pairwise(pieces)):
             self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
-        for first, after in pairwise([*groups, len(pieces)]):
+        for first, after in _groups(pieces, self._belong):
             if after - first > 1:
                 parts = [part for piece in pieces[first:after] for part in piece.parts]
                 self._add(found, self._sequences(parts), evidence)
             else:
                 for variant in pieces[first].inner:
                     found[variant.written] = variant
-        return list(found.values())
 
     def _add(self, found: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
         for sequence in sequences:
@@ -432,7 +451,6 @@ class Piece:
     first, last  kinds of those next to the blanks: see `Part`; 0 where a sign is
     begins, ends  words next to the blanks that may be joined to others; "" if there are none
     runs, inner  words joined by signs that documents write as one, and shorter sequences
-    dividing    words that documents may also write in parts
     characters  single characters that stand alone, with the terms of pairs that contain them
     """
 
@@ -446,5 +464,4 @@ class Piece:
     ends: str
     runs: tuple[Variant, ...]
     inner: tuple[Variant, ...]
-    dividing: tuple[Word, ...]
     characters: dict[str, list[int]]

@@ -15,12 +15,13 @@ from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
-from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Variant, Word
-from klsa_search.search.query.clauses import MAX_CORRECTIONS, ClauseReader
+from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
+from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.completion import last_word
-from klsa_search.search.query.compounds import Compounds, Piece
+from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.counting import QueryCounter
 from klsa_search.search.query.evidence import LOCAL, Evidence, Question
+from klsa_search.search.query.forms import QueryForms
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import Alternatives, containing_words
 from klsa_search.search.query.operators import (
@@ -33,15 +34,18 @@ from klsa_search.search.query.operators import (
 from klsa_search.search.query.pieces import (
     BOOLEAN,
     CHARACTERS,
+    CORRECTED,
     HAS_UNKNOWN,
-    MAY_DIVIDE,
-    MAY_JOIN,
+    JOINED_STOP_WORDS,
     SIGNS,
+    STOP_WORD_IN_CAPITALS,
+    VARIES,
     Pieces,
     numbers_of,
     traits_of,
 )
 from klsa_search.search.query.spelling import SpellChecker
+from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.synonym_terms import add_synonyms
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms
 from klsa_search.search.query.syntax import Clause
@@ -61,7 +65,8 @@ class ParsedQuery(NamedTuple):
                 negative if unknown
     mask        documents that satisfy required and excluded clauses, and contain as many words as
                 `match` requires; None for all
-    reading     how it was read; None for a query of plain words: see `QueryParser.interpretation`
+    reading     how it was read; None if that was not needed: see `QueryParser.interpretation`
+    is_plain    whether it is words alone, which documents contain as they are written
     synonyms    what synonyms added
     stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
     """
@@ -69,6 +74,7 @@ class ParsedQuery(NamedTuple):
     terms: Sequence[int]
     mask: Mask | None = None
     reading: QueryBuilder | None = None
+    is_plain: bool = False
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
 
@@ -94,7 +100,10 @@ class QueryParser:
         self.fields = {*searched, *columns}
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._compounds = Compounds(snapshot, analyzer, self._numbers)
-        self._pieces = Pieces(analyzer, self._numbers, self._compounds, self.term_dictionary)
+        self._stop_words = StopWords(snapshot, analyzer)
+        self._pieces = Pieces(
+            analyzer, self._numbers, self._compounds, self.term_dictionary, self._stop_words
+        )
         self._operators = OperatorReader(snapshot, analyzer, self._pieces, self.fields)
         self._clauses = ClauseReader(
             snapshot,
@@ -102,9 +111,10 @@ class QueryParser:
             self._pieces,
             self._compounds,
             self.term_dictionary,
+            self._stop_words,
             self._columns,
         )
-        self._stop_words = self._clauses.stop_words
+        self._forms = QueryForms(self._pieces, self._compounds, self._clauses)
         self.counts = QueryCounter(
             snapshot, analyzer, self._pieces, self._operators, self.fields
         ).counts
@@ -154,11 +164,11 @@ class QueryParser:
         parsed = None
         if not last:
             parsed = self._parse_words(query, settings, evidence, correct_alone=correct_alone)
-        if parsed is None:
+        if parsed is None or len(parsed.terms) > MAX_TERMS:
             parsed = self._parse(query, settings, evidence, last, correct_alone=correct_alone)
-        return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(query, parsed)
+        return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(parsed)
 
-    def _heaviest(self, query: str, parsed: ParsedQuery) -> ParsedQuery:
+    def _heaviest(self, parsed: ParsedQuery) -> ParsedQuery:
         """Return a long query with its heaviest terms, each as often as it occurs.
 
         Terms weigh as in all partitions, so all of them leave out the same.
@@ -170,9 +180,7 @@ class QueryParser:
         ordered = sorted(counts, key=lambda term: -counts[term] * int(weights[term]))
         kept, names = set(ordered[:MAX_TERMS]), self._snapshot.vocabulary.terms
         builder = parsed.reading
-        if builder is None:
-            builder = QueryBuilder(ParsingRules())
-            builder.rank(self.words(query))
+        assert builder is not None, "it has too many terms for a query of words"
         words = [(word, self._numbers[word]) for word in builder.words]
         left_out = dict.fromkeys(word for word, number in words if number not in kept)
         others = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
@@ -185,53 +193,25 @@ class QueryParser:
     def _parse_words(
         self, query: str, settings: LanguageSettings, evidence: Evidence, *, correct_alone: bool
     ) -> ParsedQuery | None:
-        """Parse a query of words and nothing else; return None for any other."""
-        pieces = self._pieces.of(query)
-        numbers, traits = numbers_of(pieces), traits_of(pieces)
-        if max(numbers, default=NO_TERM) < 0:  # no words, or stop words alone
+        """Parse a query of words by the forms of its words; return None for any other."""
+        if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
             return None
-        in_capitals = False
-        if settings.operators is not False:
-            in_capitals = settings.operators is None and traits & BOOLEAN > 0 and query.isupper()
-            if traits & SIGNS or (traits & BOOLEAN and not in_capitals):
-                return None
-            # More pieces than this are no short query.
-            is_short = len(pieces) <= SHORT + 2 or "  " in query
-            if settings.operators is None and is_short and self._stop_words.meant(query, SHORT):
-                return None
-        has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(numbers)
-        if traits & CHARACTERS or (settings.synonyms and self._synonyms and has_synonyms):
+        in_capitals, shouted = query.isupper(), _is_in_capitals(query)
+        terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
+        operators, refused = settings.operators, CHARACTERS
+        if operators is not False:
+            refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
+        if traits & refused or max(terms, default=NO_TERM) < 0:  # no words, or stop words alone
             return None
-        joined: list[Variant] = []
-        if settings.spelling == "off":
-            varies = False
-        else:
-            if traits & MAY_JOIN or self._compounds.may_join(pieces):
-                joined = self._compounds.joined(query, pieces, evidence)
-            varies = bool(joined or traits & HAS_UNKNOWN) or (
-                traits & MAY_DIVIDE > 0 and self._divides(pieces, evidence)
-            )
-        if not (varies or in_capitals):
-            if settings.match == "any":
-                return ParsedQuery(numbers)
-            words = [((number,),) for number in dict.fromkeys(numbers) if number >= 0]
-            return ParsedQuery(numbers, self._mask(None, words, settings.match, evidence))
-        has_case = not (traits & HAS_UNKNOWN and _is_in_capitals(query))
-        builder = QueryBuilder(ParsingRules(settings.spelling, None, None, evidence, has_case))
-        self._clauses.read_words(pieces, joined, builder)
-        if correct_alone and _needs_corrections(builder):
-            builder = QueryBuilder(builder.rules._replace(alone=True))
-            self._clauses.read_words(pieces, joined, builder)
-        builder.in_capitals = in_capitals
-        mask = self._mask(None, builder.alternatives.values(), settings.match, evidence)
-        return ParsedQuery(builder.terms, mask, builder)
-
-    def _divides(self, pieces: Sequence[Piece], evidence: Evidence) -> bool:
-        """Return whether documents also write a word in parts."""
-        dividing = dict.fromkeys(word for piece in pieces for word in piece.dividing)
-        return any(
-            self._compounds.parts(word.text, evidence) for word in [*dividing][:MAX_CORRECTIONS]
-        )
+        stop_words = JOINED_STOP_WORDS if shouted else JOINED_STOP_WORDS | STOP_WORD_IN_CAPITALS
+        if operators is None and traits & stop_words and self._stop_words.meant(query, SHORT):
+            return None
+        has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
+        if settings.synonyms and self._synonyms and has_synonyms:
+            return None
+        if correct_alone and traits & HAS_UNKNOWN and traits & CORRECTED:
+            return None
+        return ParsedQuery(terms, is_plain=not traits & (HAS_UNKNOWN | VARIES | BOOLEAN))
 
     def _parse(
         self,
@@ -279,7 +259,7 @@ class QueryParser:
                 scores = self._stop_words.scores(query, ranking, evidence)
         words = builder.alternatives.values()
         mask = self._mask(builder.allowed, words, settings.match, evidence)
-        return ParsedQuery(builder.terms, mask, builder, expansion, scores)
+        return ParsedQuery(builder.terms, mask, builder, synonyms=expansion, stop_scores=scores)
 
     def _read_operators(
         self,
@@ -392,17 +372,18 @@ class QueryParser:
             return None
         return None if self._stop_words.meant(query, SHORT) else numbers
 
-    def interpretation(self, query: str, parsed: ParsedQuery) -> QueryInterpretation:
-        """Return how a query was interpreted."""
-        if parsed.reading is not None:
-            if parsed.reading.in_capitals and (boolean := parse_boolean(query, self.fields)):
-                parsed.reading.relaxed = dict.fromkeys(boolean.operators, "capitals")
-            return parsed.reading.interpretation(query)
-        words = self.words(query)
-        return QueryInterpretation(
-            words=tuple(word.text for word in words if word.number >= 0),
-            unknown=tuple(word.text for word in words if word.number == UNKNOWN),
-        )
+    def interpretation(
+        self, query: str, parsed: ParsedQuery, settings: LanguageSettings
+    ) -> QueryInterpretation:
+        """Return how a query was interpreted, by the settings that it was parsed with."""
+        if parsed.is_plain:
+            words = (word.text for word in self.words(query) if word.number >= 0)
+            return QueryInterpretation(words=tuple(words))
+        builder = parsed.reading
+        if builder is None:
+            builder = self._parse(query, settings, LOCAL, None, correct_alone=False).reading
+        assert builder is not None
+        return builder.interpretation(query)
 
     def known_terms(self, parsed: ParsedQuery) -> set[str]:
         """Return the terms of a query that the index knows."""

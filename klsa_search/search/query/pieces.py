@@ -17,6 +17,7 @@ from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.compounds import LETTER, Compounds, Piece
+from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.terms import UNKNOWN, TermNumbers
@@ -33,12 +34,18 @@ HAS_UNKNOWN: Final = 4
 """It has a word that no document contains."""
 MAY_JOIN: Final = 8
 """Its words may be joined to others, or to each other."""
-MAY_DIVIDE: Final = 16
-"""It has a word that documents may also write in parts."""
-CHARACTERS: Final = 32
+CHARACTERS: Final = 16
 """It has a single character of which documents may have pairs."""
+JOINED_STOP_WORDS: Final = 32
+"""It has stop words joined by & or /."""
+STOP_WORD_IN_CAPITALS: Final = 64
+"""It has a stop word in capitals."""
 
-_ALL: Final = SIGNS | BOOLEAN | HAS_UNKNOWN | MAY_JOIN | MAY_DIVIDE | CHARACTERS
+CORRECTED: Final = 128
+"""It has a word that no document contains, and its correction is searched instead."""
+VARIES: Final = 256
+"""Documents write one of its words in another way, which is searched as well."""
+ALL_TRAITS: Final = 511
 _TRAITS: Final = attrgetter("traits")
 
 
@@ -55,10 +62,11 @@ class Pieces(dict[str, Piece]):
         numbers: TermNumbers,
         compounds: Compounds,
         term_dictionary: TermDictionary,
+        stop_words: StopWords,
     ) -> None:
         super().__init__()
         self._analyzer, self._numbers, self._compounds = analyzer, numbers, compounds
-        self._term_dictionary = term_dictionary
+        self._term_dictionary, self._stop_words = term_dictionary, stop_words
 
     def of(self, text: str) -> list[Piece]:
         """Return the pieces of a text. Cost: 0.1 µs for each that was read before."""
@@ -92,21 +100,20 @@ class Pieces(dict[str, Piece]):
         last = parts[-1].last if parts and parts[-1].is_last else 0
         runs, inner = self._compounds.runs(text), self._compounds.inner(parts)
         alone = self.characters(text)
-        dividing = tuple(
-            word for word in words if word.number >= 0 and self._compounds.may_divide(word.text)
-        )
+        has_joined, has_capitals = self._stop_words.may_be_meant(text)
         traits = (
             SIGNS * (not is_plain(text))
             | BOOLEAN * may_be_boolean(text)
             | HAS_UNKNOWN * (UNKNOWN in numbers)
             | MAY_JOIN * (bool(runs or inner) or max(first, last) > LETTER)
-            | MAY_DIVIDE * bool(dividing)
             | CHARACTERS * bool(alone)
+            | JOINED_STOP_WORDS * has_joined
+            | STOP_WORD_IN_CAPITALS * has_capitals
         )
         piece = Piece(
             numbers=numbers,
             words=words,
-            traits=_ALL if self._analyzer.tokenizes else traits,
+            traits=ALL_TRAITS if self._analyzer.tokenizes else traits,
             parts=parts,
             first=first,
             last=last,
@@ -114,7 +121,6 @@ class Pieces(dict[str, Piece]):
             ends=self._compounds.edge(parts[-1], begins=False) if last else "",
             runs=runs,
             inner=inner,
-            dividing=dividing,
             characters=alone,
         )
         if len(text) <= _LONGEST:

@@ -61,9 +61,8 @@ class StopWords:
         clauses: list[Clause] = []
         is_meant = False
         for word in written:
-            bare = word.strip(_AROUND)
+            bare, parts = _parts_of(word)
             clause = Clause("", "", "word", word, word)
-            parts = re.split("[&/]" if bare.isupper() else "&", bare)
             if len(parts) > 1 and all(parts):
                 if any(map(self._is_stop_word, parts)):
                     clause = Clause("", "", "phrase", bare, bare)
@@ -79,6 +78,17 @@ class StopWords:
             is_meant |= clause.kind == "phrase"
             clauses.append(clause)
         return clauses if is_meant else []
+
+    def may_be_meant(self, text: str) -> tuple[bool, bool]:
+        """Return whether a text has joined stop words that `meant` finds, and any in capitals."""
+        joined = in_capitals = False
+        for word in text.split():
+            bare, parts = _parts_of(word)
+            if len(parts) > 1 and all(parts):
+                joined |= any(map(self._is_stop_word, parts))
+            else:
+                in_capitals |= bare.isupper() and self._is_stop_word(bare)
+        return joined, in_capitals
 
     def containing(self, text: str, numbers: list[int], field: str) -> DocumentMask:
         """Return which documents contain a phrase with stop words: (N,).
@@ -126,6 +136,12 @@ class StopWords:
 
     def _is_stop_word(self, word: str) -> bool:
         return self._analyzer.stop_code(word) > 0
+
+
+def _parts_of(word: str) -> tuple[str, list[str]]:
+    """Return a word without signs around it, and what & joins in it; in capitals, also /."""
+    bare = word.strip(_AROUND)
+    return bare, re.split("[&/]" if bare.isupper() else "&", bare)
 
 
 def _has_case(text: str, numbers: Sequence[int]) -> bool:

@@ -10,12 +10,14 @@ from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings, LanguageSettings
+from klsa_search.search.query import forms as forms_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.terms import TermNumbers
@@ -73,16 +75,29 @@ def documents_at(doc_ids):
     return [Document(**DOCUMENTS[doc_id]) for doc_id in doc_ids]
 
 
-@given(text=texts, alone=st.booleans())
-def test_cached_words_change_no_query(snapshot, text, alone):
+@pytest.fixture(scope="module", params=[2**9, 2**15])
+def parser(snapshot, request):
+    """A parser that answers many queries, with room for so many forms, more than a query has."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(forms_module, "_CAPACITY", request.param)
+        yield QueryParser(snapshot, Analyzer(), {}, documents_at)
+
+
+@given(
+    text=texts,
+    alone=st.booleans(),
+    spelling=st.sampled_from(["off", "suggest", "auto"]),
+    operators=st.sampled_from([None, False, True]),
+)
+def test_forms_met_before_change_no_query(parser, text, alone, spelling, operators):
     """Evidence of partitions may differ from call to call, so nothing of it is cached."""
-    parser = QueryParser(snapshot, Analyzer(), {}, documents_at)
-    reading = LanguageSettings()
+    settings = LanguageSettings(spelling=spelling, operators=operators)
     for _ in range(2):
-        by_cache = parser.parse(text, reading, correct_alone=alone)
-        parsed = parser.parse(text, reading, correct_alone=alone, evidence=Evidence())
-        assert [n for n in by_cache.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
-        assert parser.interpretation(text, by_cache) == parser.interpretation(text, parsed)
+        by_forms = parser.parse(text, settings, correct_alone=alone)
+        parsed = parser.parse(text, settings, correct_alone=alone, evidence=Evidence())
+        assert [n for n in by_forms.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
+        said = parser.interpretation(text, by_forms, settings)
+        assert said == parser.interpretation(text, parsed, settings)
 
 
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
@@ -90,7 +105,7 @@ def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     numbers = TermNumbers(Analyzer(), snapshot.vocabulary)
     compounds = Compounds(snapshot, Analyzer(), numbers)
     terms = TermDictionary(snapshot, Analyzer(), documents_at)
-    cache = Pieces(Analyzer(), numbers, compounds, terms)
+    cache = Pieces(Analyzer(), numbers, compounds, terms, StopWords(snapshot, Analyzer()))
     for number in range(50):
         cache.of(f"word{number} {'x' * 65}")
         assert len(cache) <= 10

@@ -1,0 +1,215 @@
+// What the words of queries add to their terms, by a table of the forms met before.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "word_numbers.hpp"
+
+namespace klsa {
+namespace {
+
+using Terms = std::vector<i32>;
+
+constexpr int DIGIT = 2, UNKNOWN = 4;       // kinds of an end of a form: see `compounds.Part`
+constexpr int HAS_UNKNOWN = 4;              // a trait: see `query/pieces.py`
+constexpr i32 MISSING = -1, SEPARATE = -2;  // numbers of forms
+constexpr size_t LONGEST = 1 << 12;         // bytes of a form, which has fewer words
+constexpr size_t MEAN_LENGTH = 32;          // of forms for which the table has room
+
+// Whether the words on both sides of a blank are read as one form, by the kinds there.
+bool belong(int left, int right) {
+    return left && right && ((left | right) & UNKNOWN || left != right || (left & right & DIGIT));
+}
+
+void add_new(Terms& terms, std::span<const i32> others) {
+    for (const i32 term : others)
+        if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(term);
+}
+
+class QueryForms {
+  public:
+    QueryForms(i64 capacity, i64 max_checked, i64 max_variants)
+        : capacity_(size_t(capacity)),
+          max_checked_(size_t(max_checked)),
+          max_variants_(size_t(max_variants)),
+          table_(capacity_),
+          words_(capacity_ + LONGEST) {
+        require(capacity > 0 && capacity <= i64(1) << 24, "capacity: give 1 to 2^24");
+        require(max_checked >= 0 && max_variants >= 0, "max_checked and max_variants: give 0 or more");
+    }
+
+    nb::object read(nb::str query) const {
+        Py_ssize_t size;
+        const char* data = PyUnicode_AsUTF8AndSize(query.ptr(), &size);
+        if (!data) {  // a lone surrogate
+            PyErr_Clear();
+            return nb::make_tuple(nb::list(), -1);
+        }
+        std::vector<std::string_view> missing;
+        const auto forms = forms_of({data, size_t(size)}, missing);
+        if (!missing.empty()) {
+            nb::list texts;
+            for (auto text : missing) texts.append(nb::str(text.data(), text.size()));
+            return texts;
+        }
+        int traits = 0;
+        Terms terms;
+        const bool is_alone = add_words(forms, terms, traits);
+        nb::list result;
+        for (const i32 term : terms) result.append(term);
+        return nb::make_tuple(result, is_alone ? traits : -1);
+    }
+
+    // Add two pieces that are not read together.
+    void add_separate(std::string_view text) {
+        make_room(text);
+        table_.keep(text, SEPARATE);
+    }
+
+    void add(std::string_view text, int first, int last, bool begins, bool ends, int traits, bool covers_unknown,
+             const Terms& words, const Terms& joined, const std::vector<std::string_view>& corrected,
+             const std::vector<std::pair<std::string_view, Terms>>& divided) {
+        make_room(text);
+        Form form{first, last, traits, begins, ends, covers_unknown, numbers_.size()};
+        auto append = [&](const Terms& terms) {
+            numbers_.insert(numbers_.end(), terms.begin(), terms.end());
+            return numbers_.size();
+        };
+        form.joined = append(words);
+        form.corrected = append(joined);
+        for (auto word : corrected) numbers_.push_back(number_of(word));
+        form.divided = numbers_.size();
+        for (const auto& [word, parts] : divided) {
+            numbers_.insert(numbers_.end(), {number_of(word), i32(parts.size())});
+            append(parts);
+        }
+        form.end = numbers_.size();
+        table_.keep(text, i32(forms_.size()));
+        forms_.push_back(form);
+    }
+
+  private:
+    struct Form {
+        int first, last, traits;
+        bool begins, ends, covers_unknown;
+        size_t words, joined = 0, corrected = 0, divided = 0, end = 0;  // where they begin in `numbers_`
+    };
+
+    void make_room(std::string_view text) {
+        require(!text.empty() && text.size() <= LONGEST, "text: give 1 to 4,096 bytes");
+        const bool has_room = std::max(table_.size(), words_.size()) < capacity_;
+        if (has_room && table_.characters() <= MEAN_LENGTH * capacity_) return;
+        table_.clear();
+        words_.clear();
+        forms_.clear();
+        numbers_.clear();
+    }
+
+    const Form& form(i32 number) const { return forms_[size_t(number)]; }
+    std::span<const i32> numbers(size_t begin, size_t end) const { return {numbers_.data() + begin, end - begin}; }
+
+    // The number of a word that may be corrected or divided.
+    i32 number_of(std::string_view word) {
+        return words_.number(word, [&](std::string_view) { return i32(words_.size()); });
+    }
+
+    // The numbers of the forms of a text, or what is not in the table.
+    std::vector<i32> forms_of(std::string_view text, std::vector<std::string_view>& missing) const {
+        std::vector<i32> forms;
+        auto find = [&](size_t begin, size_t end) {
+            const i32* number = table_.find(text.substr(begin, end - begin));
+            if (!number) missing.push_back(text.substr(begin, end - begin));
+            return number ? *number : MISSING;
+        };
+        size_t begin = 0, previous = 0, end = 0;  // of the form so far, and of its last piece
+        i32 piece = MISSING;                      // its last piece
+        int pieces = 0;
+        auto finish = [&] {
+            if (pieces > 0) forms.push_back(pieces == 1 ? piece : find(begin, end));
+            pieces = 0;
+        };
+        auto belongs = [&](i32 next, size_t after) {
+            if (pieces == 0 || piece < 0 || next < 0) return false;
+            const Form &left = form(piece), &right = form(next);
+            return belong(left.last, right.first) || (left.ends && right.begins && find(previous, after) != SEPARATE);
+        };
+        for (size_t at = 0; at <= text.size();) {
+            const size_t after = std::min(text.find(' ', at), text.size());
+            if (after == at) {
+                finish();
+            } else {
+                const i32 next = find(at, after);
+                if (!belongs(next, after)) {
+                    finish();
+                    begin = at;
+                }
+                pieces++;
+                previous = at;
+                piece = next;
+                end = after;
+            }
+            at = after + 1;
+        }
+        finish();
+        return forms;
+    }
+
+    // Add the terms of forms; return whether each could be read without the others.
+    bool add_words(const std::vector<i32>& forms, Terms& terms, int& traits) const {
+        Terms checked, divided;
+        size_t unknown = 0, variants = 0;
+        bool covers_unknown = false;
+        for (const i32 number : forms) {
+            const Form& f = form(number);
+            traits |= f.traits;
+            unknown += (f.traits & HAS_UNKNOWN) > 0;
+            covers_unknown |= f.covers_unknown;
+            variants += f.corrected - f.joined;
+            const auto words = numbers(f.words, f.joined);
+            terms.insert(terms.end(), words.begin(), words.end());
+            add_new(checked, numbers(f.corrected, f.divided));
+        }
+        if (checked.size() > max_checked_ || (covers_unknown && unknown > 1)) return false;
+        for (const i32 number : forms) add_new(terms, numbers(form(number).joined, form(number).corrected));
+        for (const i32 number : forms)
+            for (size_t at = form(number).divided; at < form(number).end;) {
+                const i32 word = numbers_[at];
+                const auto parts = numbers(at + 2, at + 2 + size_t(numbers_[at + 1]));
+                at += 2 + parts.size();
+                if (std::find(divided.begin(), divided.end(), word) != divided.end()) continue;
+                if (checked.size() >= max_checked_) return variants <= max_variants_;
+                divided.push_back(word);
+                add_new(checked, {&word, 1});
+                variants += !parts.empty();
+                add_new(terms, parts);
+            }
+        return variants <= max_variants_;
+    }
+
+    size_t capacity_, max_checked_, max_variants_;
+    FormTable table_, words_;
+    std::vector<Form> forms_;
+    Terms numbers_;
+};
+
+}  // namespace
+
+void bind_query_forms(nb::module_& module) {
+    nb::class_<QueryForms>(module, "QueryForms")
+        .def(nb::init<i64, i64, i64>(), nb::arg("capacity"), nb::arg("max_checked"), nb::arg("max_variants"))
+        .def("read", &QueryForms::read, nb::arg("query"))
+        .def("add_separate", &QueryForms::add_separate, nb::arg("text"))
+        .def("add", &QueryForms::add, nb::arg("text"), nb::arg("first"), nb::arg("last"), nb::arg("begins"),
+             nb::arg("ends"), nb::arg("traits"), nb::arg("covers_unknown"), nb::arg("words"), nb::arg("joined"),
+             nb::arg("corrected"), nb::arg("divided"));
+}
+
+}  // namespace klsa

@@ -1,0 +1,85 @@
+"""Forms: what the words of a query add to its terms, found once and then looked up.
+
+A form is a piece of a query between blanks, or several pieces that may be joined. Neither the
+analyser nor the syntax looks across other blanks outside of quotes, and queries repeat words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from klsa_search import _native
+from klsa_search.core.parameters import SpellingName
+from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
+from klsa_search.search.query.clauses import (
+    MAX_CORRECTIONS,
+    MAX_VARIANTS,
+    ClauseReader,
+    covered_words,
+)
+from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.pieces import ALL_TRAITS, CORRECTED, VARIES, Pieces, traits_of
+from klsa_search.search.query.terms import UNKNOWN
+
+_CAPACITY: Final = 2**16
+_LONGEST: Final = 1_000  # characters of a query
+
+
+class QueryForms:
+    """Reads queries of words by the documents of one snapshot; thread-safe.
+
+    It caches 65,536 forms for each way of reading, and pairs of pieces that are none, some 8 MB.
+    """
+
+    def __init__(self, pieces: Pieces, compounds: Compounds, clauses: ClauseReader) -> None:
+        self._pieces, self._compounds, self._clauses = pieces, compounds, clauses
+        self._tables: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
+
+    def read(self, query: str, spelling: SpellingName, *, has_case: bool) -> tuple[list[int], int]:
+        """Return the terms of a query of words, as `ClauseReader.read` adds them, and its traits.
+
+        spelling, has_case  see `ParsingRules`
+        Traits are -1 if words must be read together: those of long queries, and of queries with
+        many corrections. Cost: 1 µs for ten words that were read before.
+        """
+        if len(query) > _LONGEST:
+            return [], -1
+        table = self._tables.get((spelling, has_case))
+        if table is None:
+            table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
+            self._tables[spelling, has_case] = table
+        while isinstance(result := table.read(query), list):
+            for text in result:
+                self._add(text, ParsingRules(spelling, has_case=has_case), table)
+        return result
+
+    def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> None:
+        """Read a form by itself."""
+        pieces, builder = self._pieces.of(text), QueryBuilder(rules)
+        if len(pieces) == 2 and not self._compounds.are_read_together(*pieces):
+            table.add_separate(text)
+            return
+        before = [word for piece in pieces for word in piece.words]
+        words, joined, divided = self._clauses.vary(text, before, builder)
+        unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
+        is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
+        traits = traits_of(pieces) | CORRECTED * bool(builder.corrected)
+        traits |= VARIES * (bool(joined) or any(divided.values()))
+        table.add(
+            text=text,
+            first=pieces[0].first,
+            last=pieces[-1].last,
+            begins=bool(pieces[0].begins),
+            ends=bool(pieces[-1].ends),
+            traits=traits if is_alone else ALL_TRAITS,
+            covers_unknown=not unknown.keys().isdisjoint(covered_words(joined)),
+            words=[word.number for word in words if word.number >= 0],
+            joined=_numbers(word for variant in joined for word in variant.words),
+            corrected=[word for word in unknown if word in builder.checked],
+            divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
+        )
+
+
+def _numbers(words: Iterable[Word]) -> list[int]:
+    return [word.number for word in words]
