@@ -1,6 +1,7 @@
 // The offsets of words in a line of code points, equal to the spans of `analysis/segmentation.py`.
 #pragma once
 
+#include <bit>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -45,6 +46,7 @@ class WordLocator {
 
   private:
     static constexpr i64 UNCLEAR = -1;
+    static constexpr i64 BLOCK = 64;  // bits of a mask
 
     u8 kind(u32 point) const { return characters_.class_of(point); }
 
@@ -57,7 +59,9 @@ class WordLocator {
         if (wanted.empty() || wanted[0] < 0) return true;
         while (at < size) {
             u8 of = SEPARATOR;
-            for (; at < size; at++) {
+            if (!taken) at = after_blocks(line, at, wanted[next], number, inside);
+            const i64 stop = std::min<i64>(size, at + BLOCK);
+            for (; at < stop; at++) {
                 of = kind(line[at]) & u8(~REORDERED);
                 if (of > SPACE) break;
                 const bool letter = of == LETTER;
@@ -71,7 +75,7 @@ class WordLocator {
                     if (++next == wanted.size()) return true;
                 }
             }
-            if (of <= SPACE) break;
+            if (of <= SPACE) continue;
             if (of != APOSTROPHE) return false;
             i64 end = at;
             if (inside && (end = after_ending(line, at)) == UNCLEAR) return false;
@@ -85,6 +89,24 @@ class WordLocator {
         }
         if (taken) out.add(start, at);
         return true;
+    }
+
+    // Return the end of whole blocks of letters and separators with words that are not wanted.
+    i64 after_blocks(Line line, i64 at, i64 wanted, i64& number, bool& inside) const {
+        for (; at + BLOCK <= i64(line.size()); at += BLOCK) {
+            u64 letters = 0;
+            u8 others = 0;
+            for (i64 i = 0; i < BLOCK; i++) {
+                const u8 of = kind(line[at + i]);
+                letters |= u64(of == LETTER) << i;
+                others |= u8(of & ~(LETTER | SPACE)) | u8(of == MARK);
+            }
+            const i64 words = std::popcount(letters & ~(letters << 1 | u64(inside)));
+            if (others || number + words > wanted) break;
+            number += words;
+            inside = letters >> (BLOCK - 1);
+        }
+        return at;
     }
 
     bool locate_any(Line text, std::span<const i32> wanted, WordOffsets& out) const {

@@ -139,6 +139,10 @@ inline Window best_window(std::span<const i32> terms, const WordOffsets& places,
     return window;
 }
 
+inline bool is_ascii_word_character(u32 point) {
+    return ('a' <= (point | 32) && (point | 32) <= 'z') || ('0' <= point && point <= '9');
+}
+
 // Return whether a sentence, list item or table row of a folded line begins at `i`.
 //
 // begin  nothing before it is looked at for the end of the last sentence
@@ -149,6 +153,7 @@ inline bool begins_sentence(Line line, i64 i, i64 begin) {
         return line[i - 1] >= 128 && is_among(line[i - 1], U"。！？｡") && !is_among(line[i], CLOSING);
     if (line[i - 1] == LINE_END && is_among(line[i], U"-*+•|#`>")) return true;
     i64 last = i - 2;
+    if (last >= 0 && is_ascii_word_character(line[last])) return false;  // nearly all
     while (last > begin && is_among(line[last], CLOSING)) last--;
     if (last < 0) return false;
     // "J. Smith" and "U.S. Navy" are no ends, nor is a stop before a small letter or digit.
