@@ -13,7 +13,7 @@ from klsa_search.cli.options import json_option, without_none
 from klsa_search.cli.output import Column, echo, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
-from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
+from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import read_settings
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import MAX_LIFETIME, TenantTokens
@@ -28,8 +28,8 @@ _file_options = service_options("home", "keys")
 def klsa_keys() -> None:
     """Create, list and revoke the API keys of a service.
 
-    Running services apply each change at once. A service requires API keys as soon as its key file
-    exists. The file stores hashes of the keys, not the keys.
+    Running services apply each change within a second. A service requires API keys as soon as its
+    key file exists. The file stores hashes of the keys, not the keys.
     """
 
 
@@ -91,22 +91,28 @@ def add(
 @json_option
 @debug_option
 def list_(config: Path | None, as_json: bool, **options: Any) -> None:
-    """List the API keys, with their scopes, indexes and expiry."""
+    """List the API keys, with their scopes, indexes, expiry and last use."""
     path = _file(config, options)
     if not path.exists():
         raise SettingsError(
             f"no key file at `{path}`, so no API key is required; create one with `klsa-keys add "
             "NAME`"
         )
-    keys = read_keys(path)
+    keys, uses = read_keys(path), KeyUses(path)
     if as_json:
         shown = {"name", "scopes", "indexes", "created", "expires"}
-        write_json([key.model_dump(mode="json", include=shown) for key in keys])
+        write_json(
+            [
+                key.model_dump(mode="json", include=shown)
+                | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
+                for key in keys
+            ]
+        )
     elif not keys:
         echo(f"{path} has no keys: all requests that need one are refused")
     else:
-        columns = [Column(title) for title in ("name", "scopes", "indexes", "created", "expires")]
-        write_table(columns, [_row(key) for key in keys])
+        titles = ("name", "scopes", "indexes", "created", "expires", "used")
+        write_table(list(map(Column, titles)), [_row(key, uses.last(key)) for key in keys])
 
 
 @klsa_keys.command()
@@ -180,7 +186,7 @@ def _file(config: Path | None, options: dict[str, Any]) -> Path:
     return read_settings(without_none(options), config).keys_file
 
 
-def _row(key: Key) -> list[str]:
+def _row(key: Key, used: datetime | None) -> list[str]:
     until = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M} UTC"
     return [
         key.name,
@@ -188,6 +194,7 @@ def _row(key: Key) -> list[str]:
         "all" if key.indexes is None else ", ".join(key.indexes),
         f"{key.created:%Y-%m-%d}",
         f"{until} (expired)" if key.is_expired() else until,
+        "never" if used is None else f"{used:%Y-%m-%d %H:%M} UTC",
     ]
 
 

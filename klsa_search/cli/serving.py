@@ -28,7 +28,7 @@ from klsa_search.service.application import create_app, keys_of, opener_of, writ
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import Resources
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.request_log import JsonLog
+from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
 from klsa_search.service.server import (
     configured,
     end_process,
@@ -50,8 +50,7 @@ def serve_until_stopped(
     options  given on the command line: workers read them with the environment and the file `config`
     StoreError if all indexes are damaged, KlsaError if the address is not available.
     """
-    log = json_log(settings)
-    report = _reporter(log)
+    report = configure_logging(settings)
     check_certificate(settings.tls_certificate, settings.tls_key)
     if settings.follow is not None:
         settings.home.mkdir(parents=True, exist_ok=True)
@@ -80,7 +79,7 @@ def serve_until_stopped(
                     settings, partial(worker_app, options, config, loopback=loopback), listener
                 )
             else:
-                _serve(settings, catalog, listener, log, loopback=loopback)
+                _serve(settings, catalog, listener, loopback=loopback)
 
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder below it is private
@@ -112,7 +111,8 @@ def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: boo
     try:
         settings = read_settings(options, config)
         check_certificate(settings.tls_certificate, settings.tls_key)
-        return create_app(settings, log=json_log(settings), loopback=loopback)
+        configure_logging(settings)
+        return create_app(settings, loopback=loopback)
     except (KlsaError, OSError) as failure:
         echo(f"error: {explain(failure)}", err=True)
         raise SystemExit(STARTUP_FAILURE) from None
@@ -122,12 +122,11 @@ def _serve(
     settings: ServiceSettings,
     catalog: Catalog,
     listener: socket.socket,
-    log: JsonLog | None,
     *,
     loopback: bool,
 ) -> None:
     """Serve in this process until a signal."""
-    app = create_app(settings, catalog=catalog, log=log, loopback=loopback)
+    app = create_app(settings, catalog=catalog, loopback=loopback)
     resources: Resources = app.state.resources
 
     def stop(*_: Any) -> NoReturn:
@@ -142,21 +141,16 @@ def _serve(
     stop()
 
 
-def json_log(settings: ServiceSettings) -> JsonLog | None:
-    """Configure logging, and return the JSON log; None for a log of plain text."""
+def configure_logging(settings: ServiceSettings) -> Report:
+    """Configure logging, and return a function that writes a sentence to stderr, or as JSON."""
     if settings.log_format != "json":
         log_as_text()  # not yet done in a worker
-        return None
-    log = JsonLog()
-    logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
-    return log
-
-
-def _reporter(log: JsonLog | None) -> Report:
-    """Return a function that writes a sentence to stderr, or to the JSON log."""
-    if log is None:
         return partial(echo, err=True)
-    return lambda sentence: log.write("info", {"message": sentence})
+    logging.basicConfig(handlers=[JsonLog()], level=logging.WARNING, force=True)
+    log = logging.getLogger("klsa_search.serving")
+    for logger in (log, REQUESTS, CHANGES):
+        logger.setLevel(logging.INFO)
+    return partial(log.info, "%s")
 
 
 def _writes(settings: ServiceSettings, keys: Keys, *, loopback: bool) -> str:

@@ -32,7 +32,6 @@ from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
 from klsa_search.service.replication import Replication
-from klsa_search.service.request_log import JsonLog
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.storage.partitions import is_partitioned
@@ -52,14 +51,12 @@ def create_app(
     settings: ServiceSettings | None = None,
     *,
     catalog: Catalog | None = None,
-    log: JsonLog | None = None,
     loopback: bool = False,
 ) -> FastAPI:
     """Return the application that serves the indexes of `settings.home`.
 
     settings  by default those of the environment: see docs/reference/service-settings.md
     catalog   the open indexes, by default opened now; its lifespan closes them
-    log       log of requests, by default none
     loopback  whether no other machine can reach the service; only then, or if
               `settings.allow_no_keys` says so, are requests without a key answered
     Settings of a server, such as `port`, `workers` and `root_path`, are for `klsa-serve` alone.
@@ -138,7 +135,6 @@ def create_app(
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
-        log=log,
         log_queries=settings.log_queries,
         title=settings.title,
         lifespan=lifespan,

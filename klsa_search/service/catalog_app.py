@@ -24,7 +24,7 @@ from klsa_search.service.middleware.hosts import ANY, Hosts
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.replication import Replication
-from klsa_search.service.request_log import JsonLog, RequestLog
+from klsa_search.service.request_log import RequestLog
 from klsa_search.service.routes import (
     aliases,
     analytics,
@@ -84,7 +84,6 @@ def catalog_app(
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
-    log: JsonLog | None = None,
     log_queries: bool = False,
     title: str = NAME,
     lifespan: Lifespan[FastAPI] | None = None,
@@ -99,7 +98,7 @@ def catalog_app(
     replications   backups of the indexes, and following of others; by default none
     recorder       records searches and clicks; by default analytics are off
     origins        origins of pages that may send cross-origin requests; by default none
-    log            log of requests, with their queries if `log_queries`; by default none
+    log_queries    whether the log of requests has their queries
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
     title          title of the search page
@@ -155,7 +154,6 @@ def catalog_app(
     app.state.signer = signer if keys is not None else None
     app.state.tenant_tokens, app.state.sessions = tokens, sessions
     app.state.page = page = SearchPage(title)
-    logs = [RequestLog(log, log_queries)] if log is not None else []
     app.add_middleware(
         Guard,
         admission=admission,
@@ -164,7 +162,7 @@ def catalog_app(
         hosts=None if allowed_hosts is None or ANY in allowed_hosts else Hosts(allowed_hosts),
         origins=origins,
         exposed=(judgements.LEFT_OUT,),
-        observers=[metrics.observe_request, *logs],
+        observers=[metrics.observe_request, RequestLog(log_queries)],
     )
     app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
     app.router.routes[:0] = quick_router.routes  # matched first, without the steps of a router

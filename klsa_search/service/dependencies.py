@@ -45,6 +45,8 @@ class Requires:
         """Refuse a request without one of the scopes."""
         if not self.scopes:
             return
+        if "write" in self.scopes and request.method != "GET":
+            request.state.is_change = True  # for the audit log, refused or not
         service = service_of(request)
         if not service.catalog.is_listed:
             await asyncio.to_thread(service.catalog.list_again)

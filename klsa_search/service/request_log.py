@@ -1,6 +1,8 @@
-"""JSON log of the service: one line for each request, warning and error.
+"""Logs of the service: one record for each request, and JSON lines of all records.
 
-JSON escapes control characters, and all characters beyond ASCII are escaped too, so that a request
+Requests are logged at level INFO: those that may change something by `klsa_search.changes`, the
+audit log, which also has changes of the key file, and all others by `klsa_search.requests`.
+In JSON lines control characters are escaped, and all characters beyond ASCII too, so that a request
 cannot forge a line.
 """
 
@@ -11,19 +13,24 @@ import logging
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 from starlette.types import Scope
+
+from klsa_search.service.middleware.limits import address_of
+
+REQUESTS = logging.getLogger("klsa_search.requests")
+CHANGES = logging.getLogger("klsa_search.changes")
 
 _LONGEST = 1000
 """Maximum number of characters of a path or query."""
 
 
 class JsonLog(logging.Handler):
-    """Writes lines of JSON to a stream; a line that cannot be written (disk full) is lost.
+    """Writes records as lines of JSON to a stream; a line that cannot be written is lost.
 
-    As a handler it writes the warnings and errors of the process. A library for JSON logs would
-    save ten lines, and add a dependency.
+    A record with an attribute `fields` has these in place of its message. A library for JSON logs
+    would save ten lines, and add a dependency.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -32,47 +39,51 @@ class JsonLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, with its traceback if any."""
-        fields = {"logger": record.name, "message": record.getMessage()}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname.lower(), "logger": record.name}
+        line |= getattr(record, "fields", None) or {"message": record.getMessage()}
         if record.exc_info:
-            fields["traceback"] = logging.Formatter().formatException(record.exc_info)
-        self.write(record.levelname.lower(), fields)
-
-    def write(self, level: str, fields: dict[str, Any]) -> None:
-        """Write one line."""
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": time, "level": level, **fields})
+            line["traceback"] = logging.Formatter().formatException(record.exc_info)
         with suppress(OSError):
-            self._stream.write(f"{line}\n")
+            self._stream.write(f"{json.dumps(line)}\n")
             self._stream.flush()
 
 
 class RequestLog:
     """Logs each answered request.
 
-    log      log to write to
     queries  whether to log the query too, which may be private
     """
 
-    def __init__(self, log: JsonLog, queries: bool) -> None:
-        self._log = log
+    def __init__(self, queries: bool) -> None:
         self._queries = queries
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:
         """Log an answered request: see `RequestObserver`."""
-        self._log.write("info", self._fields(scope, status, seconds))
-
-    def _fields(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
         state = scope["state"]
+        log = CHANGES if state.get("is_change") else REQUESTS
+        if not log.isEnabledFor(logging.INFO):
+            return
         access = state.get("access")
+        path = scope["path"][:_LONGEST]
         fields = {
             "request": state["request_id"],
             "method": scope["method"],
-            "path": scope["path"][:_LONGEST],
+            "path": path,
             "status": status,
             "ms": round(1000 * seconds, 2),
-            "index": state.get("index"),
+            "index": state.get("index") or scope.get("path_params", {}).get("name"),
             "key": access.key if access is not None else None,
+            "client": address_of(scope),
         }
         if self._queries:
             fields["query"] = scope["query_string"].decode("latin-1")[:_LONGEST]
-        return fields
+        log.info(
+            "%s %a: %d, key %s, from %s",
+            scope["method"],
+            path,
+            status,
+            fields["key"],
+            fields["client"],
+            extra={"fields": fields},
+        )

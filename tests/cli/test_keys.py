@@ -42,7 +42,7 @@ def test_a_key_is_made_listed_and_revoked(keys, tmp_path):
     assert token.strip()[14:] not in table
     listed = json.loads(keys("list", "--json")[1])
     assert [each["name"] for each in listed] == ["web", "feed"]
-    assert set(listed[0]) == {"name", "scopes", "indexes", "created", "expires"}
+    assert set(listed[0]) == {"name", "scopes", "indexes", "created", "expires", "used"}
     assert keys("revoke", "web")[:2] == (0, "revoked web\n")
     assert [key.name for key in read_keys(tmp_path / "home" / ".keys.json")] == ["feed"]
     assert keys("revoke", "feed")[0] == 0

@@ -91,9 +91,9 @@ run(command, [])
 """
 WORKER = """
 import logging
-from klsa_search.cli.serving import json_log
+from klsa_search.cli.serving import configure_logging
 from klsa_search.service.settings import ServiceSettings
-json_log(ServiceSettings(log_format={log!r}))
+configure_logging(ServiceSettings(log_format={log!r}))
 logging.getLogger("klsa_search.any.room").warning("told %s", "once")
 """
 

@@ -3,7 +3,7 @@
 import io
 import json
 import logging
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.keys import add_key
+from klsa_search.service.keys import KeyUses, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import JsonLog
 
@@ -22,6 +22,18 @@ FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u008
 @pytest.fixture
 def stream():
     return io.StringIO()
+
+
+@pytest.fixture(autouse=True)
+def _logged(stream):
+    handler = JsonLog(stream)
+    logger = logging.getLogger("klsa_search")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield
+    logger.removeHandler(handler)
+    logger.setLevel(before)
 
 
 @pytest.fixture
@@ -40,11 +52,11 @@ def lines(stream):
 
 
 @pytest.fixture
-def client_with(home, stream):
+def client_with(home):
     with Catalog(home, interval=0) as catalog:
 
         def client(**options):
-            app = catalog_app(catalog, writes=Writes(), log=JsonLog(stream), **options)
+            app = catalog_app(catalog, writes=Writes(), **options)
             return TestClient(app, raise_server_exceptions=False)
 
         yield client
@@ -67,6 +79,8 @@ def test_a_line_has_what_is_needed_and_no_query(client_with, lines, tmp_path):
         "status": 200,
         "index": "first",
         "key": "web",
+        "client": "testclient",
+        "logger": "klsa_search.requests",
     }
     assert (refused["status"], refused["key"], refused["index"]) == (401, None, None)
     assert token not in json.dumps([found, refused])
@@ -88,7 +102,11 @@ def test_every_kind_of_request_has_its_line(client_with, lines, monkeypatch):
 
     monkeypatch.setattr("klsa_search.search.index.Index.search", slip)
     client.get("/search?q=wing&index=first")
-    told = [(each["method"], each["path"], each["status"], each["index"]) for each in lines()]
+    told = [
+        (each["method"], each["path"], each["status"], each["index"])
+        for each in lines()
+        if "method" in each  # the error has a line too
+    ]
     assert told == [
         ("PUT", "/indexes/second/documents/lamp", 200, "second"),
         ("HEAD", "/health", 200, None),
@@ -139,3 +157,48 @@ def test_lines_name_the_index_that_was_created_or_deleted(client_with, lines):
     assert client.post("/indexes", json={"name": "made"}).status_code == 201
     assert client.delete("/indexes/made").status_code == 200
     assert [line["index"] for line in lines()] == ["made", "made"]
+
+
+def test_changes_are_in_the_audit_log_refused_or_not(client_with, lines, tmp_path):
+    file = tmp_path / "keys.json"
+    reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
+    client = client_with(keys=Keys(file, ()))
+    url = "/indexes/second/documents/lamp"
+    for token in (writer, reader):
+        client.put(url, json={"text": "A lamp."}, headers={"Authorization": f"Bearer {token}"})
+    client.get("/indexes", headers={"Authorization": f"Bearer {reader}"})
+    names = ("logger", "method", "path", "index", "key", "client", "status")
+    put = ("klsa_search.changes", "PUT", url, "second")
+    assert [tuple(line[name] for name in names) for line in lines()] == [
+        (*put, "writer", "testclient", 200),
+        (*put, "reader", "testclient", 403),
+        ("klsa_search.requests", "GET", "/indexes", None, "reader", "testclient", 200),
+    ]
+
+
+def test_changes_of_keys_are_in_the_audit_log(client_with, lines, tmp_path):
+    file = tmp_path / "keys.json"
+    add_key(file, "first", ["search"])
+    client = client_with(keys=Keys(file, ()))
+    add_key(file, "second", ["search"])
+    revoke_key(file, "first")
+    client.get("/health")
+    added, revoked, _ = lines()
+    assert added["logger"] == revoked["logger"] == "klsa_search.changes"
+    assert added["message"] == "API key second was added"
+    assert revoked["message"] == "API key first was revoked"
+
+
+def test_the_last_use_of_a_key_is_noted(client_with, tmp_path):
+    file = tmp_path / "keys.json"
+    token = add_key(file, "used", ["search"])
+    add_key(file, "unused", ["search"])
+    client = client_with(keys=Keys(file, ()))
+    before = datetime.now(UTC) - timedelta(minutes=1)
+    for sent in (token, token, f"{token}x"):
+        client.get("/health", headers={"X-API-Key": sent})
+    used, unused = (KeyUses(file).last(key) for key in read_keys(file))
+    assert before <= used <= datetime.now(UTC)
+    assert unused is None
+    revoke_key(file, "used")
+    assert list(KeyUses(file).folder.iterdir()) == []

@@ -15,10 +15,11 @@ from typing import Final
 
 from klsa_search.errors import InsufficientScope, InvalidApiKey, SettingsError, WritingRefused
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.service.keys import Key, find_key, read_keys
+from klsa_search.service.keys import Key, KeyUses, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.middleware.origin import is_cross_origin
 from klsa_search.service.page_files import PREFIX
+from klsa_search.service.request_log import CHANGES
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.tenant_tokens import TenantClaims, TenantTokens, is_tenant_token
 
@@ -148,6 +149,7 @@ class Keys:
         self._keys: dict[str, Key] | None = None
         self._logged: str | None = None
         self._next_check = 0.0  # in seconds of `monotonic`
+        self._uses = KeyUses(path)
         self._reload()
 
     @property
@@ -177,18 +179,24 @@ class Keys:
         token = _token(headers)
         if token is not None and is_tenant_token(token):
             claims = tokens.read(token)
-            return Access.of_tenant(_valid(self._keys.get(claims.key)), claims)
+            return Access.of_tenant(self._used(self._keys.get(claims.key)), claims)
         if token is None:
             key_of_session = session()
             key = None if key_of_session is None else self._keys.get(key_of_session)
             if key is not None:
-                return replace(Access.of_key(_valid(key)), key_id=None, by_session=True)
+                return replace(Access.of_key(self._used(key)), key_id=None, by_session=True)
             token = _password(headers)
             if token is None:
                 raise InvalidApiKey(
                     "API key required; send `Authorization: Bearer KEY`", sent=False
                 )
-        return Access.of_key(_valid(find_key(self._keys, token)))
+        return Access.of_key(self._used(find_key(self._keys, token)))
+
+    def _used(self, key: Key | None) -> Key:
+        """Return a key, and note its use; InvalidApiKey if there is none, or if it has expired."""
+        key = _valid(key)
+        self._uses.note(key)
+        return key
 
     def _check(self) -> None:
         """Read the file if it was changed."""
@@ -211,8 +219,17 @@ class Keys:
         stamp = status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
         if stamp != self._stamp:
             self._keys = self._keys or {}  # from now on a key is needed, even if reading fails
-            self._keys = {key.id: key for key in read_keys(self._path)}
+            before, self._keys = self._keys, {key.id: key for key in read_keys(self._path)}
+            if self._stamp is not None:
+                _log_changes(before, self._keys)
             self._stamp, self._logged = stamp, None
+
+
+def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
+    """Log which keys were added and revoked, to the audit log."""
+    for change, keys, others in (("added", now, before), ("revoked", before, now)):
+        for id_ in keys.keys() - others.keys():
+            CHANGES.info("API key %s was %s", keys[id_].name, change)
 
 
 def _valid(key: Key | None) -> Key:
