@@ -23,10 +23,16 @@ def main() -> None:
     index.warm_up()
 
     async def search(request: Request) -> JSONResponse:
-        results = index.search(request.query_params["q"], int(request.query_params.get("k", 10)))
-        hits = [{"id": hit.id, "score": hit.score, "title": hit.title, "snippet": hit.snippet}
+        asked = request.query_params
+        facets = asked["facets"].split(",") if "facets" in asked else ()
+        results = index.search(asked["q"], int(asked.get("k", 10)),
+                               highlight="highlight" in asked, facets=facets)  # fmt: skip
+        hits = [{"id": hit.id, "score": hit.score, "title": hit.title, "snippet": hit.snippet,
+                 "highlight": {name: {"text": one.text, "marks": one.marks, "html": one.html}
+                               for name, one in (hit.highlight or {}).items()}}
                 for hit in results]  # fmt: skip
-        return JSONResponse({"total": results.total, "hits": hits})
+        counts = {name: facet.values for name, facet in results.facets.items()}
+        return JSONResponse({"total": results.total, "hits": hits, "facets": counts})
 
     app = Starlette(routes=[Route("/search", search)])
     # asyncio sends at once only from sockets that name their protocol.

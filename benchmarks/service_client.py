@@ -7,7 +7,9 @@ import json
 import re
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import cast
 from urllib.parse import quote
 
@@ -26,9 +28,10 @@ class Address:
     port: int
     tls: ssl.SSLContext | None = field(default=None, kw_only=True)
 
-    def get(self, path: str) -> bytes:
-        """The bytes of a GET."""
-        return f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
+    def get(self, path: str, key: str | None = None) -> bytes:
+        """The bytes of a GET, with an API key."""
+        sent = f"Authorization: Bearer {key}\r\n" if key else ""
+        return f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n{sent}\r\n".encode()
 
     def post(self, path: str, body: object) -> bytes:
         """The bytes of a POST of JSON."""
@@ -38,8 +41,14 @@ class Address:
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         ).encode() + content
 
-    def searches(self, queries: list[str], index: str) -> list[bytes]:
-        return [self.get(f"/search?index={index}&q={quote(query)}") for query in queries]
+    def searches(
+        self, queries: list[str], index: str, parameters: str = "", keys: Sequence[str | None] = ()
+    ) -> list[bytes]:
+        """Searches with further parameters, as in &k=3, and with these keys in turns."""
+        return [
+            self.get(f"/search?index={index}&q={quote(query)}{parameters}", key)
+            for query, key in zip(queries, cycle(keys or (None,)), strict=False)
+        ]
 
 
 @dataclass(frozen=True)

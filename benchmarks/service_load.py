@@ -2,6 +2,7 @@
 
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
                                       [--overload 2] [--requests 2000] [--json FILE]
+                                      [--parameters "&highlight=true&facets=topic,place"] [--keys 4]
     python -m benchmarks.service_load HOME NAME QUERIES.tsv --expensive [--seconds 10] [--rounds 3]
                                       [--field NAME]
 
@@ -36,10 +37,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
 from benchmarks.service_client import Address, Answer, closed_loop, open_loop
+from klsa_search.service.keys import add_key
 
 PATIENCE = 120.0
 """Seconds after which a client gives up."""
@@ -146,8 +149,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"kept": []}
     with ExitStack() as servers:
         plain = servers.enter_context(server(PLAIN, str(options.home / options.name)))
-        service = servers.enter_context(server(SERVICE, "--home", str(options.home), "--port", "0"))
-        searches = service.searches(queries, options.name)
+        file = Path(servers.enter_context(TemporaryDirectory()), "keys.json")
+        keys = [add_key(file, f"key{number}", ["search"]) for number in range(options.keys)]
+        service = servers.enter_context(
+            server(SERVICE, "--home", str(options.home), "--port", "0", "--keys", str(file))
+        )
+        searches = service.searches(queries, options.name, options.parameters, keys)
         kept(service, searches, 1, 1)
         print("connections  plain/s  search/s  share    p50 ms   p99 ms  plain us  us  share")
         for connections in options.connections:
@@ -313,6 +320,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--overload", type=float, default=2)
     parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--parameters", default="", help="of each search, to both servers")
+    parser.add_argument("--keys", type=int, default=0, help="API keys that clients send in turns")
     parser.add_argument("--expensive", action="store_true")
     parser.add_argument("--field")
     parser.add_argument("--json", type=Path)
