@@ -14,7 +14,7 @@ from klsa_search.search.passage_index import PassageIndex, PassageWrites
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.state import State, open_state, state_of, with_settings, with_synonyms
-from klsa_search.storage.catalog import Stamp, entry_stamp, read_entry
+from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.query_settings import stored_settings
 from klsa_search.storage.rules import Rule, stored_rules

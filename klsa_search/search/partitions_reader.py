@@ -29,7 +29,7 @@ from klsa_search.search.partitioned_search import unsupported
 from klsa_search.search.reader import opened_before_fork
 from klsa_search.search.state import State
 from klsa_search.search.writing import Drift
-from klsa_search.storage.catalog import entry_stamp
+from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, SpaceEntry, read_manifest

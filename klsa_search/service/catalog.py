@@ -130,7 +130,6 @@ class Catalog:
         self._entries: dict[str, _Entry] = {}
         self._aliases: dict[str, str] = {}
         self._changes = Changes(home)
-        self._listed = b""  # word of the directory when it was listed
         self._lock = threading.Lock()  # of _entries and every _OpenGeneration
         self._scan_lock = threading.Lock()  # while the directory is listed
         self._listing = threading.Lock()  # while that is waited for
@@ -138,8 +137,9 @@ class Catalog:
         self._pool = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="klsa-opening")
         self._closed = threading.Event()
         self._unreadable: str | None = None
+        self._alias_fault = ""
         self._log_failures = False  # failures of the first scan are in `statuses`
-        self._listed = self._changes.word(None)
+        self._listed = self._changes.word(None)  # word of the directory when it was listed
         self.scan()
         self._log_failures = True
         if self._unreadable is not None:
@@ -368,7 +368,6 @@ class Catalog:
             if self._closed.is_set():
                 return []
             try:
-                self._aliases = aliases_in(self.home)
                 paths = {path.name: path for path in indexes_in(self.home)}
             except OSError as failure:
                 # Open indexes are still served.
@@ -378,6 +377,13 @@ class Catalog:
                 self._unreadable = reason
                 return []
             self._unreadable = None
+            try:
+                self._aliases, fault = aliases_in(self.home), ""
+            except StoreError as failure:  # those that were read before stay
+                fault = failure.message
+            if fault not in ("", self._alias_fault):
+                _log.warning("%s", fault)
+            self._alias_fault = fault
             self._updates = {n: update for n, update in self._updates.items() if not update.done()}
             wanted = sorted(
                 paths.keys() | self._entries.keys()
@@ -433,10 +439,7 @@ class Catalog:
             if entry is not None and not self._closed.is_set():
                 self._entries[name] = entry
             served = self._entries.get(name, _Entry()).opened
-            opened = {holder.opened for holder in (before, entry) if holder is not None} - {
-                served,
-                None,
-            }
+            opened = {holder.opened for holder in (before, entry) if holder} - {served}
             retired = [index for index in opened if index is not None and not index.retired]
             for each in retired:
                 each.retired = True

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog import replace_rows, rows_of
+from klsa_search.storage.catalog_entry import replace_rows, rows_of
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.directories import is_unfinished, mark_index
 from klsa_search.storage.files import sync, writable

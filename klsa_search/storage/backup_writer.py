@@ -25,7 +25,7 @@ from klsa_search.storage.backup_format import (
     Owner,
     build_id,
 )
-from klsa_search.storage.catalog import rows_of
+from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import explain
 from klsa_search.storage.generations import check_sizes

@@ -1,28 +1,18 @@
 """The catalogue of an index directory: what is small and changes, in one SQLite database.
 
-    <directory>/catalog.db            made by the first change
-    <directory>/<index>/CATALOG-ID    by which the catalogue knows an index, from its first row on
+    with read_catalog(home) as catalog: catalog.rows("aliases")
+    with change_catalog(home) as catalog: catalog.insert("aliases", [("live", "reports-2")])
 
-    with read_entry(path) as entry: entry.rows("synonyms")
-    with change_entry(path) as entry: entry.replace("synonyms", [("tv", '["television"]')])
-    with change_catalog(home) as catalog: ...    several of them in one transaction
-
-A change is one transaction, durable on return. Rows belong to the ID of an index, so it keeps them
-when its folder is renamed, and one that is built in its place has none. A folder that was copied
-without its directory has an ID that no catalogue knows, so that this can be told.
-
-Readers and the writer do not wait for each other. A connection lives for one transaction: none is
-carried into a forked process. Each row has a checksum. Readers use plain sqlite3: importing
-sqlite-utils takes 0.1 s.
+It is the file catalog.db of the directory, made by the first change. A change is one transaction,
+durable on return; `catalog_entry` has the rows of one index. Readers and the writer do not wait for
+each other. A connection lives for one transaction: none is carried into a forked process. Each row
+has a checksum. Readers use plain sqlite3: importing sqlite-utils takes 0.1 s.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -31,8 +21,8 @@ from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.database import open_to_read, row_checksum, use_wal
-from klsa_search.storage.files import is_exhausted, read_regular, replace_file, sync, writable
-from klsa_search.storage.names import CATALOG, CATALOG_ID, NEW
+from klsa_search.storage.files import sync, writable
+from klsa_search.storage.names import CATALOG, NEW
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -43,8 +33,9 @@ TIMEOUT: Final = 10.0
 _APPLICATION: Final = 0x4B4C5343  # "KLSC", in the file header
 _VERSION: Final = 1
 
-_TABLES: Final[dict[str, dict[str, type]]] = {
+TABLES: Final[dict[str, dict[str, type]]] = {
     "indexes": {"id": str, "name": str},
+    "aliases": {"name": str, "target": str},
     "settings": {"index": str, "build": str, "changes": str},
     "synonyms": {"index": str, "word": str, "synonyms": str},
     "rules": {"index": str, "id": str, "rule": str},
@@ -55,6 +46,7 @@ _TABLES: Final[dict[str, dict[str, type]]] = {
 
 _KEYS: Final = {
     "indexes": ("id",),
+    "aliases": ("name",),
     "settings": ("index", "build"),
     "synonyms": ("index", "word"),
     "rules": ("index", "id"),
@@ -62,45 +54,7 @@ _KEYS: Final = {
     "judgements": ("index", "query", "document"),
 }
 
-_OF_INDEXES: Final = tuple(name for name, columns in _TABLES.items() if "index" in columns)
-
-_STEPS: Final = {
-    "settings": "return to the settings of the build with `klsa-index settings {name} --reset`, "
-    "then set them again",
-    "synonyms": "set the synonyms again with `klsa-index synonyms {name} FILE`, or remove them "
-    "with --clear",
-    "rules": "set the rules again with `klsa-index rules {name} FILE`, or remove them with --clear",
-}
-"""Next steps if a row of these tables is damaged: they are simple to write again."""
-
-_TICK: Final = 10**9
-"""Nanoseconds within which a file may change twice at the same time of modification."""
-
-_log = logging.getLogger(__name__)
-
 Row = tuple[Any, ...]
-Stamp = tuple[int, ...]
-
-
-def entry_stamp(path: Path) -> Stamp | None:
-    """Return a value that changes with the rows of the index at a path; None if it has none.
-
-    A file that was modified within the last second gets another value each time, as it may change
-    again without another time of modification. Cost: 20 µs.
-    """
-    stamps: Stamp = ()
-    now = time.time_ns()
-    catalog = home_of(path) / CATALOG
-    for file in (path / CATALOG_ID, catalog, catalog.with_name(f"{CATALOG}-wal")):
-        try:
-            stat = file.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            if not stamps:
-                return None
-            continue
-        is_settled = now - stat.st_mtime_ns > _TICK
-        stamps += stat.st_ino, stat.st_size, stat.st_mtime_ns, 0 if is_settled else now
-    return stamps
 
 
 class Catalog:
@@ -141,17 +95,13 @@ class Catalog:
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Add rows, or replace those with the same key."""
-        columns = (*_TABLES[table], "sum")
+        columns = (*TABLES[table], "sum")
         records = (dict(zip(columns, (*row, row_checksum(row)), strict=True)) for row in rows)
         self._database.table(table).insert_all(records, replace=True)
 
     def delete(self, table: str, where: str, values: Sequence[object]) -> None:
         """Delete rows."""
         self._database.table(table).delete_where(where, values)
-
-    def entry(self, path: Path) -> Entry:
-        """Return the rows of an index of the directory."""
-        return Entry(self, path)
 
     def check(self) -> None:
         """Raise DatabaseError for faults that SQLite finds. Cost: reading the file."""
@@ -166,83 +116,6 @@ class Catalog:
 
         assert self._connection is not None
         return Database(self._connection, execute_plugins=False)
-
-
-class Entry:
-    """The rows of one index within one transaction.
-
-    is_known    whether the index has rows
-    is_missing  whether it had rows, and the catalogue does not know it: its folder was copied
-                without them
-    """
-
-    def __init__(self, catalog: Catalog, path: Path) -> None:
-        self._catalog, self._path = catalog, path
-        self._id = _read_id(path)
-        self.is_known = self._id is not None and bool(self._named())
-        self.is_missing = self._id is not None and not self.is_known
-        self._is_claimed = False
-
-    def rows(self, table: str) -> list[Row]:
-        """Return the rows of the index, without its ID; IndexDamaged if one has changed."""
-        if not self.is_known:
-            return []
-        step = _STEPS.get(table, "").format(name=self._path.name)
-        return [row[1:] for row in self._catalog.rows(table, '"index" = ?', [self._id], step=step)]
-
-    def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Add rows of the index, given without its ID, or replace those with the same key."""
-        id_ = self._claim()
-        self._catalog.insert(table, ((id_, *row) for row in rows))
-
-    def delete(self, table: str, where: str = "1", values: Sequence[object] = ()) -> None:
-        """Delete rows of the index, all of a table by default."""
-        if self.is_known:
-            self._catalog.delete(table, f'"index" = ? and {where}', [self._id, *values])
-
-    def replace(self, table: str, rows: Sequence[Row]) -> None:
-        """Replace all rows of the index in a table."""
-        self.delete(table)
-        if rows:
-            self.insert(table, rows)
-
-    def remove(self) -> None:
-        """Remove the index from the catalogue, and its ID from its folder."""
-        if self.is_known:
-            for table in _OF_INDEXES:
-                self.delete(table)
-            self._catalog.delete("indexes", "id = ?", [self._id])
-        (self._path / CATALOG_ID).unlink(missing_ok=True)
-        self._id, self.is_known, self.is_missing = None, False, False
-
-    def _named(self) -> list[Row]:
-        """Return the row of the ID, unless another folder has it: then this one is its copy."""
-        known = self._catalog.rows("indexes", "id = ?", [self._id])
-        if known and known[0][1] != self._path.name:
-            original = self._path.with_name(known[0][1])
-            return [] if _read_id(original) == self._id else known
-        return known
-
-    def _claim(self) -> str:
-        """Return the ID of the index, which is made if it has none; its name is that of its folder.
-
-        The ID is durable before its rows are, so that a copy of the folder tells that it had some.
-        """
-        is_copy = self.is_missing and self._catalog.rows("indexes", "id = ?", [self._id])
-        if self._id is None or is_copy:
-            self._id, file = uuid4().hex, self._path / CATALOG_ID
-            if not file.exists():
-                self._catalog.claimed.append(file)
-            replace_file(file, f"{self._id}\n")
-        if not self._is_claimed:
-            self._catalog.insert("indexes", [(self._id, self._path.name)])
-            self._is_claimed, self.is_known, self.is_missing = True, True, False
-        return self._id
-
-
-def home_of(path: Path) -> Path:
-    """Return the directory of an index: of the folder that a symbolic link leads to."""
-    return Path(os.path.realpath(path)).parent
 
 
 @contextmanager
@@ -286,111 +159,6 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
 
 
 @contextmanager
-def read_entry(path: Path) -> Iterator[Entry]:
-    """Yield the rows of the index at a path: see `read_catalog`. Cost: 30 µs if it has none.
-
-    A warning is logged if its folder was copied without them.
-    """
-    home = home_of(path)
-    if _read_id(path) is None:
-        yield Entry(Catalog(home, None), path)
-        return
-    with read_catalog(home) as catalog:
-        entry = catalog.entry(Path(os.path.realpath(path)))
-        if entry.is_missing:
-            _log.warning("%s", missing(path))
-        yield entry
-
-
-@contextmanager
-def change_entry(path: Path) -> Iterator[Entry]:
-    """Yield the rows of the index at a path to change them: see `change_catalog`."""
-    with change_catalog(home_of(path)) as catalog:
-        yield catalog.entry(Path(os.path.realpath(path)))
-
-
-def rows_of(path: Path, build: str) -> str:
-    """Return the rows of the index at a path as lines of JSON, as they are at one moment.
-
-    build  whose settings are among them
-    Each line is a list of table and values. The same rows are the same text, whatever the ID of the
-    index and the name of its build are. IndexDamaged.
-    """
-    with read_entry(path) as entry:
-        lines = []
-        for table in _OF_INDEXES:
-            for row in entry.rows(table):
-                if table == "settings":
-                    if row[0] != build:
-                        continue
-                    row = ("", *row[1:])
-                lines.append(json.dumps([table, *row], ensure_ascii=False))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def replace_rows(path: Path, lines: str, build: str) -> None:
-    """Replace the rows of the index at a path by what `rows_of` returned, unless they are equal.
-
-    build  to which the settings belong
-    StoreError if another version wrote them.
-    """
-    with read_entry(path) as entry:
-        is_missing = entry.is_missing  # an interrupted copy left the ID
-    if not is_missing and lines == rows_of(path, build):
-        return
-    tables: dict[str, list[Row]] = {table: [] for table in _OF_INDEXES}
-    for line in lines.splitlines():
-        table, *row = json.loads(line)
-        if table not in tables or len(row) + 1 != len(_TABLES[table]):
-            raise StoreError(
-                f"the copy of index `{path.name}` has rows of `{table}` that this version does not "
-                "know; install the version of klsa-search that wrote it"
-            )
-        tables[table].append((build, *row[1:]) if table == "settings" else tuple(row))
-    with change_entry(path) as entry:
-        for table, rows in tables.items():
-            entry.replace(table, rows)
-        if not lines:
-            entry.remove()
-
-
-def verify_entry(path: Path) -> None:
-    """Read all rows of the index at a path and compare their checksums; IndexDamaged."""
-    with read_entry(path) as entry:
-        if entry.is_missing:
-            raise IndexDamaged(missing(path))
-        for table in _OF_INDEXES:
-            entry.rows(table)
-    with read_catalog(home_of(path)) as catalog:
-        catalog.check()
-
-
-def missing(path: Path) -> str:
-    """Return the message that the catalogue of its directory does not know an index."""
-    file = home_of(path) / CATALOG
-    return (
-        f"index `{path}` was copied without the catalogue of its directory: `{file}` has no entry "
-        "of it, so it has the settings of its build, and no synonyms, rules and judgements; copy "
-        f"the index with `klsa-index backup`, or accept this by removing `{path / CATALOG_ID}`"
-    )
-
-
-def _read_id(path: Path) -> str | None:
-    """Return the ID by which the catalogue knows the index at a path; IndexDamaged."""
-    file = path / CATALOG_ID
-    try:
-        return read_regular(file, 100).decode("ascii", "replace").strip()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{file}` ({error.strerror}); restore a backup of the index"
-        ) from error
-
-
-@contextmanager
 def _errors_of_ours(file: Path) -> Iterator[None]:
     """Raise IndexBusy, IndexDamaged or StoreError in place of errors of SQLite."""
     try:
@@ -419,7 +187,7 @@ def _create(file: Path) -> None:
     try:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             database = Database(connection, execute_plugins=False)
-            for table, columns in _TABLES.items():
+            for table, columns in TABLES.items():
                 database.table(table).create({**columns, "sum": int}, pk=_KEYS[table])
             connection.execute(f"pragma application_id = {_APPLICATION}")
             connection.execute(f"pragma user_version = {_VERSION}")

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal
 from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog import verify_entry
+from klsa_search.storage.catalog_entry import verify_entry
 from klsa_search.storage.current import current_generation, read_current, step_for
 from klsa_search.storage.directories import is_marked
 from klsa_search.storage.files import is_exhausted

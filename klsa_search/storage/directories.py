@@ -82,14 +82,15 @@ def is_abandoned(path: Path) -> bool:
 
 def refuse_foreign(path: Path) -> None:
     """Raise StoreError for a path that has content and is not an index."""
-    if not os.path.lexists(path) or is_index(path):
-        return
-    if target := alias_at(path):
+    target = None if os.path.lexists(path) else alias_at(path)
+    if target is not None:
         raise StoreError(
             f"`{path}` is an alias of `{target}`, so it was not changed; name that "
             "index, choose another name, or remove the alias (klsa-index alias "
             f"--remove {path.name})"
         )
+    if not os.path.lexists(path) or is_index(path):
+        return
     if not path.is_dir():
         fact = "exists and is not a folder"
     elif not _is_bare(path):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.aliases import aliases_in, replace_aliases
 from klsa_search.storage.backup_format import Backup, IndexCopy
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.files import sync
@@ -132,11 +132,10 @@ def follow_partition(repository: Repository, generation: Path, build: str) -> No
 def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
     """Make the indexes and aliases of a directory equal to a backup.
 
-    An alias moves when its new index is there, and before its old one is deleted.
+    Aliases move, all at once, when their new indexes are there, and before others are deleted.
     """
-    for name in aliases_in(home):
-        if name in backup.indexes:
-            remove_alias(home, name)
+    others = {name: index for name, index in aliases_in(home).items() if name not in backup.indexes}
+    replace_aliases(home, others)  # the name of an alias may be that of an index now
     faults = []
     for name, copy in sorted(backup.indexes.items()):
         path = index_path(home, name)
@@ -154,16 +153,8 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
             faults.append(fault)
     if faults:
         raise faults[0]
-    gone = {path.name for path in indexes_in(home)} - backup.indexes.keys()
-    for name in gone & backup.aliases.keys():
-        delete_index(home / name)
-    existing = aliases_in(home)
-    for name, index in backup.aliases.items():
-        if existing.get(name) != index:
-            set_alias(home, name, index)
-    for name in existing.keys() - backup.aliases.keys():
-        remove_alias(home, name)
-    for name in gone - backup.aliases.keys():
+    replace_aliases(home, backup.aliases)
+    for name in {path.name for path in indexes_in(home)} - backup.indexes.keys():
         delete_index(home / name)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
-from klsa_search.storage.catalog import change_entry
+from klsa_search.storage.catalog_entry import change_entry
 from klsa_search.storage.current import Current, read_current, step_for, write_current
 from klsa_search.storage.directories import (
     collect_garbage,

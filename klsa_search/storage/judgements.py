@@ -17,7 +17,7 @@ from typing import Final
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.model import Judgement
 from klsa_search.errors import QueryError
-from klsa_search.storage.catalog import change_entry, read_entry
+from klsa_search.storage.catalog_entry import change_entry, read_entry
 from klsa_search.storage.log import checked_id
 from klsa_search.storage.partitions import require_index
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog import change_entry
+from klsa_search.storage.catalog_entry import change_entry
 from klsa_search.storage.current import Current, current_generation, write_current
 from klsa_search.storage.directories import (
     collect_garbage,

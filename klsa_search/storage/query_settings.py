@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.storage.catalog import Entry, change_entry, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.manifest import Manifest, read_manifest
 
 

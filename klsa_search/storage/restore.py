@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from klsa_search.errors import IndexExists, IndexNotFound, StoreError
-from klsa_search.storage.aliases import aliases_in, set_alias
+from klsa_search.storage.aliases import aliases_in, replace_aliases
 from klsa_search.storage.backup_format import ROWS, IndexCopy, build_id
-from klsa_search.storage.catalog import replace_rows
+from klsa_search.storage.catalog_entry import replace_rows
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_unfinished, mark_index, next_number
@@ -70,16 +70,16 @@ def restore_all(repository: Repository, home: Path, number: int | None = None) -
     existing = aliases_in(home)
     for name, copy in backup.indexes.items():
         path = index_path(home, name)
-        if os.path.lexists(path) and not is_unfinished(path) and not _is_equal(path, copy):
+        is_other = os.path.lexists(path) and not is_unfinished(path) and not _is_equal(path, copy)
+        if is_other or name in existing:
             raise _exists(path)
     for name, index in backup.aliases.items():
-        if os.path.lexists(home / name) and existing.get(name) != index:
+        if os.path.lexists(home / name) or existing.get(name, index) != index:
             raise _exists(home / name)
     for name, copy in backup.indexes.items():
         if not _is_equal(home / name, copy):
             install_copy(repository, copy, home / name)
-    for name, index in backup.aliases.items():
-        set_alias(home, name, index)
+    replace_aliases(home, existing | backup.aliases)
     return backup_name
 
 

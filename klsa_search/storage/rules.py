@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.errors import RuleNotFound, SettingsError
-from klsa_search.storage.catalog import Entry, change_entry, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.log import MAX_ID_BYTES
 from klsa_search.storage.partitions import require_index
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from klsa_search.collection.intake import text_fault
 from klsa_search.errors import SettingsError
-from klsa_search.storage.catalog import Entry, change_entry, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.partitions import require_index
 
 Synonyms = Mapping[str, tuple[str, ...]]

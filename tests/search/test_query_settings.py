@@ -16,7 +16,7 @@ from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.query_settings import change_settings
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.catalog import rows_of
+from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.follower import follow
 from klsa_search.storage.maintenance import rollback

@@ -1,8 +1,5 @@
 """Aliases over HTTP: search, write, change in one step, scopes."""
 
-import errno
-import os
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -122,11 +119,18 @@ def test_a_key_for_some_indexes_points_no_alias(guarded, file):
     assert put(guarded, "live", "second", headers=writer).status_code == 200
 
 
-def test_an_alias_that_cannot_be_written_is_reported(client, monkeypatch):
-    def refused(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", refused)
+def test_an_alias_that_cannot_be_written_is_reported(client, home):
+    (home / "catalog.db").mkdir()
     error = failure_of(put(client, "live", "first"), 503)
     assert error["code"] == "index_unusable"
-    assert "No space left on device; free some disk space" in error["message"]
+    assert "catalog.db" in error["message"]
+    assert "check its owner" in error["message"]
+
+
+def test_a_damaged_catalogue_keeps_indexes_without_rows_served(client, home):
+    assert put(client, "live", "first").status_code == 200
+    assert index_of(client, "live") == "first"
+    (home / "catalog.db").write_bytes(b"no database at all, but as long as one" * 99)
+    assert index_of(client, "live") == "first"  # as it was read before
+    assert index_of(client, "first") == "first"
+    assert "move this file away" in failure_of(put(client, "more", "first"), 503)["message"]

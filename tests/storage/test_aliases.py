@@ -1,15 +1,16 @@
 """Aliases: changed in one step, and never in place of an index."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from klsa_search import build, list_indexes, open_index
-from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError, StoreError
-from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
-from klsa_search.storage.files import write_fresh
+from klsa_search.errors import IndexNotFound, SettingsError, StoreError
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias, store_alias
+from klsa_search.storage.catalog import change_catalog
+from klsa_search.storage.catalog_entry import Entry
 from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.query_settings import store_settings
 from tests.support.forked import another_thread
 
 
@@ -92,16 +93,6 @@ def test_missing_targets_and_aliases_are_errors(home, tmp_path):
         open_index(home / "live")
 
 
-@pytest.mark.parametrize("content", [b"", b"klsa-search alias\n", b"\xff\0", b"x" * 300,
-                                     b"klsa-search alias\n../up\n"])  # fmt: skip
-def test_other_files_are_not_aliases(home, content):
-    (home / "file").write_bytes(content)
-    os.symlink(home / "file", home / "link")
-    assert aliases_in(home) == {}
-    with pytest.raises(StoreError):
-        open_index(home / "file")
-
-
 def test_a_concurrent_reader_sees_the_old_or_the_new_target(home):
     set_alias(home, "live", "one")
     seen = set()
@@ -109,23 +100,29 @@ def test_a_concurrent_reader_sees_the_old_or_the_new_target(home):
         for count in range(100):
             set_alias(home, "live", ("one", "two")[count % 2])
     assert seen <= {"one", "two"}
-    assert not [each for each in home.iterdir() if each.name.startswith(".live")]
 
 
-def test_changes_of_aliases_wait_for_each_other(home, monkeypatch):
-    """One that comes while another is half done is refused when it has waited for long enough."""
-
-    def meanwhile(path, *given, former=write_fresh):
-        for change in (lambda: set_alias(home, "live", "two"), lambda: remove_alias(home, "old")):
-            with pytest.raises(IndexBusy, match="is being changed"):
-                change()
-        former(path, *given)
-
-    set_alias(home, "old", "one")
-    monkeypatch.setattr("klsa_search.storage.aliases.TIMEOUT", 0)
-    monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", meanwhile)
+def test_a_folder_that_is_built_meanwhile_has_the_name(home):
     set_alias(home, "live", "one")
-    assert aliases_in(home) == {"live": "one", "old": "one"}
+    made(home.parent / "other", "live", "tail")
+    (home.parent / "other" / "live").rename(home / "live")
+    assert (found(home, "live"), aliases_in(home)) == (["live"], {})
+    delete_index(home / "live")
+    assert (found(home, "live"), aliases_in(home)) == (["one"], {"live": "one"})
+
+
+def test_aliases_and_settings_of_indexes_change_in_one_transaction(home):
+    with pytest.raises(RuntimeError), change_catalog(home) as catalog:
+        store_alias(catalog, "live", "two")
+        store_settings(Entry(catalog, home / "two"), "000001", {"alpha": 0.25})
+        raise RuntimeError
+    with open_index(home / "two") as index:
+        assert (aliases_in(home), index.settings.alpha) == ({}, 0.7)
+    with change_catalog(home) as catalog:
+        store_alias(catalog, "live", "two")
+        store_settings(Entry(catalog, home / "two"), "000001", {"alpha": 0.25})
+    with open_index(home / "live") as index:
+        assert (index.name, index.settings.alpha) == ("two", 0.25)
 
 
 def test_many_at_once_all_succeed(home):

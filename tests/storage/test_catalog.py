@@ -16,14 +16,10 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage import catalog as module
+from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.backup import copy_index
-from klsa_search.storage.catalog import (
-    change_catalog,
-    change_entry,
-    entry_stamp,
-    read_catalog,
-    read_entry,
-)
+from klsa_search.storage.catalog import change_catalog, read_catalog
+from klsa_search.storage.catalog_entry import Entry, change_entry, entry_stamp, read_entry
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
@@ -123,7 +119,7 @@ def test_a_failed_change_leaves_nothing(home):
     for changed in (True, False):
         with pytest.raises(RuntimeError), change_catalog(home) as catalog:
             for name in ("one", "two"):
-                catalog.entry(home / name).replace("synonyms", [("tv", "[]")])
+                Entry(catalog, home / name).replace("synonyms", [("tv", "[]")])
             fail()
         assert not (home / "one" / "CATALOG-ID").exists()
         assert read_synonyms(home / "one") == {}
@@ -203,11 +199,12 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from klsa_search.storage.catalog import change_catalog
+from klsa_search.storage.catalog_entry import Entry
 home = Path(sys.argv[1])
 with change_catalog(home) as catalog:
     catalog._connection.execute("pragma cache_size = 10")  # written before it is decided
     rows = [(f"{number}" * 20, "[]" * 200) for number in range(2000)]
-    catalog.entry(home / "one").replace("synonyms", rows)
+    Entry(catalog, home / "one").replace("synonyms", rows)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -244,6 +241,7 @@ CHANGES = """
 import os
 from pathlib import Path
 from klsa_search.storage.catalog import change_catalog
+from klsa_search.storage.catalog_entry import Entry
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.synonyms import write_synonyms
 
@@ -251,8 +249,9 @@ home = Path()
 write_synonyms(home / "one", {"tv": ("television",)})
 os.write(1, b"first ")
 with change_catalog(home) as catalog:
+    catalog.insert("aliases", [("live", "two")])
     for name in ("one", "two"):
-        catalog.entry(home / name).replace("synonyms", [("car", '["automobile"]')])
+        Entry(catalog, home / name).replace("synonyms", [("car", '["automobile"]')])
 os.write(1, b"both ")
 delete_index(home / "one")
 os.write(1, b"deleted ")
@@ -261,12 +260,13 @@ os.write(1, b"deleted ")
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_change_is_whole_or_absent_after_a_loss_of_power(home, tmp_path, every):
-    states = [({}, {}), (TV, {}), (CARS, CARS), ({}, CARS)]
+    live = {"live": "two"}
+    states = [({}, {}, {}), (TV, {}, {}), (CARS, CARS, live), ({}, CARS, live)]
     tried = 0
     for acknowledged, disk in disks(record(CHANGES, home, tmp_path / "trace"), every=every):
         lay_out(disk, tmp_path / "disk")
         there, done = tmp_path / "disk", len(acknowledged)
-        found = read_synonyms(there / "one"), read_synonyms(there / "two")
+        found = *map(read_synonyms, (there / "one", there / "two")), aliases_in(there)
         assert found in states[done : done + 2], acknowledged
         write_synonyms(there / "two", TV)
         assert read_synonyms(there / "two") == TV

@@ -16,7 +16,7 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.storage.aliases import aliases_in, set_alias
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.storage.backup import readable_documents
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
@@ -313,7 +313,7 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
     delete_index(home / "boats")
     set_alias(home, "boats", "cars")  # an index becomes an alias
     followed()
-    (home / "boats").unlink()
+    remove_alias(home, "boats")
     build(home / "boats", Document(id="s", text="sail"))  # and an alias an index
     followed()
 

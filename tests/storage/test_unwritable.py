@@ -11,7 +11,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.storage.aliases import remove_alias, set_alias
+from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup import copy_index, export
 from klsa_search.storage.files import writable
 from klsa_search.storage.maintenance import delete_index, rollback
@@ -34,8 +34,6 @@ def home(built, tmp_path):
 
 
 WRITES = {
-    "alias": lambda home: set_alias(home, "other", "one"),
-    "alias removed": lambda home: remove_alias(home, "live"),
     "rollback": lambda home: rollback(home / "one"),
     "deletion": lambda home: delete_index(home / "one"),
     "backup": lambda home: copy_index(home / "one", home / "two"),
