@@ -10,23 +10,16 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from filelock import FileLock, Timeout
 
 from klsa_search.errors import StoreError
 from klsa_search.service.background import PeriodicTask
-from klsa_search.storage.replication_state import (
-    BACKUP_STATE,
-    FOLLOWER_STATE,
-    ReplicationState,
-    read_state,
-)
+from klsa_search.storage.replication_state import ReplicationState, Work, read_state
 
 _INTERVAL: Final = 0.5
 """Seconds before the child is started again, and between two attempts to take the lock."""
-
-_STATES: Final = {"backup": BACKUP_STATE, "follow": FOLLOWER_STATE}
 
 
 class Replication:
@@ -38,11 +31,9 @@ class Replication:
     Use as a context manager, or `start` and `close` it.
     """
 
-    def __init__(
-        self, work: Literal["backup", "follow"], home: Path, command: Sequence[str]
-    ) -> None:
-        self.work = work
-        self._file = home / _STATES[work]
+    def __init__(self, work: Work, home: Path, command: Sequence[str]) -> None:
+        self.work: Work = work
+        self._home = home
         self._command = command
         self._running = FileLock(home / f".{work}.running", timeout=0, thread_local=False)
         self._lock = threading.Lock()  # of the following
@@ -61,7 +52,7 @@ class Replication:
 
     def state(self) -> ReplicationState | None:
         """Return the last backup that was written or followed; None before the first attempt."""
-        return read_state(self._file)
+        return read_state(self._home, self.work)
 
     def close(self) -> None:
         """Stop, and end the child: an interrupted backup leaves no trace but unused pieces."""

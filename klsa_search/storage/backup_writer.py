@@ -41,7 +41,6 @@ from klsa_search.storage.partitions import (
     write_partitions,
 )
 from klsa_search.storage.replication_state import (
-    BACKUP_STATE,
     ReplicationState,
     directory_id,
     location_of,
@@ -81,7 +80,7 @@ def back_up(
 
     keep       number of backups to keep; by default all
     take_over  whether to write to a repository of another directory, which then belongs to
-               this one
+               this one, and to follow none any more
     Everything written is read back and compared. A backup that is equal to the previous one
     takes its place. An index that cannot be read keeps its last backup, and is in
     `BackupResult.faults`. IndexBusy while another backup of the directory or to a directory
@@ -122,7 +121,7 @@ def back_up(
         repository.remove(equal + outdated)
         repository.collect_garbage(writer.stored)
         state = ReplicationState(repository.target, name, number, created, number, owner.id)
-        write_state(home / BACKUP_STATE, state)
+        write_state(home, "backup", state, ends_following=take_over)
         return BackupResult(number, created, len(indexes), writer.written, faults)
 
 

@@ -36,6 +36,10 @@ _VERSION: Final = 1
 TABLES: Final[dict[str, dict[str, type]]] = {
     "indexes": {"id": str, "name": str},
     "aliases": {"name": str, "target": str},
+    "directory": {"id": str, "inode": int, "location": str},
+    "replication": {"work": str, "state": str},
+    "jobs": {"id": int, "job": str},
+    "ended_jobs": {"name": str, "outcome": str, "count": int},
     "settings": {"index": str, "build": str, "changes": str},
     "synonyms": {"index": str, "word": str, "synonyms": str},
     "rules": {"index": str, "id": str, "rule": str},
@@ -47,6 +51,10 @@ TABLES: Final[dict[str, dict[str, type]]] = {
 _KEYS: Final = {
     "indexes": ("id",),
     "aliases": ("name",),
+    "directory": ("id",),
+    "replication": ("work",),
+    "jobs": ("id",),
+    "ended_jobs": ("name", "outcome"),
     "settings": ("index", "build"),
     "synonyms": ("index", "word"),
     "rules": ("index", "id"),

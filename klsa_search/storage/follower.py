@@ -29,7 +29,6 @@ from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
 from klsa_search.storage.partitions import read_partitions
 from klsa_search.storage.replication_state import (
-    FOLLOWER_STATE,
     ReplicationState,
     read_state,
     write_state,
@@ -58,8 +57,7 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
     """
     home.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(home / RESTORE_LOCK):
-        file = home / FOLLOWER_STATE
-        state = read_state(file)
+        state = read_state(home, "follow")
         if state is None:
             if names := [path.name for path in indexes_in(home)]:
                 raise StoreError(
@@ -68,7 +66,7 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
                     field="follow",
                 )
             state = ReplicationState(repository.target)
-            write_state(file, state)
+            write_state(home, "follow", state)
         newest = repository.find()
         if newest == state.backup:
             return state
@@ -77,7 +75,7 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
         ignored = None if name == newest else number
         seen = replace(state, newest=number, ignored=ignored)
         if seen != state:
-            write_state(file, seen)
+            write_state(home, "follow", seen)
         if name is not None and name != state.backup:
             backup = repository.read(name)
             _make_equal(repository, backup, home)
@@ -90,7 +88,7 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
                 directory=backup.owner.id,
                 ignored=ignored,
             )
-            write_state(file, seen)
+            write_state(home, "follow", seen)
         if ignored is not None:
             raise StoreError(
                 f"ignored backup {ignored} at `{repository.target}`: the index directory "

@@ -1,28 +1,23 @@
-"""Files of an index directory for its backups: its ID, and the state of backing up or following."""
+"""What an index directory knows of its backups: its ID, and the last that it wrote or follows.
+
+They are rows of its catalogue.
+"""
 
 from __future__ import annotations
 
 import platform
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from uuid import uuid4
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from klsa_search.errors import StoreError
-from klsa_search.storage.files import read_regular, replace_file, sync, writable
+from klsa_search.storage.catalog import change_catalog, read_catalog
 
-BACKUP_STATE: Final = ".backup.json"
-"""File of an index directory with the state of its last backup."""
-
-FOLLOWER_STATE: Final = ".follower.json"
-"""File of an index directory that follows a repository; marks it as belonging to the follower."""
-
-DIRECTORY_ID: Final = ".directory-id"
-"""File of an index directory with its ID."""
+Work = Literal["backup", "follow"]
+"""Whether a directory writes backups or follows them; a follower's directory belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +57,18 @@ _STATE: Final = TypeAdapter(ReplicationState)
 def directory_id(home: Path) -> str:
     """Return the ID of an index directory, which is random and made at the first call.
 
-    A copy of the directory gets an ID of its own: the file of the ID also has its inode number and
-    the location of the directory, one of which a directory keeps that is moved, or mounted
-    elsewhere. The caller has the lock of the directory. StoreError if the ID cannot be read or
-    written.
+    A copy of the directory gets an ID of its own: the row of the ID also has the inode number of
+    the catalogue and the location of the directory, one of which a directory keeps that is moved,
+    or mounted elsewhere. Raise IndexBusy, IndexDamaged or StoreError.
     """
-    file = home / DIRECTORY_ID
-    with writable(file):
-        with suppress(FileNotFoundError):
-            id_, inode, location = (
-                *read_regular(file).decode(errors="replace").splitlines(),
-                "",
-                "",
-                "",
-            )[:3]
-            if id_ and (inode == str(file.stat().st_ino) or location == location_of(home)):
-                return id_
-        replace_file(file, "")  # a new file, whose inode number is known then
+    with change_catalog(home) as catalog:
+        inode, location = catalog.file.stat().st_ino, location_of(home)
+        for id_, *known in catalog.rows("directory"):
+            if inode == known[0] or location == known[1]:
+                return str(id_)
         fresh = uuid4().hex
-        file.write_text(f"{fresh}\n{file.stat().st_ino}\n{location_of(home)}\n")
-        sync(file)
+        catalog.delete("directory", "1", [])
+        catalog.insert("directory", [(fresh, inode, location)])
         return fresh
 
 
@@ -90,21 +77,25 @@ def location_of(home: Path) -> str:
     return f"{platform.node()}:{home.absolute()}".encode(errors="replace").decode()
 
 
-def read_state(file: Path) -> ReplicationState | None:
-    """Return the state in a file; None if there is none, StoreError if it cannot be read.
+def read_state(home: Path, work: Work) -> ReplicationState | None:
+    """Return the state of a work in an index directory; None before its first attempt.
 
-    A damaged file has the state before the first backup: the next one replaces it.
+    Raise IndexBusy, IndexDamaged or StoreError.
     """
-    try:
-        return _STATE.validate_json(read_regular(file))
-    except FileNotFoundError:
-        return None
-    except ValidationError:
-        return ReplicationState("")
-    except OSError as error:
-        raise StoreError(f"cannot read `{file}`: {error}; correct its permissions") from error
+    with read_catalog(home) as catalog:
+        for _, state in catalog.rows("replication", "work = ?", [work]):
+            return _STATE.validate_json(state)
+    return None
 
 
-def write_state(file: Path, state: ReplicationState) -> None:
-    """Replace the state in a file. The caller has the lock of the directory."""
-    replace_file(file, _STATE.dump_json(state).decode())
+def write_state(
+    home: Path, work: Work, state: ReplicationState, *, ends_following: bool = False
+) -> None:
+    """Replace the state of a work in an index directory.
+
+    ends_following  whether the directory follows no backups from now on
+    """
+    with change_catalog(home) as catalog:
+        if ends_following:
+            catalog.delete("replication", "work = 'follow'", [])
+        catalog.insert("replication", [(work, _STATE.dump_json(state).decode())])

@@ -119,7 +119,7 @@ def test_health_is_degraded_by_a_damaged_index(client_of, home):
 
 def test_health_without_a_key_has_no_paths(client_of, home, tmp_path):
     add_key(tmp_path / "keys.json", "all", ["search"])
-    (home / ".jobs.json").write_text("{")
+    (home / "catalog.db").write_text("{")
     (home / "first" / "CURRENT").write_text("000009\n")
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(

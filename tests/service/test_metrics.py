@@ -21,8 +21,6 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.replication import Replication
 from klsa_search.storage.replication_state import (
-    BACKUP_STATE,
-    FOLLOWER_STATE,
     ReplicationState,
     write_state,
 )
@@ -37,8 +35,8 @@ def client(home, tmp_path):
     folder = tmp_path / "replicated"
     folder.mkdir()
     state = ReplicationState("kept", "000001-0.json", 1, "2026-01-01T00:00:00+00:00", 1)
-    write_state(folder / BACKUP_STATE, state)
-    write_state(folder / FOLLOWER_STATE, state)
+    write_state(folder, "backup", state)
+    write_state(folder, "follow", state)
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(
             catalog,

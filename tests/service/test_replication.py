@@ -18,7 +18,7 @@ from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
-from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
+from klsa_search.storage.replication_state import read_state
 from klsa_search.storage.repository import Repository
 from tests.support.waiting import wait_until
 
@@ -95,7 +95,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
         health = client.get("/health").json()
         assert health["follow"]["newest"] == 2
         assert health["follow"]["seconds"] >= 0
-        assert health["follow"]["directory"] == read_state(home / BACKUP_STATE).directory
+        assert health["follow"]["directory"] == read_state(home, "backup").directory
         assert health["follow"]["ignored"] is None
         assert health["backup"] is None
         metrics = client.get("/metrics").text
@@ -129,39 +129,27 @@ def test_metrics_report_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text
 
 
-@pytest.mark.parametrize("work", ["backup", "follow"])
-def test_a_damaged_state_is_as_before_the_first_attempt(work, tiny_home, tmp_path, catalog_of):
+def test_a_follower_that_takes_over_follows_no_more(tiny_home, tmp_path):
     home = shutil.copytree(tiny_home, tmp_path / "home")
-    repository = Repository(str(tmp_path / "kept"))
+    repository, own = Repository(str(tmp_path / "kept")), tmp_path / "follower"
     back_up(repository, home)
-    if work == "follow":
-        home = tmp_path / "follower"
-        follow(repository, home)
-    replication = Replication(work, home, [])
-    state, name = replication.state(), {"backup": BACKUP_STATE, "follow": FOLLOWER_STATE}[work]
-    (home / name).write_text('{"repository": ')
-    with TestClient(catalog_app(catalog_of(home), replications=[replication])) as client:
-        health = client.get("/health")
-        assert (health.status_code, health.json()[work]["number"]) == (200, None)
-        for path in ("/indexes", "/metrics"):
-            assert client.get(path).status_code == 200
-        follow(repository, home) if work == "follow" else back_up(repository, home)
-        assert client.get("/health").json()[work]["number"] >= state.number
-    assert replication.state().repository == state.repository
+    follow(repository, own)
+    back_up(repository, own, take_over=True)
+    assert read_state(own, "follow") is None
+    with pytest.raises(StoreError, match="empty index directory"):
+        follow(repository, own)
 
 
-def test_state_files_that_cannot_be_read_are_named(tiny_home, tmp_path, catalog_of):
+def test_a_catalogue_that_cannot_be_read_is_named(tiny_home, tmp_path, catalog_of):
     home = shutil.copytree(tiny_home, tmp_path / "home")
-    (home / BACKUP_STATE).mkdir()
-    (home / ".jobs.json").write_text("[")
     catalog = catalog_of(home)
+    (home / "catalog.db").write_text("[")
     jobs = Jobs(catalog, [], share=None)
     app = catalog_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
     with TestClient(app) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["refits"]) == (200, {})
-        first, second = health.json()["faults"]
-        assert (BACKUP_STATE in first, ".jobs.json" in second) == (True, True)
+        assert all("catalog.db" in fault for fault in health.json()["faults"])
         assert "klsa_backup_number 0.0" in client.get("/metrics").text
         assert client.get("/indexes").status_code == 200
 

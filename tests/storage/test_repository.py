@@ -29,7 +29,7 @@ from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
 from klsa_search.storage.objects import open_store, refuse_password
-from klsa_search.storage.replication_state import BACKUP_STATE, FOLLOWER_STATE, read_state
+from klsa_search.storage.replication_state import read_state
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_all, restore_index
 from klsa_search.storage.rules import read_rules
@@ -289,7 +289,7 @@ def test_a_follower_becomes_equal_again_and_again(home, repository, tmp_path):
     def followed():
         back_up(repository, home, keep=2)
         state = follow(repository, own)
-        assert read_state(own / FOLLOWER_STATE) == state
+        assert read_state(own, "follow") == state
         assert home_texts(own) == home_texts(home)
         assert aliases_in(own) == aliases_in(home)
         for path in indexes_in(home):
@@ -346,7 +346,7 @@ def test_a_follower_keeps_what_it_has_if_a_backup_is_damaged_or_gone(home, tmp_p
     with pytest.raises(StoreError):
         follow(Repository(str(kept)), own)
     assert home_texts(own) == before
-    now = read_state(own / FOLLOWER_STATE)
+    now = read_state(own, "follow")
     assert (now.number, now.newest) == (state.number, state.number + 1)
     for path, content in pieces.items():
         path.write_bytes(content)
@@ -370,7 +370,7 @@ def test_a_follower_stays_with_one_index_directory(home, target, repository, tmp
         with pytest.raises(StoreError, match=f"ignored backup 3 .*{other}.*{leader[:8]}"):
             follow(repository, own)
         assert home_texts(own) == home_texts(home)
-        state = read_state(own / FOLLOWER_STATE)
+        state = read_state(own, "follow")
         assert (state.number, state.newest, state.ignored) == (1, 3, 3)
     add(home / "cars", Document(id="d", text="four"))
     back_up(repository, home, take_over=True)
@@ -388,7 +388,7 @@ def test_a_follower_follows_the_directory_that_took_over(home, repository, tmp_p
     back_up(repository, new, keep=1, take_over=True)
     state = follow(repository, own)
     assert home_texts(own) == home_texts(new)
-    assert state.directory == read_state(new / BACKUP_STATE).directory
+    assert state.directory == read_state(new, "backup").directory
 
 
 def test_an_index_directory_with_other_indexes_does_not_follow(home, repository):
