@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -47,7 +47,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     if kind == "csv":
-        dialect = recognised(path, lambda cells: _is_header(cells, intake.columns), intake.encoding)
+        dialect = recognised(path, lambda cells: is_header(cells, intake.columns), intake.encoding)
         if dialect.differences():
             intake.note(path, f"read as CSV with {dialect.differences()}")
     else:
@@ -182,19 +182,24 @@ class Header(NamedTuple):
         repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
         return cls(names, nameless, repeated, set())
 
-    def record(self, cells: list[str]) -> dict[str, Any]:
-        """Return a row as a mapping; blank cells under no name are left out."""
+    def record(self, cells: Sequence[Any]) -> dict[str, Any]:
+        """Return a row of texts or values as a mapping; blank cells under no name are left out."""
         record: dict[str, Any] = dict(zip(self.names, cells, strict=False))
         for at in self.nameless:
-            if cells[at].strip():
+            if not is_blank(cells[at]):
                 self.seen.add(self.names[at])
             else:
                 record.pop(self.names[at], None)
         for name in self.repeated:
             values = [cell for each, cell in zip(self.names, cells, strict=False) if each == name]
-            values = [value for value in values if value.strip()]
-            record[name] = values if len(values) > 1 else "".join(values)
+            values = [value for value in values if not is_blank(value)]
+            record[name] = values if len(values) > 1 else (values or [""])[0]
         return record
+
+
+def is_blank(cell: Any) -> bool:
+    """Return whether a cell has no value, or blanks alone."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
@@ -241,7 +246,7 @@ def _missing_header(names: list[str]) -> str:
     )
 
 
-def _is_header(cells: list[str], columns: Columns) -> bool:
+def is_header(cells: list[str], columns: Columns) -> bool:
     """Return whether cells are a header that is sufficient for documents."""
     try:
         names = {name.lower() for name in header_names(cells, "", columns)}

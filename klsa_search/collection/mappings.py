@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from datetime import date, time
+from datetime import date, time, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
 from typing import Any, Final
@@ -354,6 +354,8 @@ def json_value(value: Any) -> Any:
         return None
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     if isinstance(value, Decimal):
         whole = value.is_finite() and value == value.to_integral_value()
         return int(value) if whole else float(value)

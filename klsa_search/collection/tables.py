@@ -9,7 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from klsa_search.collection.csv_files import Header, header_names, refuse_without_text
+from klsa_search.collection.csv_dialects import MAX_PREAMBLE
+from klsa_search.collection.csv_files import (
+    Header,
+    header_names,
+    is_blank,
+    is_header,
+    refuse_without_text,
+)
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.mappings import Columns, json_value
 from klsa_search.collection.model import Document
@@ -119,23 +126,32 @@ def _rows_of_query(
 
 
 def parquet_documents(path: Path, intake: Intake) -> Iterator[Document]:
-    """Stream the documents of a Parquet file, a batch of rows in memory at a time."""
+    """Stream the documents of a Parquet file, a batch of rows in memory at a time.
+
+    Columns of bytes, such as images, are left out with a note.
+    """
     require("tables")
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
         with ParquetFile(path) as file:
-            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            schema = _readable_schema(file.schema_arrow)
+            if left_out := [name for name in file.schema_arrow.names if name not in schema.names]:
+                named = ", ".join(map(repr, left_out))
+                intake.note(path, f"columns of bytes are not read: {named}")
+            batches = file.iter_batches(columns=schema.names)
+            rows = (row for batch in batches for row in batch.cast(schema, safe=False).to_pylist())
             yield from _documents(path, rows, intake)
     except (ArrowException, OSError) as error:
         raise TruncatedFile(f"{path}: cannot be read as Parquet ({error})") from None
 
 
 def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
-    """Yield the documents of the first sheet of a workbook; its first row names the columns.
+    """Yield the documents of the first sheet of a workbook.
 
-    Memory: all cells of the sheet.
+    The first row names the columns, or the first that can, after a title of fewer cells. Columns
+    without a name or of the same name are read as in CSV. Memory: all cells of the sheet.
     """
     require("tables")
     from python_calamine import CalamineError, CalamineWorkbook
@@ -148,18 +164,66 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         raise TruncatedFile(f"{path}: cannot be read as a workbook ({error})") from None
     if others:
         intake.note(path, f"read the sheet {first!r}, the first of {1 + len(others):,}")
+    rows = [[_cell(value) for value in row] for row in rows]
+    before = _rows_before_header(rows, intake)
+    if before:
+        intake.note(path, f"{before} rows before the header are left out")
     if rows:
-        header = Header.of([str(cell) for cell in rows[0]], f"{path}:1", intake.columns)
-        used = [at for at, _ in enumerate(header.names) if at not in header.nameless]
-        used += [at for at in header.nameless if any(row[at] != "" for row in rows[1:])]
-        names = [header.names[at] for at in sorted(used)]
-        records = (
-            dict(zip(names, (_cell(row[at]) for at in sorted(used)), strict=True))
-            for row in rows[1:]
+        names = ["" if cell is None else str(cell) for cell in rows[before]]
+        header = Header.of(names, f"{path}:{before + 1}", intake.columns)
+        rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
+        unused = {
+            header.names[at] for at in header.nameless if all(is_blank(row[at]) for row in rows)
+        }
+        key = header.names[0]
+        values = [row[0] for row in rows]
+        is_key = 0 in header.nameless and None not in values and len({*values}) == len(values)
+        records = (dict.fromkeys(header.names) | header.record(row) for row in rows)
+        used = (
+            {name: value for name, value in record.items() if name not in unused}
+            for record in records
         )
-        first = [row[0] for row in rows[1:] if any(cell != "" for cell in row)]
-        key = names[0] if 0 in header.nameless and len(set(first)) == len(first) else None
-        yield from _documents(path, filter(_has_value, records), intake, key)
+        yield from _documents(path, used, intake, key if is_key else None)
+
+
+def _rows_before_header(rows: list[list[Any]], intake: Intake) -> int:
+    """Return the number of rows of a title, which have fewer cells than the header after them."""
+    sizes = [sum(not is_blank(cell) for cell in row) for row in rows[: MAX_PREAMBLE + 1]]
+    for number, size in enumerate(sizes):
+        names = ["" if cell is None else str(cell) for cell in rows[number]]
+        if is_header(names, intake.columns) and max(sizes[:number], default=0) < max(size, 2):
+            return number
+    return 0
+
+
+def _readable_schema(schema: Any) -> Any:
+    """Return a schema of Arrow without bytes, with times in the microseconds of Python."""
+    import pyarrow
+
+    fields = [field.with_type(_in_microseconds(field.type)) for field in schema]
+    types = pyarrow.types
+    return pyarrow.schema(
+        field
+        for field in fields
+        if not (types.is_binary(field.type) or types.is_large_binary(field.type))
+    )
+
+
+def _in_microseconds(kind: Any) -> Any:
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_timestamp(kind):
+        return pyarrow.timestamp("us", kind.tz)
+    if types.is_duration(kind):
+        return pyarrow.duration("us")
+    if types.is_time64(kind):
+        return pyarrow.time64("us")
+    if types.is_list(kind) or types.is_large_list(kind):
+        return pyarrow.list_(_in_microseconds(kind.value_type))
+    if types.is_struct(kind):
+        return pyarrow.struct([field.with_type(_in_microseconds(field.type)) for field in kind])
+    return kind
 
 
 def _documents(
@@ -187,7 +251,3 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return None if value == "" else value
-
-
-def _has_value(record: Mapping[str, Any]) -> bool:
-    return any(value is not None for value in record.values())

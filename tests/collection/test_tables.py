@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zipfile
 from contextlib import closing
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -116,6 +116,7 @@ def test_values_of_databases_become_json():
         "at": [moment, date(2026, 3, 1), time(9)],
         "price": Decimal("2.50"),
         "count": Decimal("4"),
+        "took": timedelta(minutes=1.5),
     }
     [document] = open_collection([record]).documents()
     assert document.id == str(unique)
@@ -123,6 +124,7 @@ def test_values_of_databases_become_json():
         "at": ["2026-03-01T09:30:00+00:00", "2026-03-01", "09:00:00"],
         "price": 2.5,
         "count": 4,
+        "took": 90.0,
     }
 
 
@@ -140,6 +142,40 @@ def test_a_parquet_file_is_a_table(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(CollectionError, match=r"a.parquet: cannot be read as Parquet"):
         read(path)
+
+
+def test_types_of_arrow_that_python_lacks_are_read_or_left_out(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    moments = pyarrow.array([1_709_285_400_123_456_789], pyarrow.timestamp("ns"))
+    columns = {
+        "id": pyarrow.array([2**60]),
+        "text": pyarrow.array(["<p>R&uuml;ckruf</p>"]).dictionary_encode(),
+        "at": moments,
+        "zoned": moments.cast(pyarrow.timestamp("ns", "UTC")),
+        "list": pyarrow.ListArray.from_arrays(pyarrow.array([0, 1]), moments),
+        "inner": pyarrow.StructArray.from_arrays([moments], ["at"]),
+        "took": pyarrow.array([1_500_000_000], pyarrow.duration("ns")),
+        "price": pyarrow.array([Decimal("9.99")]),
+        "image": pyarrow.array([b"\x00\xff"]),
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    source, [document] = read(path)
+    moment = "2024-03-01T09:30:00.123456"
+    assert (document.id, document.text) == (str(2**60), "<p>R&uuml;ckruf</p>")
+    assert document.metadata == {
+        "at": moment,
+        "zoned": f"{moment}+00:00",
+        "list": [moment],
+        "inner": {"at": moment},
+        "took": 1.5,
+        "price": 9.99,
+    }
+    assert source.notes == [f"{path}: columns of bytes are not read: 'image'"]
+    with build(path, name="arrow", home=tmp_path / "home") as index:
+        assert index.search("Rückruf", filter="at > 2024-01-01").total == 1
 
 
 CELLS = [["key", "Subject", "body", "priority"], [7, "Pump", "It leaks.", 2.5], [8, "Fan", "", ""]]
@@ -192,3 +228,52 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
     path.write_bytes(b"PK\x03\x04 and nothing")
     with pytest.raises(CollectionError, match=r"a.xlsx: cannot be read as a workbook"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([["", "title", "text"], [0, "Pump", "Leaks"], [1, "Fan", "Hums"]], [{}, {}]),
+        (
+            [
+                ["List of pumps"],
+                [],
+                ["id", "title", "text"],
+                [0, "Pump", "Leaks"],
+                [1, "Fan", "Hums"],
+            ],
+            [{}, {}],
+        ),
+        (
+            [
+                ["id", "title", "text", "label", "label", ""],
+                [0, "Pump", "Leaks", "a", "b", ""],
+                [1, "Fan", "Hums", "", "c", ""],
+                ["", "", "", "", "", ""],
+            ],
+            [{"label": ["a", "b"]}, {"label": "c"}],
+        ),
+        (
+            [
+                ["id", "title", "text", "", "due"],
+                [0, "Pump", "Leaks", "x", "05.03.2024"],
+                [1, "Fan", "Hums", "", "28.12.2023"],
+            ],
+            [
+                {"column_4": "x", "due": "05.03.2024"},
+                {"column_4": None, "due": "28.12.2023"},
+            ],
+        ),
+    ],
+    ids=["counter", "title", "labels", "nameless"],
+)
+def test_workbooks_are_read_like_csv(tmp_path, rows, expected):
+    pytest.importorskip("python_calamine", reason="needs python_calamine")
+    width = max(map(len, rows))
+    path = workbook(tmp_path / "a.xlsx", [[*row, *[""] * (width - len(row))] for row in rows])
+    found = read(path)[1]
+    assert [(d.id, d.title, d.text) for d in found] == [
+        ("0", "Pump", "Leaks"),
+        ("1", "Fan", "Hums"),
+    ]
+    assert [dict(d.metadata) for d in found] == expected
