@@ -9,7 +9,7 @@ searched instead: a query *user name* is joined to `UserName`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -44,18 +44,21 @@ def parts_of_identifiers(text: str) -> str:
     >>> parts_of_identifiers("call getUserName and setUserName2, user")
     'get Name set 2'
     """
-    return _derived(text, least=2, together=1)
+    return _derived(_WORD.findall(text), least=2, together=1)
 
 
 def pairs_in_identifiers(text: str) -> str:
     """Return the pairs of parts of identifiers of three parts or more, each once, by blanks.
 
+    Only of words in camel case: with pairs of D2XS2, the help of LibreOffice in Korean loses .2%.
     Cost: 10 ns a character, if a text has no such identifier.
 
     >>> pairs_in_identifiers("call getUserName on iPhone")
     'getUser UserName'
     """
-    return _derived(text, least=3, together=2) if _LOWER_TO_UPPER.search(text) else ""
+    if not _LOWER_TO_UPPER.search(text):
+        return ""
+    return _derived(_WORD.findall(text), least=3, together=2, camel=True)
 
 
 READERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
@@ -64,13 +67,15 @@ READERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
 """What is derived of the identifiers of a text, by the value of the setting `identifiers`."""
 
 
-def _derived(text: str, *, least: int, together: int) -> str:
-    """Return so many adjacent parts together, of identifiers of at least so many parts."""
-    words = dict.fromkeys(_WORD.findall(text))
+def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = False) -> str:
+    """Return so many adjacent parts together, of identifiers of at least so many parts.
+
+    camel  only of words in camel case
+    """
     present = {word.lower() for word in words}
     parts = []
-    for word in words:
-        if len(word) > LONGEST:
+    for word in dict.fromkeys(words):
+        if len(word) > LONGEST or (camel and not _LOWER_TO_UPPER.search(word)):
             continue
         borders = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
         if not least < len(borders) <= MAX_PARTS + 1:

@@ -113,7 +113,7 @@ def test_each_part_counts_once():
     assert pairs_in_identifiers("getUserName getUserName2 iPhone 14 LibreOffice") == (
         "getUser UserName Name2"
     )
-    assert pairs_in_identifiers("plain words only, 10mm x2y") == ""
+    assert pairs_in_identifiers("plain words, 10mm D2XS2 and iPhone") == ""
 
 
 def test_names_of_code_are_counted():
