@@ -1,13 +1,12 @@
 """Estimate what a build needs, linear in the documents and their bytes.
 
 The rates are those of builds of Reuters-21578 and of 10,000 to 1,000,000 documents generated from
-it, which they fit within 10%: docs/explanations/performance.md. Bytes are those of the documents as
+it, which they fit within 10%. Bytes are those of the documents as
 JSON: identifiers, titles, texts and metadata.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -17,15 +16,17 @@ from klsa_search.core.config import Settings
 from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Extent, content_of
 from klsa_search.indexing.weighing import solved_dimensions, stores_rows
+from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.passages import passages_of
 
-BASE: Final = 250 * 2**20
+BASE: Final = 200 * 2**20
 """Memory of a build of nothing, with the model that detects languages."""
 
 _MEMORY_OF_DOCUMENT = 2300
 _MEMORY_OF_BYTE = 3.0
+_EXACT_MEMORY = 1.5  # times as much while features are float64
 _DISK_OF_DOCUMENT = 290
 _DISK_OF_BYTE = 2.4
 _SECONDS_OF_DOCUMENT = 110e-6  # of processor time
@@ -34,7 +35,7 @@ _SECONDS_OF_BYTE = 0.25e-6
 _SAMPLE = 5_000  # documents
 _CHARACTERS = 2**23  # of the sample
 _MOST_MEMORY_OF_BYTE = 50  # of a source of short documents
-_MARGIN = 1.1  # of an estimated number of documents
+_MARGIN = 1.1
 
 
 class Size(NamedTuple):
@@ -86,11 +87,12 @@ def _first(documents: Iterator[Document]) -> Iterator[Document]:
 def memory_needed(size: Size, settings: Settings) -> int:
     """Return the peak memory of a build in bytes; passages are built after their documents."""
     documents = max(size.documents, size.passages)
-    of_documents = _MEMORY_OF_DOCUMENT * documents
+    needed = _MEMORY_OF_DOCUMENT * documents + _MEMORY_OF_BYTE * size.bytes
+    if documents <= EXACT:
+        needed *= _EXACT_MEMORY
     if needs_eigenvectors(settings):
-        of_documents += 16 * documents * solved_dimensions(documents, settings)
-    rows = 8 * documents**2 * stores_rows(documents, settings)
-    return BASE + of_documents + rows + round(_MEMORY_OF_BYTE * size.bytes)
+        needed += 16 * documents * solved_dimensions(documents, settings)
+    return BASE + round(needed) + 8 * documents**2 * stores_rows(documents, settings)
 
 
 def disk_needed(size: Size, settings: Settings) -> int:
@@ -110,9 +112,11 @@ def processor_seconds_needed(size: Size) -> float:
 
 
 def documents_within(size: Size, memory: int) -> int:
-    """Return how many of these documents a build of one partition has memory for."""
+    """Return how many of these documents a build of one partition has memory for, with a margin."""
     each = _MEMORY_OF_DOCUMENT + _MEMORY_OF_BYTE * size.bytes / max(size.documents, 1)
-    return max(int((memory - BASE) / each), 0)
+    many = max(int((memory - BASE) / (_MARGIN * each)), 0)
+    few = int(many / _EXACT_MEMORY)
+    return few if few <= EXACT else many
 
 
 def is_small(collection: Collection, memory: int) -> bool:
@@ -135,4 +139,4 @@ def partitions_needed(collection: Collection, settings: Settings, memory: int) -
     within = documents_within(size, memory)
     if memory_needed(size, settings) <= memory or settings.passages not in ("auto", "off"):
         return 1
-    return math.ceil(_MARGIN * size.documents / within) if within else 1
+    return -(-size.documents // within) if within else 1
