@@ -135,6 +135,7 @@ def create_app(
         keys=keys,
         origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
+        trusted_proxies=[str(network) for network in settings.trusted_proxies],
         log_queries=settings.log_queries,
         title=settings.title,
         lifespan=lifespan,
@@ -195,7 +196,7 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
 def writes_without_key(settings: ServiceSettings, *, loopback: bool) -> bool:
     """Return whether requests without a key may write; by default not behind a proxy."""
     if settings.writable is None:
-        return not settings.allowed_hosts and loopback
+        return loopback and not (settings.allowed_hosts or settings.trusted_proxies)
     return settings.writable
 
 

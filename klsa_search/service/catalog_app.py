@@ -22,6 +22,7 @@ from klsa_search.service.middleware.auth import Authentication, Keys
 from klsa_search.service.middleware.guard import Guard
 from klsa_search.service.middleware.hosts import ANY, Hosts
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.proxies import TrustedProxies
 from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import RequestLog
@@ -84,6 +85,7 @@ def catalog_app(
     keys: Keys | None = None,
     origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
+    trusted_proxies: Collection[str] = (),
     log_queries: bool = False,
     title: str = NAME,
     lifespan: Lifespan[FastAPI] | None = None,
@@ -98,6 +100,7 @@ def catalog_app(
     replications   backups of the indexes, and following of others; by default none
     recorder       records searches and clicks; by default analytics are off
     origins        origins of pages that may send cross-origin requests; by default none
+    trusted_proxies  addresses of proxies whose X-Forwarded headers count
     log_queries    whether the log of requests has their queries
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
@@ -164,6 +167,8 @@ def catalog_app(
         exposed=(judgements.LEFT_OUT,),
         observers=[metrics.observe_request, RequestLog(log_queries)],
     )
+    if trusted_proxies:
+        app.add_middleware(TrustedProxies, addresses=trusted_proxies)
     app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
     app.router.routes[:0] = quick_router.routes  # matched first, without the steps of a router
     for api_router in ROUTERS[1:]:

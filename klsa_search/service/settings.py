@@ -15,7 +15,7 @@ from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, IPvAnyNetwork, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -88,6 +88,13 @@ class ServiceSettings(BaseSettings):
         (),
         description="Answer requests for this further host name, as when a proxy passes it "
         "on; * allows any",
+    )
+    trusted_proxies: Annotated[
+        tuple[IPvAnyNetwork, ...], *_LIST, Shown("--trusted-proxy", "ADDRESS")
+    ] = Field(
+        (),
+        description="Take client, scheme and path prefix of requests from the X-Forwarded headers "
+        "of the proxy at this address, or of those in this network",
     )
     writable: Annotated[
         bool | None,

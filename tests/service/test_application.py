@@ -99,3 +99,24 @@ def test_keys_are_needed_under_a_prefix_too(home):
         assert client.get("/find/indexes").status_code == 401
         bearer = {"Authorization": f"Bearer {key}"}
         assert ids(client.get("/find/search", params={"q": "coolant"}, headers=bearer)) == ["leak"]
+
+
+@pytest.mark.parametrize(
+    ("proxy", "prefix", "client"),
+    [
+        ("10.1.2.3", "/find", "192.0.2.7"),
+        ("192.0.2.1", "", "192.0.2.1"),  # not a trusted one
+    ],
+)
+def test_trusted_proxies_say_prefix_and_client(home, proxy, prefix, client, caplog):
+    settings = ServiceSettings(home=home, allow_no_keys=True, trusted_proxies=("10.0.0.0/8",))
+    headers = {"X-Forwarded-Prefix": "/find/", "X-Forwarded-For": "192.0.2.7"}
+    caplog.set_level("INFO", "klsa_search.requests")
+    with TestClient(create_app(settings), base_url=HERE, client=(proxy, 1)) as asking:
+        servers = asking.get("/openapi.json", headers=headers).json().get("servers")
+        assert ids(asking.get("/search", params={"q": "coolant"}, headers=headers)) == ["leak"]
+        for odd in ("//evil.example", "/a b", "find", "/find?x"):
+            answer = asking.get("/openapi.json", headers={"X-Forwarded-Prefix": odd}).json()
+            assert "servers" not in answer or answer["servers"] == servers
+    assert servers == ([{"url": prefix}] if prefix else None)
+    assert {record.fields["client"] for record in caplog.records[:2]} == {client}

@@ -79,6 +79,7 @@ def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
         ("q=wing&k=20&fields=title", True),
         ("q=wing&highlight=true&facets=year&filter=year>1900", True),
         ("q=heat of the boun&prefix=last", True),
+        ("q=wing&facets=year&max_facet_values=101", False),
         ("q=wing&k=21", False),
         ("q=wing&explain=true&k=20", False),
         ("q=wing&exact=true", False),

@@ -168,7 +168,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         if self.prefix == "last":  # of the last word the completions are searched, which are few
             text = text.rpartition(" ")[0]
         return index.is_quick(text, self.count) and (
-            self.model_fields_set <= _PLAIN or self.cost(index) <= MAX_INLINE_COST
+            self.model_fields_set <= _PLAIN
+            or (self.max_facet_values <= _QUICK_VALUES and self.cost(index) <= MAX_INLINE_COST)
         )
 
     def cost(self, index: Index) -> float:
@@ -201,6 +202,9 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             or _scores_all(self, index),
         )
 
+
+_QUICK_VALUES: Final = 100
+"""Values of a facet up to which a search may run in the event loop."""
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics", "fields"))
 """Parameters that change no cost but that of `k` hits."""
