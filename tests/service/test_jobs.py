@@ -89,7 +89,7 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     assert not refits.run_due()
 
 
-def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
+def test_a_job_ends_when_its_generation_is_loaded(refits_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.PAUSE_FACTOR", 0)
     add(home, 5)
     refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
@@ -99,7 +99,7 @@ def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
 
 
 @pytest.mark.slow
-def test_it_rests_between_refits(refits_of, home, monkeypatch):
+def test_there_is_a_pause_between_refits(refits_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.PAUSE_FACTOR", 100_000)
     add(home, 5)
     refits = refits_of(home, refitting(home))
@@ -118,7 +118,7 @@ def test_the_pause_is_short_once_half_of_the_documents_changed():
     assert retry_time(replace(job, state="failed"), 0.7) == begun + 10 + 600
 
 
-def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):
+def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, caplog, monkeypatch):
     add(home, 5)
     says = "print('a warning\\nerror: the disk is full', file=sys.stderr); sys.exit(1)"
     refits = refits_of(home, noting(home, says))
@@ -199,7 +199,7 @@ def both(refits_of, home, ending):
     return [refits_of(home, noting(home, ending), share=None) for _ in range(2)]
 
 
-def test_of_several_processes_one_refits_and_all_report_the_same(refits_of, home):
+def test_one_of_several_processes_refits_and_all_report_the_same(refits_of, home):
     one, other = both(refits_of, home, "")
     begun = one.request("tiny", "000001", {"z": 3})
     assert (begun.id, begun.state) == (1, "waiting")
@@ -216,7 +216,7 @@ def test_of_several_processes_one_refits_and_all_report_the_same(refits_of, home
     assert one.ended() == other.ended() == {("tiny", "done"): 1}
 
 
-def test_while_one_refits_no_other_does(refits_of, home):
+def test_only_one_process_refits_at_a_time(refits_of, home):
     one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
     one.request("tiny", "000001", {})
     with one:
@@ -326,9 +326,7 @@ def test_a_damaged_file_is_named(refits_of, home):
         refits.all()
 
 
-def test_one_that_is_asked_for_meanwhile_is_not_passed_over(
-    refits_of, catalog_of, home, monkeypatch
-):
+def test_a_refit_requested_during_another_is_run(refits_of, catalog_of, home, monkeypatch):
     add(home, 5)
     catalog = catalog_of(home)
     refits = refits_of(home, noting(home, ""), catalog=catalog)
@@ -345,19 +343,17 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(
     assert noted(home) == ['tiny {"z": 3}']
 
 
-def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
-    refits_of, home, caplog, monkeypatch
-):
+def test_an_internal_error_is_reported_and_ends_no_watch(refits_of, home, caplog, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
     refits = refits_of(home, noting(home, ""), share=None)
-    run, slips = refits._run, [KeyError("slip")]
+    start, slips = subprocess.Popen, [KeyError("slip")]
 
-    def slipping(*given):
+    def slipping(*command, **options):
         if slips:
             raise slips.pop()
-        return run(*given)
+        return start(*command, **options)
 
-    monkeypatch.setattr(refits, "_run", slipping)
+    monkeypatch.setattr("klsa_search.service.jobs.subprocess.Popen", slipping)
     refits.request("tiny", "000001", {})
     with refits:
         wait_until(lambda: refits.watch.failures == 1)

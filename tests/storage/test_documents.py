@@ -33,7 +33,7 @@ def stored(path, documents):
 
 
 @given(contents=st.lists(st.tuples(text, text, metadata), max_size=8))
-def test_what_goes_in_comes_out(tmp_path_factory, contents):
+def test_stored_documents_are_read_back(tmp_path_factory, contents):
     documents = [
         Document(id=f"d/{number}", title=title, text=body, metadata=extra)
         for number, (title, body, extra) in enumerate(contents)
@@ -89,7 +89,7 @@ def texts_of(content, starts):
     return str(passages, "utf-8", "replace").split("\0")[:-1]
 
 
-def test_a_position_beyond_the_last_is_no_document(tmp_path):
+def test_a_position_beyond_the_last_is_not_a_document(tmp_path):
     reader = stored(tmp_path, [Document(id="a")])
     with pytest.raises(IndexError):
         reader.at([1])
@@ -171,7 +171,7 @@ def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
         DocumentReader(tmp_path)
 
 
-def test_a_file_that_is_no_store_is_damage(tmp_path):
+def test_a_file_that_is_not_a_store_is_damage(tmp_path):
     stored(tmp_path, []).close()
     (tmp_path / IDS).write_bytes(b"\xff" * 8192)
     with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.db` .*klsa-index repair"):

@@ -226,7 +226,7 @@ def test_a_link_with_an_index_waits_for_no_list(browser, address):
         expect(page.locator("#index option")).to_have_text(["notes"])
 
 
-def test_what_was_understood_and_what_was_meant(page):
+def test_the_interpretation_and_corrections_are_shown(page):
     search(page, "automobil")
     search(page, "engnie")
     said = page.locator(".interpretation")
@@ -241,7 +241,7 @@ def test_what_was_understood_and_what_was_meant(page):
     said.get_by_text("ferr* matches").wait_for()
 
 
-def test_synonyms_that_were_asked_for_are_told(page, notes_home):
+def test_synonyms_that_were_used_are_shown(page, notes_home):
     index = open_index(notes_home / "notes")
     index.set_synonyms(["boat => ferry"])
     try:
@@ -255,7 +255,7 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
         wait_until(lambda: not page.request.get(told).json()["synonyms"])
 
 
-def test_where_nothing_fits_it_says_so(page):
+def test_without_a_good_match_the_page_says_so(page):
     search(page, "oven submarines of the unheard zebra parliament treaty")
     page.get_by_text("No good match", exact=True).wait_for()
     page.locator(".hit .quality").first.wait_for()
@@ -263,14 +263,14 @@ def test_where_nothing_fits_it_says_so(page):
     page.get_by_text("Good matches found").wait_for()
 
 
-def test_where_nothing_is_found_there_is_a_way_on(page, address):
+def test_without_results_the_page_offers_a_way_on(page, address):
     page.goto(f"{address}/?q=bread&is.kind=log")
     page.get_by_role("heading", name="No results").wait_for()
     page.get_by_role("button", name="Search without filters").click()
     page.locator(".hit h2", has_text="Bread").wait_for()
 
 
-def test_a_failure_is_told_and_can_be_tried_again(browser, address):
+def test_a_failure_is_shown_and_can_be_retried(browser, address):
     with watched(browser, address, expected=["422", "503", "Failed to load"]) as page:
         page.goto(f"{address}/?q=bread&filter=year+%3E%3E")
         alert = page.get_by_role("alert")
@@ -286,7 +286,7 @@ def test_a_failure_is_told_and_can_be_tried_again(browser, address):
         page.locator(".hit h2", has_text="Cake").wait_for()
 
 
-def test_before_anything_is_asked_there_are_examples(page):
+def test_before_the_first_search_there_are_examples(page):
     page.get_by_text("Search 40 documents in notes").wait_for()
     assert "view=map" in page.get_by_role("link", name="Browse the map").get_attribute("href")
     chip = page.locator(".chip").first
@@ -381,7 +381,7 @@ def test_everything_is_reached_by_keyboard(page):
     page.locator(".why-body").wait_for()
 
 
-def test_several_indexes_can_be_chosen_and_none_is_said(browser, address, tmp_path):
+def test_several_indexes_can_be_chosen_and_none_is_reported(browser, address, tmp_path):
     from klsa_search.service.catalog import Catalog
     from tests.service.conftest import build_tiny
     from tests.service.sockets import serving
