@@ -15,8 +15,8 @@ from klsa_search.errors import ClusterFailed, SettingsError
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-from tests.cluster.worlds import QUERIES, documents
 from tests.support.waiting import wait_until
+from tests.support.worlds import TOPIC_QUERIES, topic_records
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'klsa-search[cluster]'")
 pytestmark = [pytest.mark.external, pytest.mark.xdist_group("ray")]
@@ -64,13 +64,13 @@ def test_tasks_outlive_their_processes(cluster, tmp_path):
 
 def test_partitions_answer_and_come_back(cluster, processes, tmp_path):
     tasks = partial(cluster.run_tasks, "local")
-    here = build(documents(90), name="here", home=tmp_path, partitions=2, workers=1)
-    build(documents(90), name="there", home=tmp_path, partitions=2, workers=tasks).close()
+    here = build(topic_records(90), name="here", home=tmp_path, partitions=2, workers=1)
+    build(topic_records(90), name="there", home=tmp_path, partitions=2, workers=tasks).close()
     with open_cluster_index(tmp_path / "there", cluster.RayCluster("local")) as there:
         for index in (here, there):
-            index.add(documents(9, 2, 500))
-        for query in QUERIES:
-            for options in ({}, {"ranker": "bm25"}, {"filter": "year > 50", "facets": ["year"]}):
+            index.add(topic_records(9, 2, 500))
+        for query in TOPIC_QUERIES:
+            for options in ({}, {"ranker": "bm25"}, {"filter": "year > 2010", "facets": ["year"]}):
                 one, many = here.search(query, **options), there.search(query, **options)
                 assert (many.hits, many.total, many.facets) == (one.hits, one.total, one.facets)
         (_, (process,)) = processes()
@@ -78,20 +78,20 @@ def test_partitions_answer_and_come_back(cluster, processes, tmp_path):
 
         def is_whole():
             with count_partitions(partial=True) as tally:
-                there.search(QUERIES[0])
+                there.search(TOPIC_QUERIES[0])
             return not tally.failed
 
         wait_until(is_whole)
-        assert there.search(QUERIES[0]).hits == here.search(QUERIES[0]).hits
-        there.add(documents(1, 3, 900))
+        assert there.search(TOPIC_QUERIES[0]).hits == here.search(TOPIC_QUERIES[0]).hits
+        there.add(topic_records(1, 3, 900))
         assert there.document("d900")
     here.close()
 
 
 def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_path):
     kept, home = str(tmp_path / "kept"), tmp_path / "follower"
-    here = build(documents(90), name="notes", home=tmp_path / "own", partitions=2, workers=1)
-    here.add(documents(9, 2, 500))
+    here = build(topic_records(90), name="notes", home=tmp_path / "own", partitions=2, workers=1)
+    here.add(topic_records(9, 2, 500))
     back_up(Repository(kept), tmp_path / "own")
     follow(Repository(kept), home)
     with open_cluster_index(home / "notes", cluster.RayCluster("local", follow=kept)) as there:
@@ -101,17 +101,17 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_pat
 
         def is_whole():
             with count_partitions(partial=True) as tally:
-                there.search(QUERIES[0])
+                there.search(TOPIC_QUERIES[0])
             return not tally.failed
 
         wait_until(is_whole)
-        for query in QUERIES:
+        for query in TOPIC_QUERIES:
             assert there.search(query).hits == here.search(query).hits
     here.close()
 
 
 def test_partitions_that_do_not_open_are_an_error(cluster, tmp_path):
-    build(documents(20), name="notes", home=tmp_path, partitions=2, workers=1).close()
+    build(topic_records(20), name="notes", home=tmp_path, partitions=2, workers=1).close()
     (next((tmp_path / "notes").glob("*-1/*/cut_rows.npy"))).write_bytes(b"")
     with pytest.raises(ClusterFailed, match=r"do not start .*cut_rows"):
         open_cluster_index(tmp_path / "notes", cluster.RayCluster("local"))

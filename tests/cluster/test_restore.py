@@ -17,7 +17,7 @@ from klsa_search.storage.partitions import parts_of
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_partition
 from tests.cluster.local_workers import LocalCluster
-from tests.cluster.worlds import QUERIES, documents
+from tests.support.worlds import TOPIC_QUERIES, topic_records
 
 
 class World:
@@ -26,9 +26,9 @@ class World:
     def __init__(self, folder):
         self.source, self.front = folder / "source", folder / "front"
         self.kept, self.machines = str(folder / "kept"), [folder / "one", folder / "two"]
-        build(documents(), name="notes", home=self.source, partitions=3, workers=1).close()
+        build(topic_records(), name="notes", home=self.source, partitions=3, workers=1).close()
         with open_index(self.source / "notes") as index:
-            index.add(documents(9, 2, 500))
+            index.add(topic_records(9, 2, 500))
         self.back_up()
 
     def back_up(self):
@@ -48,8 +48,8 @@ class World:
 
     def is_equal(self, index):
         with open_index(self.source / "notes") as here:
-            for query in QUERIES:
-                for options in ({}, {"ranker": "bm25"}, {"filter": "year > 50"}):
+            for query in TOPIC_QUERIES:
+                for options in ({}, {"ranker": "bm25"}, {"filter": "year > 2010"}):
                     ours, theirs = (each.search(query, 20, **options) for each in (index, here))
                     if (ours.hits, ours.total) != (theirs.hits, theirs.total):
                         return False
@@ -67,7 +67,7 @@ def test_empty_machines_get_their_partitions_and_later_writes(world):
     assert world.is_equal(index)
     with open_index(world.source / "notes") as source:
         source.delete(["d7", "d501"])
-        source.add(documents(9, 3, 600))
+        source.add(topic_records(9, 3, 600))
     world.back_up()
     assert index.refresh()
     assert world.is_equal(index)

@@ -12,7 +12,8 @@ import pytest
 from klsa_search import Index, build
 from klsa_search.errors import CollectionError, KlsaError, SettingsError, StoreError
 from klsa_search.indexing import partition_tasks, refit
-from tests.indexing.test_repartition import QUERIES, documents
+from tests.indexing.test_repartition import QUERIES
+from tests.support.worlds import cyclic_records
 
 
 class _DiedError(Exception):
@@ -51,11 +52,13 @@ def test_a_step_is_repeated_if_its_process_dies(
                     continue
             yield number
 
-    with build(documents(), name="whole", home=tmp_path, partitions=3, workers=1) as index:
+    with build(cyclic_records(), name="whole", home=tmp_path, partitions=3, workers=1) as index:
         expected = content(index)
     monkeypatch.setattr(partition_tasks, "write_rows", dying("rows", write_rows))
     monkeypatch.setattr(partition_tasks, "write_features", dying("features", write_features))
-    with build(documents(), name="whole2", home=tmp_path, partitions=3, workers=workers) as index:
+    with build(
+        cyclic_records(), name="whole2", home=tmp_path, partitions=3, workers=workers
+    ) as index:
         assert content(index) == expected
     assert sorted(died) == ["features", "features", "rows", "rows"]
     assert not list((tmp_path / "whole2").glob("*partitions*"))
@@ -84,7 +87,9 @@ def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
     found = []
     for number in (1, 2):
         name = f"by{number}"
-        with build(documents(), name=name, home=tmp_path, partitions=3, workers=number) as index:
+        with build(
+            cyclic_records(), name=name, home=tmp_path, partitions=3, workers=number
+        ) as index:
             found.append(content(index))
     assert found[0] == found[1]
 
@@ -99,7 +104,7 @@ def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Non
     monkeypatch.syspath_prepend(str(home))
     start = partition_tasks.start_worker
     monkeypatch.setattr(partition_tasks, "start_worker", lambda _: start("failing"))
-    build(documents(), name="failing", home=home, partitions=6, workers=2)
+    build(cyclic_records(), name="failing", home=home, partitions=6, workers=2)
 
 
 @pytest.mark.slow
@@ -151,7 +156,12 @@ def test_fields_that_no_document_has_are_refused(
     for partitions in (1, 2):
         with pytest.raises(SettingsError, match=message) as refused:
             build(
-                documents(), name="a", home=tmp_path, partitions=partitions, workers=1, **settings
+                cyclic_records(),
+                name="a",
+                home=tmp_path,
+                partitions=partitions,
+                workers=1,
+                **settings,
             )
         assert refused.value.field == field
 

@@ -13,20 +13,10 @@ from klsa_search.errors import IndexNotFound, PartitionsUnsupported, SettingsErr
 from klsa_search.indexing import rebuild, refit, split
 from klsa_search.indexing import repartition as module
 from klsa_search.storage.maintenance import delete_index, rollback, undo_writes
+from tests.support.worlds import cyclic_records
 
 COUNT = 80
 QUERIES = ("word1 word2", "word5 zebra", "quagga", "word12")
-
-
-def documents(count: int = COUNT) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": f"d{number}",
-            "text": f"word{number % 7} word{number % 11} word{number % 13}",
-            "year": 2000 + number % 9,
-        }
-        for number in range(count)
-    ]
 
 
 def write(index: Index) -> None:
@@ -47,7 +37,7 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with build(documents(), name="parts", home=tmp_path, partitions=2, workers=1) as index:
+    with build(cyclic_records(), name="parts", home=tmp_path, partitions=2, workers=1) as index:
         write(index)
     return tmp_path / "parts"
 
@@ -55,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def expected(tmp_path: Path) -> Iterator[Callable[[Index], None]]:
     """Compare an index with one partition of the same documents."""
-    with build(documents(), name="one", home=tmp_path) as one:
+    with build(cyclic_records(), name="one", home=tmp_path) as one:
         write(one)
 
         def compare(index: Index, *others: dict[str, Any]) -> None:
@@ -184,5 +174,5 @@ def test_writes_to_partitions_cannot_be_undone(path: Path) -> None:
 def test_a_build_does_not_drop_writes_to_partitions(path: Path) -> None:
     home = path.parent
     with pytest.raises(StoreError, match="has writes after its build, 2 documents added"):
-        build(documents(), name="parts", home=home, partitions=2, workers=1)
-    build(documents(), name="parts", home=home, partitions=2, workers=1, replace=True).close()
+        build(cyclic_records(), name="parts", home=home, partitions=2, workers=1)
+    build(cyclic_records(), name="parts", home=home, partitions=2, workers=1, replace=True).close()

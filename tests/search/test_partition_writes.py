@@ -26,24 +26,14 @@ from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.generation_writer import GenerationWriter
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
+from tests.support.worlds import cyclic_records
 
 COUNT = 80
 
 
-def documents(count: int = COUNT, *, word: str = "") -> list[dict[str, Any]]:
-    return [
-        {
-            "id": f"d{number}",
-            "text": f"word{number % 7} word{number % 11} word{number % 13} {word}".strip(),
-            "year": 2000 + number % 9,
-        }
-        for number in range(count)
-    ]
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    with build(documents(), name="parts", home=tmp_path, partitions=3, workers=1) as index:
+    with build(cyclic_records(), name="parts", home=tmp_path, partitions=3, workers=1) as index:
         yield index
 
 
@@ -53,7 +43,7 @@ def scores(index: Index, query: str) -> list[tuple[str, float]]:
 
 
 def test_a_sync_compares_the_source_with_all_partitions(index: Index, tmp_path: Path) -> None:
-    source = [*documents()[3:], {"id": "new", "text": "word1 zebra"}]
+    source = [*cyclic_records()[3:], {"id": "new", "text": "word1 zebra"}]
     source[10] = {**source[10], "text": "word2 quagga"}
     dry = index.sync(source, dry_run=True)
     assert len(index) == COUNT
@@ -69,9 +59,9 @@ def test_a_sync_compares_the_source_with_all_partitions(index: Index, tmp_path: 
 
 def test_deletions_of_a_sync_count_over_all_partitions(index: Index) -> None:
     with pytest.raises(CollectionError, match="40 would be deleted"):
-        index.sync(documents(COUNT // 2))
+        index.sync(cyclic_records(COUNT // 2))
     assert len(index) == COUNT
-    index.sync(documents(COUNT // 2), max_delete="50%")
+    index.sync(cyclic_records(COUNT // 2), max_delete="50%")
     assert len(index) == COUNT // 2
 
 
@@ -184,7 +174,7 @@ def test_a_refresh_publishes_no_part_of_a_write(
         return done
 
     monkeypatch.setattr(GenerationWriter, "write", writing)
-    index.add(documents(9, word="quagga"))
+    index.add({**each, "text": "quagga"} for each in cyclic_records(9))
     assert seen == [0, 0, 0]
     assert found() == 9
 
@@ -206,7 +196,7 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
     home = tmp_path
 
     def rebuild() -> None:
-        build(documents(40), name="parts", home=home, partitions=2, workers=1).close()
+        build(cyclic_records(40), name="parts", home=home, partitions=2, workers=1).close()
 
     if opens == "refresh":
         rebuild()
@@ -241,7 +231,7 @@ def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
     def refresh_slowly(partition: GenerationReader) -> bool:
         monkeypatch.undo()
         for _ in range(2):
-            build(documents(40), name="parts", home=tmp_path, partitions=2, workers=1).close()
+            build(cyclic_records(40), name="parts", home=tmp_path, partitions=2, workers=1).close()
         return refresh(partition)
 
     monkeypatch.setattr(GenerationReader, "refresh", refresh_slowly)

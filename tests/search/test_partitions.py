@@ -37,27 +37,9 @@ from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.reader import Reader
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
+from tests.support.worlds import TOPIC_QUERIES, topic_records
 
-WORDS = [f"word{number:02d}" for number in range(60)]
-
-
-def documents(count: int = 300, seed: int = 0) -> list[dict[str, Any]]:
-    """Return random documents of five topics; each has a few words of its topic."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        topic = int(rng.integers(5))
-        own = rng.choice(WORDS[topic * 12 : topic * 12 + 12], int(rng.integers(4, 12)))
-        other = rng.choice(WORDS, 3)
-        text = " ".join([*own, *other])
-        made.append(
-            {"id": f"d{number}", "title": f"Topic {topic}", "text": text,
-             "year": 2000 + number % 20, "kind": f"kind{number % 7}"}
-        )  # fmt: skip
-    return made
-
-
-QUERIES = ["word01 word05", "word13 word20 word21", "word59", "word30 word40 word50", "none word02"]
+COUNT = 300
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +49,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(home: Path) -> Iterator[Index]:
-    with build(documents(), name="one", home=home) as index:
+    with build(topic_records(COUNT), name="one", home=home) as index:
         yield index
 
 
 @pytest.fixture(scope="module")
 def three(home: Path) -> Iterator[Index]:
-    with build(documents(), name="three", home=home, partitions=3, workers=1) as index:
+    with build(topic_records(COUNT), name="three", home=home, partitions=3, workers=1) as index:
         yield index
 
 
@@ -90,12 +72,12 @@ def scores(index: Index, query: str, **options: Any) -> list[tuple[str, float]]:
     return [(hit.id, hit.score) for hit in index.search(query, 300, **options).hits]
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", TOPIC_QUERIES)
 def test_bm25_is_that_of_one_partition_to_the_bit(one: Index, three: Index, query: str) -> None:
     assert scores(one, query, ranker="bm25") == scores(three, query, ranker="bm25")
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", TOPIC_QUERIES)
 def test_the_default_finds_the_same(one: Index, three: Index, query: str) -> None:
     """But for weights of features, which partitions round to 8 bits before they compute rows."""
     first, found = dict(scores(one, query)[:20]), dict(scores(three, query)[:20])
@@ -125,7 +107,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 @pytest.mark.parametrize("filtered", [False, True])
 def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     assert len(three.partitions) > 1
-    for query in QUERIES:
+    for query in TOPIC_QUERIES:
         request = PartitionRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
         _, shared = plan_and_seeds(LocalSearches(states), request, three.name)
@@ -156,7 +138,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
 
 def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None:
     """A whole document as query: more than 256 words."""
-    made = documents(60)
+    made = topic_records(60)
     made.append({"id": "long", "text": " ".join(f"term{number}" for number in range(300))})
     options: dict[str, Any] = {"spelling": "off", "operators": False}
     query = made[-1]["text"] + " word01 word05" * 6
@@ -173,16 +155,16 @@ def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None
 
 
 def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
-    made = documents(40)
+    made = topic_records(40)
     with (
         build(made, name="small1", home=home) as one,
         build(made, name="small8", home=home, partitions=8, workers=1) as eight,
     ):
-        for query in QUERIES:
+        for query in TOPIC_QUERIES:
             first, found = dict(scores(one, query)[:10]), dict(scores(eight, query)[:10])
             assert len(first.keys() & found.keys()) >= 8
         with pytest.raises(QueryError, match="at most 1500 seeds"):
-            build(documents(1600), name="seeds", home=home, partitions=2, workers=1).search(
+            build(topic_records(1600), name="seeds", home=home, partitions=2, workers=1).search(
                 "word01", z=1501
             )
 
@@ -190,7 +172,7 @@ def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
 def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:
     assert len(three.partitions) > 1
     names = set()
-    for query in QUERIES:
+    for query in TOPIC_QUERIES:
         for hit in three.search(query, 10, explain=True).hits:
             told = hit.explanation
             assert told is not None
@@ -208,7 +190,7 @@ def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index
     assert len({own for own, other in names if own != other}) == 3
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", TOPIC_QUERIES)
 def test_one_engine_in_two_steps_is_the_engine(one: Index, query: str) -> None:
     """Seeds of a single partition give the ranking of an undivided index."""
     snapshot = one.arrays
@@ -236,13 +218,13 @@ def test_a_training_on_a_sample_changes_no_score_of_bm25(
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 20)
     made = [
         {**document, "text": f"{document['text']} only{number} some{number % 40}"}
-        for number, document in enumerate(documents(200))
+        for number, document in enumerate(topic_records(200))
     ]
     pair = [
         build(made, name=f"sampled{count}", home=home, partitions=count, workers=1)
         for count in (1, 3)
     ]
-    for query in (*QUERIES, "only7", "only8 some8", "some3 some4 word01", "only150 only151"):
+    for query in (*TOPIC_QUERIES, "only7", "only8 some8", "some3 some4 word01", "only150 only151"):
         expected, found = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
         assert found == expected
         assert {hit.id for hit in pair[1].search(query, spelling="off").hits}
@@ -294,7 +276,7 @@ def test_a_query_that_is_an_id_finds_it_first(three: Index) -> None:
 
 def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
     """A filter may hide the document, and fields order it like any other."""
-    made = documents(9)
+    made = topic_records(9)
     made += [
         {"id": f"e{number}", "text": "d4 " * (1 + number % 4) + "word01", "year": 2010 + number}
         for number in range(20)
@@ -316,17 +298,17 @@ def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
 
 def test_writes_go_to_their_partitions_and_weigh_everywhere(home: Path) -> None:
     pair = [
-        build(documents(120), name=f"written{count}", home=home, partitions=count, workers=1)
+        build(topic_records(120), name=f"written{count}", home=home, partitions=count, workers=1)
         for count in (1, 4)
     ]
     for index in pair:
         index.add([{"id": "new", "title": "Topic 9", "text": "zebra word01 word02 zebra"}])
-        index.add(documents(40, seed=1)[10:])
+        index.add(topic_records(40, seed=1)[10:])
         index.delete(["d3", "d5", "d77"])
         index.patch("d4", {"text": "word01 quagga"})
     one, four = pair
     assert len(one) == len(four)
-    for query in (*QUERIES, "zebra word02", "quagga", "zebra quagga word01"):
+    for query in (*TOPIC_QUERIES, "zebra word02", "quagga", "zebra quagga word01"):
         expected, found = (scores(index, query, ranker="bm25") for index in pair)
         assert by_id(found) == by_id(expected)
     assert [hit.id for hit in four.search("zebra").hits][:1] == ["new"]
@@ -356,10 +338,10 @@ def test_any_history_of_writes_leaves_bm25_as_it_is(
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", most)
     made = [
         {**document, "text": f"{document['text']} only{number} some{number % 20}"}
-        for number, document in enumerate(documents(80))
+        for number, document in enumerate(topic_records(80))
     ]
     pair = [build(made, name=f"in{n}", home=tmp_path, partitions=n, workers=1) for n in (1, count)]
-    rng, later = np.random.default_rng(count), documents(120, seed=3)
+    rng, later = np.random.default_rng(count), topic_records(120, seed=3)
     for step in range(6):
         size = int(rng.integers(1, 20))
         puts = [later[place] for place in rng.choice(120, size, replace=False)]
@@ -370,7 +352,7 @@ def test_any_history_of_writes_leaves_bm25_as_it_is(
             index.delete(gone)
     later_words = [f"only{number} some{number % 30}" for number in range(0, 90, 7)]
     pair.append(open_index(tmp_path / f"in{count}"))
-    for query in (*QUERIES, "step0 step5", "step3 word30", *later_words):
+    for query in (*TOPIC_QUERIES, "step0 step5", "step3 word30", *later_words):
         expected, *others = (scores(index, query, ranker="bm25", spelling="off") for index in pair)
         assert [by_id(found) for found in others] == [by_id(expected)] * 2
     one, *others = pair
@@ -426,7 +408,7 @@ def test_a_partition_that_was_built_on_its_own_is_refused(
     """Its terms have other numbers."""
     monkeypatch.setattr("klsa_search.indexing.partitions.MOST", 10)
     path = tmp_path / "parts"
-    build(documents(80), name="parts", home=tmp_path, partitions=2, workers=1).close()
+    build(topic_records(80), name="parts", home=tmp_path, partitions=2, workers=1).close()
     with open_index(path / "000001-1") as part:
         part.add([{"id": "other", "text": "zebra"}])
     refit(path / "000001-1").close()
@@ -445,13 +427,13 @@ def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_withou
 
     with open_index(home / "three") as index:
         assert len(index.partitions) == 3
-    build(documents(30), name="short", home=home, partitions=2, workers=1).close()
+    build(topic_records(30), name="short", home=home, partitions=2, workers=1).close()
     assert "short" in list_indexes(home)
     with pytest.raises(StoreError, match="has partitions"):
-        build(documents(30), name="short", home=home)
+        build(topic_records(30), name="short", home=home)
     with pytest.raises(StoreError, match="has one partition"):
-        build(documents(300), name=one.name, home=home, partitions=2, workers=1)
-    with build(documents(40), name="short", home=home, partitions=2, workers=1) as index:
+        build(topic_records(300), name=one.name, home=home, partitions=2, workers=1)
+    with build(topic_records(40), name="short", home=home, partitions=2, workers=1) as index:
         assert len(index) == 40
         assert index.generation == "000002"
     assert delete_index(home / "short") == []
@@ -472,7 +454,7 @@ def test_unsupported_operations_are_errors(three: Index) -> None:
 
 
 def test_a_snapshot_is_read_only_and_does_not_change(home: Path) -> None:
-    with build(documents(40), name="frozen", home=home, partitions=2, workers=1) as index:
+    with build(topic_records(40), name="frozen", home=home, partitions=2, workers=1) as index:
         before = index.snapshot()
         index.delete(["d3"])
         assert (len(before), len(index)) == (40, 39)
@@ -484,7 +466,7 @@ def test_a_snapshot_is_read_only_and_does_not_change(home: Path) -> None:
 
 def test_a_word_of_another_partition_has_numbers_here(home: Path) -> None:
     """Arrays by term reach to the words that only other partitions contain."""
-    with build(documents(40), name="words", home=home, partitions=2, workers=1) as index:
+    with build(topic_records(40), name="words", home=home, partitions=2, workers=1) as index:
         assert len(index.partitions) > 1
         index.add([{"id": "new", "text": "zebra"}])
         for partition in index.partitions:
@@ -495,13 +477,13 @@ def test_a_word_of_another_partition_has_numbers_here(home: Path) -> None:
 
 def test_only_fields_of_the_build_are_filterable(home: Path) -> None:
     """A later field could have another type in each partition."""
-    with build(documents(40), name="fields", home=home, partitions=2, workers=1) as index:
+    with build(topic_records(40), name="fields", home=home, partitions=2, workers=1) as index:
         index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
         assert index.search("word01", filter="year > 2001").total
         with pytest.raises(QueryError, match=r"'extra' is not filterable.*--field NAME:TYPE"):
             index.search("word01", filter="extra = 5")
     options: dict[str, Any] = {"fields": ("extra:number",), "partitions": 2, "workers": 1}
-    with build(documents(40), name="declared", home=home, **options) as index:
+    with build(topic_records(40), name="declared", home=home, **options) as index:
         index.add([{"id": str(n), "text": "word01", "extra": n} for n in range(9)])
         assert [hit.id for hit in index.search("word01", filter="extra = 5").hits] == ["5"]
 
@@ -542,7 +524,7 @@ def test_the_guide_lists_what_is_not_supported(three: Index) -> None:
 
 @pytest.mark.parametrize("ranker", ["bm25", "klsa"])
 def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker: Any) -> None:
-    for query in QUERIES:
+    for query in TOPIC_QUERIES:
         doc_ids, values = three.rank(query, 40, ranker=ranker)
         hits = three.search(query, 40, ranker=ranker, spelling="off").hits
         assert values.tolist() == [hit.score for hit in hits]
@@ -553,8 +535,8 @@ def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker
         ]
         assert three.doc_ids(three.ids(doc_ids)) == doc_ids.tolist()
         assert [each.id for each in three.documents(doc_ids)] == three.ids(doc_ids)
-    expected = [values.tolist() for _, values in one.rank_many(QUERIES, 9, ranker="bm25")]
-    found = three.rank_many(QUERIES, 9, threads=2, ranker="bm25")
+    expected = [values.tolist() for _, values in one.rank_many(TOPIC_QUERIES, 9, ranker="bm25")]
+    found = three.rank_many(TOPIC_QUERIES, 9, threads=2, ranker="bm25")
     assert [values.tolist() for _, values in found] == expected
     assert three.ids(three.live_doc_ids()) == three.ids()
 
@@ -563,7 +545,7 @@ def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.runs import rank_best
 
-    queries = [Topic(id=str(number), text=text) for number, text in enumerate(QUERIES)]
+    queries = [Topic(id=str(number), text=text) for number, text in enumerate(TOPIC_QUERIES)]
     whole = list(rank_best(one, queries, ranker="bm25"))
     for one_run, run in zip(whole, rank_best(three, queries, ranker="bm25"), strict=True):
         assert run.scores.tolist() == one_run.scores.tolist()
@@ -618,7 +600,7 @@ def test_values_are_distinct_over_partitions(
 
 
 def test_an_embedder_that_partitions_cannot_use_is_reported(home: Path) -> None:
-    made = [{**each, "_vectors": {"m": [1.0, n]}} for n, each in enumerate(documents(40))]
+    made = [{**each, "_vectors": {"m": [1.0, n]}} for n, each in enumerate(topic_records(40))]
     build(made, name="spaces", home=home, partitions=2, workers=1).close()
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
@@ -633,7 +615,7 @@ def test_an_embedder_that_partitions_cannot_use_is_reported(home: Path) -> None:
         assert not index.search("word01").warnings
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", TOPIC_QUERIES)
 def test_bm25_with_boosted_fields_is_that_of_one_partition(
     one: Index, three: Index, query: str
 ) -> None:

@@ -10,13 +10,13 @@ from klsa_search import Index, build
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.storage.partitions import partition_of
-from tests.search.test_partitions import QUERIES, documents
+from tests.support.worlds import TOPIC_QUERIES, topic_records
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     home = tmp_path_factory.mktemp("explained")
-    with build(documents(), name="three", home=home, partitions=3, workers=1) as index:
+    with build(topic_records(300), name="three", home=home, partitions=3, workers=1) as index:
         yield index
 
 
@@ -27,7 +27,7 @@ def total(found: Explanation) -> float:
     return sum(part.value for part in parts if part is not None)
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", TOPIC_QUERIES)
 def test_parts_add_up_to_the_score(three: Index, query: str) -> None:
     seeds = set()
     for hit in three.search(query, 60, explain=True).hits:
@@ -60,7 +60,7 @@ def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
 
 def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(three: Index) -> None:
     """No document of its partition contains a word of the query."""
-    made = documents(120)
+    made = topic_records(120)
     seed = made[0]
     seed["text"] += " zebra"
     with build(made, name="zebra", home=three.path.parents[1], partitions=3, workers=1) as index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,43 @@ def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]
             shared = rng.choice([f"x{number}" for number in range(10)], 2, replace=False)
             documents.append(" ".join([*own, *shared]))
     return documents
+
+
+TOPIC_WORDS = [f"word{number:02d}" for number in range(60)]
+TOPIC_QUERIES = [
+    "word01 word05",
+    "word13 word20 word21",
+    "word59",
+    "word30 word40 word50",
+    "none word02",
+]
+
+
+def topic_records(count: int = 150, seed: int = 0, first: int = 0) -> list[dict[str, Any]]:
+    """Records of five topics; each has a few words of its topic, and three of any."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(first, first + count):
+        topic = int(rng.integers(5))
+        own = rng.choice(TOPIC_WORDS[topic * 12 : topic * 12 + 12], int(rng.integers(4, 12)))
+        text = " ".join([*own, *rng.choice(TOPIC_WORDS, 3)])
+        made.append(
+            {"id": f"d{number}", "title": f"Topic {topic}", "text": text,
+             "year": 2000 + number % 20, "kind": f"kind{number % 7}"}
+        )  # fmt: skip
+    return made
+
+
+def cyclic_records(count: int = 80) -> list[dict[str, Any]]:
+    """Records of three words, which come again after 7, 11 and 13 records."""
+    return [
+        {
+            "id": f"d{number}",
+            "text": f"word{number % 7} word{number % 11} word{number % 13}",
+            "year": 2000 + number % 9,
+        }
+        for number in range(count)
+    ]
 
 
 @contextmanager
