@@ -71,6 +71,7 @@ struct Buffers {
     std::vector<f32> lexical, covered, scores, exact;
     std::vector<f32> expanded;  // 0 beyond the last slot
     std::vector<u8> is_exact;   // which parts are: see `Exact`
+    std::vector<u8> contains;   // whether its document contains a term, if that is counted
     std::vector<f32> impacts;   // (best + 1, stride) of each term; row 0 is 0
     std::vector<i64> result_keys, sort_buffer;
 

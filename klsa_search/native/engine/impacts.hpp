@@ -84,32 +84,32 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
                 }
             continue;
         }
-        const i64* columns = offsets(j);
-        for (const Segment& segment : p.segments) {
-            i64 base = segment.first;
-            for (i64 block = 0; block < segment.blocks; block++, base += i64(1) << p.block_bits)
-                scan_postings(segment.entries.data, columns[block], columns[block + 1], base, j, stride);
-            columns += segment.blocks + 1;
-        }
+        scan_postings(j, [&](i64 slot, u32 entry) {
+            i64 steps = impact(b.terms[j].weight, entry & 0xFFFF);
+            b.impacts[slot * stride + j] = f32(steps);
+            b.remaining[slot] -= i32(steps);
+        });
     }
     for (i64 slot = 1; slot <= best; slot++) b.impacts[slot * stride + longest] = f32(b.remaining[slot]);
     return stride;
 }
 
-// Copy the impacts of a term from its postings; first select those of the best documents. Their
-// bits fit the cache, slots would not.
-inline void State::scan_postings(const u32* entries, i64 first, i64 after, i64 base, i64 column, i64 stride) {
-    const u32* is_best = b.is_best.data() + (base >> 5);
-    for (i64 begin = first; begin < after; begin += SCAN_CHUNK) {
-        i64 size = std::min<i64>(SCAN_CHUNK, after - begin);
-        i64 count = scan_best(entries + begin, size, is_best, b.hits.data());
-        for (i64 i = 0; i < count; i++) {
-            u32 entry = b.hits[i];
-            i64 slot = b.slots[base + (entry >> 16)];
-            i64 steps = impact(b.terms[column].weight, entry & 0xFFFF);
-            b.impacts[slot * stride + column] = f32(steps);
-            b.remaining[slot] -= i32(steps);
+// Visit the postings of a term in the best documents, by their slots. These are selected by their
+// bits, which fit the cache; slots would not.
+template <class Visit>
+inline void State::scan_postings(i64 term, Visit visit) {
+    const i64* columns = offsets(term);
+    for (const Segment& segment : p.segments) {
+        i64 base = segment.first;
+        for (i64 block = 0; block < segment.blocks; block++, base += i64(1) << p.block_bits) {
+            const u32* is_best = b.is_best.data() + (base >> 5);
+            for (i64 begin = columns[block], after = columns[block + 1]; begin < after; begin += SCAN_CHUNK) {
+                i64 size = std::min<i64>(SCAN_CHUNK, after - begin);
+                i64 count = scan_best(segment.entries.data + begin, size, is_best, b.hits.data());
+                for (i64 i = 0; i < count; i++) visit(b.slots[base + (b.hits[i] >> 16)], b.hits[i]);
+            }
         }
+        columns += segment.blocks + 1;
     }
 }
 
@@ -131,15 +131,23 @@ inline i64 State::look_up_keys(const Mask& mask, i64 limit) {
     return filled;
 }
 
-// Count the documents of slots beyond `matched` that are in the mask and contain no term.
+// Count the documents of slots beyond `matched` that are in the mask and contain no term. They are
+// counted among the best from then on.
 inline i64 State::count_without(const Mask& mask, i64 matched, i64 size) {
     i64 count = 0;
-    for (i64 slot = matched + 1; slot <= size; slot++) {
-        i64 document = b.documents[slot], contained = 0;
-        if (!mask.contains(document)) continue;
-        for (i64 j = terms - 1; contained == 0 && j >= 0; j--) contained = term_impact(j, document);
-        count += contained == 0;
+    Buffers::grow(b.contains, size + 1);
+    std::fill_n(b.contains.data(), size + 1, u8(0));
+    for (i64 slot = matched + 1; slot <= size; slot++)
+        b.is_best[b.documents[slot] >> 5] |= 1u << (b.documents[slot] & 31);
+    for (i64 j = 0; j < terms; j++) {
+        if (posting_count(j) < SCAN_COST * (size - matched)) {
+            scan_postings(j, [&](i64 slot, u32) { b.contains[slot] = 1; });
+            continue;
+        }
+        for (i64 slot = matched + 1; slot <= size; slot++)
+            if (!b.contains[slot]) b.contains[slot] = term_impact(j, b.documents[slot]) > 0;
     }
+    for (i64 slot = matched + 1; slot <= size; slot++) count += !b.contains[slot] && mask.contains(b.documents[slot]);
     return count;
 }
 

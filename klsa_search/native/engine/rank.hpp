@@ -79,7 +79,6 @@ inline void State::clear_sums(i64 seeds) {
 inline Hits State::rescore(const Request& request, const Params& params, const Depths& depths, const Prepared& s) {
     const Mask& mask = request.mask;
     const Ranges& r = s.ranges;
-    i64 total = totals_ ? total_ + count_without(mask, r.matched, r.size) : 0;
     std::fill_n(b.is_exact.data() + 1, r.size, u8(params.coverage > 0 ? 0 : COVERAGE_EXACT));
     std::fill_n(b.is_exact.data() + 1, r.seeds, u8(EXPANSION_EXACT | COVERAGE_EXACT));
     std::fill_n(b.covered.data() + r.matched + 1, r.size - r.matched, 0.f);
@@ -88,7 +87,7 @@ inline Hits State::rescore(const Request& request, const Params& params, const D
     rescore_coverage(params, r, depths.coverage, request.k, s.factors);
     i64 chosen = rescore_expansion(params, r.size, r.seeds, depths.expansion, s.factors, s.centre);
     Hits hits = write_results(r.size, r.matched, chosen, request.k);
-    hits.total = total;
+    if (totals_) hits.total = total_ + count_without(mask, r.matched, r.size);
     release_slots(r.size);
     return hits;
 }

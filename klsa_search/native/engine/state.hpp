@@ -87,7 +87,8 @@ class State final : public Searcher {
     i64 posting_count(i64 term);
     i64 term_impact(i64 term, i64 document);
     i64 look_up_impacts(i64 best, i64 others);
-    void scan_postings(const u32* entries, i64 first, i64 after, i64 base, i64 column, i64 stride);
+    template <class Visit>
+    void scan_postings(i64 term, Visit visit);
     i64 look_up_keys(const Mask& mask, i64 limit);
     i64 count_without(const Mask& mask, i64 matched, i64 size);
 
