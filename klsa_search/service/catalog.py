@@ -236,10 +236,14 @@ class Catalog:
     def _name_of(self, name: str | None) -> str | None:
         """Return the index of a name or alias, or the only index; None if there is none."""
         with self._lock:
-            if name is None:
-                return next(iter(self._entries)) if len(self._entries) == 1 else None
-            name = self._aliases.get(name, name)
-            return name if name in self._entries else None
+            return self._index_of(name)
+
+    def _index_of(self, name: str | None) -> str | None:
+        """Return the same as `_name_of`, for callers that have the lock."""
+        if name is None:
+            return next(iter(self._entries)) if len(self._entries) == 1 else None
+        name = self._aliases.get(name, name)
+        return name if name in self._entries else None
 
     @contextmanager
     def _lease(self, name: str | None) -> Iterator[_OpenGeneration]:
@@ -301,30 +305,32 @@ class Catalog:
                 closing.callback(self._replace, name, None)
 
     def _select(self, name: str | None) -> _OpenGeneration:
-        names = sorted(self._entries)
-        if not names and name is None:
-            raise StoreError(
-                "no index to search; create one with POST /indexes, or on the machine of the "
-                "service with `klsa-index build SOURCE --name NAME`"
-            )
-        choices = ", ".join(names)
-        if name is None:
-            if len(names) > 1:
-                raise QueryError(
-                    f"index is missing, and several are served; choose one of {choices}",
-                    field="index",
-                )
-            name = names[0]
-        name = self._aliases.get(name, name)
-        if name not in self._entries:
-            step = f"choose from {choices}" if names else "create it with POST /indexes"
-            raise IndexNotFound(f"no index `{name}`; {step}", field="index")
-        entry = self._entries[name]
+        index = self._index_of(name)
+        if index is None:
+            raise self._unknown(name)
+        entry = self._entries[index]
         if entry.opened is None:
-            raise StoreError(entry.failure or f"index {name!r} is not open", field="index")
+            raise StoreError(entry.failure or f"index {index!r} is not open", field="index")
         if entry.opened.sums.failure is not None:  # it could give wrong answers
             raise IndexDamaged(entry.opened.sums.failure, field="index")
         return entry.opened
+
+    def _unknown(self, name: str | None) -> KlsaError:
+        """Return the error for a name of no index, or for none where there are several."""
+        choices = ", ".join(sorted(self._entries))
+        if name is not None:
+            step = f"choose from {choices}" if choices else "create it with POST /indexes"
+            return IndexNotFound(
+                f"no index `{self._aliases.get(name, name)}`; {step}", field="index"
+            )
+        if choices:
+            return QueryError(
+                f"index is missing, and several are served; choose one of {choices}", field="index"
+            )
+        return StoreError(
+            "no index to search; create one with POST /indexes, or on the machine of the "
+            "service with `klsa-index build SOURCE --name NAME`"
+        )
 
     def _release(self, opened: _OpenGeneration) -> None:
         with self._lock:
