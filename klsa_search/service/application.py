@@ -26,6 +26,7 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
+from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
@@ -182,7 +183,8 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
         "metrics",
         *(["write"] if writes_without_key(settings, loopback=loopback) else []),
     }
-    keys = Keys(settings.keys_file, keyless)
+    changes = Changes(settings.home) if settings.keys is None else None
+    keys = Keys(settings.keys_file, keyless, changes)
     if not (keys.needed or settings.allow_no_keys or loopback):
         raise SettingsError(
             f"refusing to serve `{settings.home}` without API keys, because other machines may "

@@ -47,6 +47,11 @@ class Changes:
         if words is not None:
             words[begin : begin + _WORD] = secrets.token_bytes(_WORD)
 
+    def announce_to_services(self, name: str) -> None:
+        """Announce a change by a command; nothing is created if no service has run here."""
+        if self._path.exists():
+            self.announce(name)
+
     def _mapped(self) -> mmap.mmap | None:
         if self._words is None:
             with self._lock, suppress(OSError):

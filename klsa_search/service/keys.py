@@ -22,6 +22,7 @@ from filelock import FileLock
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from klsa_search.errors import SettingsError
+from klsa_search.service.changes import Changes
 from klsa_search.storage.files import read_regular, replace_file
 
 Scope = Literal["search", "write", "metrics"]
@@ -191,3 +192,4 @@ def _change(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
             keys = []
         text = _File(keys=change(keys)).model_dump_json(indent=1) + "\n"
         replace_file(path, text, mode=0o600)
+    Changes(path.parent).announce_to_services(path.name)

@@ -10,12 +10,15 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.analytics.recorder import Recorder
+from klsa_search.service.application import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
+from klsa_search.service.middleware import auth
 from klsa_search.service.middleware.auth import Keys, needs_key
 from klsa_search.service.middleware.guard import Guard
+from klsa_search.service.settings import ServiceSettings
 from tests.service.conftest import failure_of
 
 SEARCH = "/search?q=wing&index=first"
@@ -286,3 +289,18 @@ def test_an_application_without_its_middleware_refuses_all(client, file):
         each for each in client.app.user_middleware if each.cls is not Guard
     ]
     assert client.get(SEARCH).status_code == 500
+
+
+def test_changes_by_klsa_keys_count_at_once(home, monkeypatch):
+    monkeypatch.setattr(auth, "CHECK_SECONDS", 3600.0)
+    file = home / ".keys.json"
+    key = add_key(file, "first", ["search"])
+    with TestClient(create_app(ServiceSettings(home=home)), base_url="http://localhost") as client:
+        for number in range(20):
+            other = add_key(file, f"key{number}", ["search"])
+            for token in (key, other):
+                headers = {"X-API-Key": token}
+                assert client.get("/search?q=wing&index=first", headers=headers).is_success
+            revoke_key(file, f"key{number}")
+            answer = client.get("/search?q=wing&index=first", headers={"X-API-Key": other})
+            assert answer.status_code == 401

@@ -15,6 +15,7 @@ from typing import Final
 
 from klsa_search.errors import InsufficientScope, InvalidApiKey, SettingsError, WritingRefused
 from klsa_search.search.filters.masks import FilterLike
+from klsa_search.service.changes import Changes
 from klsa_search.service.keys import Key, KeyUses, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.middleware.origin import is_cross_origin
@@ -33,7 +34,7 @@ _FILES = (PREFIX, "/static-offline-docs/")
 """Paths that need no key: they reveal neither content nor names of indexes."""
 
 CHECK_SECONDS: Final = 1.0
-"""Seconds after which a change of the key file counts."""
+"""Seconds after which a change of the key file counts, unless `klsa-keys` announced it."""
 
 
 def is_file(path: str) -> bool:
@@ -135,14 +136,19 @@ NO_ACCESS = Access(frozenset())
 class Keys:
     """The API keys of a file, which is checked for changes once in `CHECK_SECONDS`.
 
+    changes  those of the index directory, if the file is in it: `klsa-keys` announces its own,
+             which count at once
     path     path of the file; no key is needed while it does not exist
     keyless  scopes of all requests while no key is needed
     Once the file existed a key is needed, even if the file is removed. SettingsError or OSError
     if it cannot be read.
     """
 
-    def __init__(self, path: Path, keyless: Collection[str]) -> None:
+    def __init__(
+        self, path: Path, keyless: Collection[str], changes: Changes | None = None
+    ) -> None:
         self._path = path
+        self._changes, self._word = changes, b""
         self._file = os.fspath(path)  # twice as fast as a Path
         self._keyless = Access(frozenset(keyless))
         self._stamp: tuple[int, ...] | None = None
@@ -171,9 +177,10 @@ class Keys:
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
         StoreError if a token or session cannot be verified.
         """
-        if (now := monotonic()) >= self._next_check:
+        word = b"" if self._changes is None else self._changes.word(self._path.name)
+        if (now := monotonic()) >= self._next_check or word != self._word:
             self._check()
-            self._next_check = now + CHECK_SECONDS
+            self._next_check, self._word = now + CHECK_SECONDS, word
         if self._keys is None:
             return self._keyless
         token = _token(headers)
