@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
-from klsa_search.storage.database import open_to_read, row_checksum, use_wal
+from klsa_search.storage.database import open_to_read, refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import sync, writable
 from klsa_search.storage.names import CATALOG, NEW
 
@@ -146,11 +146,12 @@ def change_catalog(home: Path) -> Iterator[Catalog]:
     """Yield the catalogue of a directory; what the block changes becomes durable as a whole.
 
     Nothing changes if the block fails. IndexBusy if another change takes more than ten seconds;
-    IndexDamaged, StoreError. Cost: some ms.
+    WritingRefused on a network file system; IndexDamaged, StoreError. Cost: some ms.
     """
     file, claimed = home / CATALOG, list[Path]()
     try:
         with _errors_of_ours(file), writable(file):
+            refuse_network(file)
             if not os.path.lexists(file):
                 _create(file)
             connection = sqlite3.connect(file, isolation_level=None, timeout=TIMEOUT)

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.errors import StoreError
+from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import files
 
 _NO_WAL: Final = (
@@ -58,6 +58,16 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def refuse_network(path: Path) -> None:
+    """Raise WritingRefused for a database on a network file system, which machines share."""
+    if path.parent.is_dir() and (kind := files.network_file_system(path.parent)):
+        raise WritingRefused(
+            f"cannot write `{path}`: it is on a network file system ({kind}), where SQLite's "
+            "write-ahead log does not work; keep the index on a local disk of the machine that "
+            "writes, and copy it to others with `klsa-index backup`"
+        )
 
 
 def use_wal(connection: sqlite3.Connection) -> None:

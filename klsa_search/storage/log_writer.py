@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.storage import files
-from klsa_search.storage.database import row_checksum, use_wal
+from klsa_search.errors import StoreError
+from klsa_search.storage.database import refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
 from klsa_search.storage.log import (
     APPLICATION,
@@ -132,13 +131,7 @@ class LogWriter:
     def _own(self) -> sqlite3.Connection:
         """Return the connection; create the log if there is none."""
         if self._connection is None:
-            if kind := files.network_file_system(self.path.parent):
-                raise WritingRefused(
-                    f"cannot write `{self.path}`: it is on a network file system "
-                    f"({kind}), where SQLite's write-ahead log does not work; keep "
-                    "the index on a local disk of the machine that writes, and "
-                    "copy it to others with `klsa-index backup`"
-                )
+            refuse_network(self.path)
             if not os.path.lexists(self.path):
                 create_log(self.path)
             elif not is_real(self.path, stat.S_IFREG):

@@ -81,10 +81,10 @@ def index_directory(home: str | Path | None = None) -> Path:
 
 def index_path(home: Path, name: str) -> Path:
     """Return the folder of an index; SettingsError for a name that is not a plain file name."""
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or name.startswith(CATALOG):
         raise SettingsError(
             f"name = {name!r} is not an index name: use 1 to 100 letters, digits, "
-            "'.', '_' or '-', beginning with a letter or digit",
+            f"'.', '_' or '-', beginning with a letter or digit, and not with {CATALOG}",
             field="name",
         )
     return home / name

@@ -14,8 +14,9 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
+from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreError, WritingRefused
 from klsa_search.storage import catalog as module
+from klsa_search.storage import files
 from klsa_search.storage.aliases import aliases_in, replace_aliases, store_alias
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.catalog import change_catalog, read_catalog
@@ -30,6 +31,7 @@ from klsa_search.storage.catalog_entry import (
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.names import index_path
 from klsa_search.storage.query_settings import store_settings
 from klsa_search.storage.replication_state import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
@@ -174,6 +176,20 @@ def test_a_catalogue_that_cannot_be_used_is_an_error_of_ours(home):
     sqlite3.connect(home / "catalog.db").executescript("create table mine (x)").close()
     with pytest.raises(IndexDamaged, match="not a catalogue"):
         write_synonyms(home / "one", TV)
+
+
+def test_a_network_file_system_is_read_and_not_written(home, monkeypatch):
+    write_synonyms(home / "one", TV)
+    monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+    with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
+        write_synonyms(home / "one", CARS)
+    assert read_synonyms(home / "one") == TV
+
+
+def test_no_index_has_the_name_of_the_catalogue(home):
+    for name in ("catalog.db", "catalog.db-wal"):
+        with pytest.raises(SettingsError, match="not an index name"):
+            index_path(home, name)
 
 
 def test_a_read_only_directory_can_be_read(home):
