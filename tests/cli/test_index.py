@@ -371,7 +371,6 @@ def test_fields_are_declared_and_printed(shell, tmp_path):
     assert told["fields"]["columns"]["year"]["type"] == "number"
     assert told["settings"]["fields"] == ["year:number"]
     assert shell(*build, "--field", "year:numbr").code == 2
-    assert "fields" in shell("klsa-index", "plan", source).out
 
 
 def test_searched_fields_are_named_with_weights(shell, tmp_path):

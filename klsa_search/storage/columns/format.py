@@ -14,7 +14,6 @@ missing.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -43,10 +42,3 @@ FILES: Final[dict[FieldType, str]] = {
 STARTS: Final = "fields_starts"
 TEXTS: Final = "fields_texts"
 TEXT_STARTS: Final = "fields_text_starts"
-
-
-def columns_bytes(generation: Path) -> int:
-    """Return the size of the columns of a generation in bytes."""
-    names = (*FILES.values(), STARTS, TEXTS, TEXT_STARTS)
-    paths = (generation / f"{name}.npy" for name in names)
-    return sum(path.stat().st_size for path in paths if path.exists())
