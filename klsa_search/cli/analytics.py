@@ -19,13 +19,25 @@ _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
 
 @click.command()
 @click.argument("name")
-@click.option("--days", default=30, type=click.IntRange(1, 3650), help="Report this many days")
 @click.option(
-    "--limit", "-k", default=20, type=click.IntRange(1, 10_000), help="List at most this many rows"
+    "--days",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1, 3650),
+    help="Report this many days",
+)
+@click.option(
+    "--limit",
+    "-k",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="List at most this many rows",
 )
 @click.option(
     "--min-searches",
     default=2,
+    show_default=True,
     type=click.IntRange(1, 1000),
     help="List queries that were searched this often",
 )

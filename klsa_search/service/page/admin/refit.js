@@ -81,9 +81,12 @@ export function refitting(index, done) {
 
 function drawn({ phase, done, total }) {
   if (phase === null) return [el("progress", { "aria-label": "Refit" }), el("p.quiet", "Waiting …")];
-  const step = Math.max(0, PHASES.indexOf(phase));
+  const step = PHASES.indexOf(phase);
   const within = total ? Math.min(1, done / total) : 0;
   const amount = total ? ` ${count(done)} of ${count(total)}` : "";
+  if (step < 0) { // of another pass, such as over passages
+    return [el("progress", { value: within, "aria-label": "Refit" }), el("p.quiet", `${phase}${amount}`)];
+  }
   return [
     el("progress", { max: PHASES.length, value: step + within, "aria-label": "Refit" }),
     el("p.quiet", `${step + 1} of ${PHASES.length}: ${phase}${amount}`),
