@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
 def lazy_exports(
-    namespace: dict[str, Any], modules: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    namespace: dict[str, object], modules: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package, so that commands load only what they need.
 
     namespace  globals of the package
     modules    module that defines each exported name
     """
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
         value = namespace[name] = getattr(import_module(modules[name]), name)
