@@ -101,7 +101,9 @@ class ScoreCollector:
             size *= 2
             top = self._rank(size, self._mask)
             first = first.joined(top.at(~np.isin(top.doc_ids, first.doc_ids))).at(slice(size))
-        return first.at(slice(count))._replace(total=top.total)
+        if len(first.doc_ids) > count:
+            first = first.at(slice(count))
+        return first if first is top else first._replace(total=top.total)
 
 
 class FieldCollector:
@@ -228,7 +230,9 @@ def collect(
         count += len(pinned.positions)
     elif pinned is not None:
         order = PinnedInPlace(order, pinned)
-    top = order.first(count).at(slice(plan.offset, None))
+    top = order.first(count)
+    if plan.offset:
+        top = top.at(slice(plan.offset, None))
     if found is None:
         return top, {}
     if distinct is None:

@@ -306,7 +306,11 @@ class Compounds:
         found: dict[str, Variant] = {}
         texts = text.split(" ")
         for first, after in _groups(pieces, self.are_read_together):
-            self._join(" ".join(texts[first:after]), pieces[first:after], evidence, found)
+            if after - first > 1:
+                self._join(" ".join(texts[first:after]), pieces[first:after], evidence, found)
+                continue
+            for variant in (*pieces[first].runs, *pieces[first].inner):
+                found[variant.written] = variant
         return list(found.values())
 
     def _join(
