@@ -115,9 +115,9 @@ def test_repeated_ids_of_a_column_that_was_chosen_name_the_option(tmp_path):
         opened(tmp_path, "number,body\n1,a\n1,b\n")
 
 
-def test_lines_that_end_with_a_carriage_return_are_named(tmp_path):
-    with pytest.raises(CollectionError, match=r"broken CSV .*; end lines with a line feed"):
-        opened(tmp_path, "id,text\r1,a\r2,b\r")
+def test_lines_may_end_with_a_carriage_return(tmp_path):
+    _, documents = opened(tmp_path, "id,text\r1,a\r2,b\r")
+    assert [(each.id, each.text) for each in documents] == [("1", "a"), ("2", "b")]
 
 
 TICKETS = "Key;Subject;Body;tags\nSUP-1;Pump;It leaks;a\n"
