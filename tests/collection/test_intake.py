@@ -1,6 +1,5 @@
 """Invalid documents are refused before anything else sees them."""
 
-import datetime
 import math
 
 import numpy as np
@@ -25,7 +24,7 @@ BAD = [
     (Document(id="1", text=None), "the text is of type NoneType, not str"),
     (Document(id="1", title=b"bytes"), "the title is of type bytes, not str"),
     (Document(id="1", metadata=None), "the metadata is of type NoneType, not a mapping"),
-    ({"id": "1", "days": datetime.timedelta(1)}, "is not JSON"),
+    ({"id": "1", "days": object()}, "is not JSON"),
     ({"id": "1", "n": {"a": 1, 2: 3}}, "is not JSON"),
     ({"id": "1", "n": CYCLE}, "is not JSON"),
     ({"id": "1", "n": nested(100)}, "the metadata is nested more than 100 levels deep"),
