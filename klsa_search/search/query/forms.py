@@ -56,10 +56,11 @@ class QueryForms:
 
     def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> None:
         """Read a form by itself."""
-        pieces, builder = self._pieces.of(text), QueryBuilder(rules)
+        pieces = self._pieces.of(text)
         if len(pieces) == 2 and not self._compounds.are_read_together(*pieces):
             table.add_separate(text)
             return
+        builder = QueryBuilder(rules)
         before = [word for piece in pieces for word in piece.words]
         words, joined, divided = self._clauses.vary(text, before, builder)
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
