@@ -65,35 +65,35 @@ if TYPE_CHECKING:
     from klsa_search.core.version import __version__
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
-    from klsa_search.search.excerpts import Excerpt
     from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.facets import Facet
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
-    from klsa_search.search.options import Query, SearchOptions
+    from klsa_search.search.pages.excerpts import Excerpt
+    from klsa_search.search.pages.facets import Facet
+    from klsa_search.search.pages.options import Query, SearchOptions
+    from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
     from klsa_search.search.query.interpretation import QueryInterpretation
-    from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
     from klsa_search.storage.columns.columns import Field
 else:
     from klsa_search.core.lazy_exports import lazy_exports
 
     _MODULES = {
         "Document": "klsa_search.collection.model",
-        "Excerpt": "klsa_search.search.excerpts",
+        "Excerpt": "klsa_search.search.pages.excerpts",
         "Explanation": "klsa_search.search.explain.explanation",
-        "Facet": "klsa_search.search.facets",
+        "Facet": "klsa_search.search.pages.facets",
         "Field": "klsa_search.storage.columns.columns",
-        "Highlight": "klsa_search.search.results",
-        "Hit": "klsa_search.search.results",
+        "Highlight": "klsa_search.search.pages.results",
+        "Hit": "klsa_search.search.pages.results",
         "Index": "klsa_search.search.index",
         "IndexSettings": "klsa_search.core.keywords",
         "KlsaError": "klsa_search.errors",
-        "Query": "klsa_search.search.options",
+        "Query": "klsa_search.search.pages.options",
         "QueryInterpretation": "klsa_search.search.query.interpretation",
-        "Reranked": "klsa_search.search.results",
-        "SearchOptions": "klsa_search.search.options",
+        "Reranked": "klsa_search.search.pages.results",
+        "SearchOptions": "klsa_search.search.pages.options",
         "SearchParameters": "klsa_search.core.keywords",
-        "SearchResults": "klsa_search.search.results",
+        "SearchResults": "klsa_search.search.pages.results",
         "__version__": "klsa_search.core.version",
         "build": "klsa_search.indexing.build",
         "list_indexes": "klsa_search.search.opening",

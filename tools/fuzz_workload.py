@@ -95,7 +95,7 @@ def use_everything() -> None:
     # The engine ranks however few documents there are.
     with (
         tempfile.TemporaryDirectory() as home,
-        patch("klsa_search.search.searcher.EXHAUSTIVE_LIMIT", 0),
+        patch("klsa_search.search.ranking.searcher.EXHAUSTIVE_LIMIT", 0),
     ):
         with klsa_search.build(_documents(0, 15), name="small", home=home) as index:
             _search(index)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.runs import Ranking
     from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.results import SearchResults
+    from klsa_search.search.pages.results import SearchResults
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class RemoteIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Return name, generation and results: see `Index.search`."""
-        from klsa_search.search.options import Query
+        from klsa_search.search.pages.options import Query
 
         return self._send_named(search_call(self._name, Query(query, k, **options)))
 
@@ -67,7 +67,7 @@ class RemoteIndex:
         import numpy as np
 
         from klsa_search.evaluation.runs import Ranking
-        from klsa_search.search.options import Query
+        from klsa_search.search.pages.options import Query
 
         size = min(SEARCHES, max(1, _HITS // k))
         for begin in range(0, len(queries), size):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from klsa_search.evaluation.record import RunRecord
     from klsa_search.evaluation.runs import Ranking
     from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.results import SearchResults
+    from klsa_search.search.pages.results import SearchResults
 
 
 class LocalIndex:

@@ -10,8 +10,8 @@ from klsa_search.search.query.syntax import QUOTES
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
+    from klsa_search.search.pages.results import Hit, Reranked, SearchResults
     from klsa_search.search.query.interpretation import Relaxed
-    from klsa_search.search.results import Hit, Reranked, SearchResults
 
 
 _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))

@@ -42,14 +42,14 @@ from klsa_search.client.service_calls import (
 from klsa_search.collection.model import Document
 from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.facets import Facet
-from klsa_search.search.options import Query, RankingOptions, SearchOptions, as_query
-from klsa_search.search.results import Hit, SearchResults
+from klsa_search.search.pages.excerpts import Excerpt
+from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.options import Query, RankingOptions, SearchOptions, as_query
+from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.ranking.vector_ranking import VectorLike
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.vector_ranking import VectorLike
 from klsa_search.search.writing import WriteResult
 
 Filter = str | Mapping[str, Any]

@@ -16,9 +16,9 @@ from klsa_search.collection.passages import page_of
 from klsa_search.collection.vectors import VECTORS
 from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
-from klsa_search.search.excerpts import Excerpt
-from klsa_search.search.facets import Facet
-from klsa_search.search.results import Hit, SearchResults
+from klsa_search.search.pages.excerpts import Excerpt
+from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
 from klsa_search.search.writing import WriteResult

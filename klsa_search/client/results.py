@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from klsa_search.search.results import Hit, SearchResults
+from klsa_search.search.pages.results import Hit, SearchResults
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.results import FederatedHit, FederatedResults
 from klsa_search.errors import QueryError
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.options import Query
-from klsa_search.search.results import Hit, SearchResults
+from klsa_search.search.pages.options import Query
+from klsa_search.search.pages.results import Hit, SearchResults
 
 _RESULTS: Final = TypeAdapter(SearchResults)
 _HIT: Final = TypeAdapter(Hit)

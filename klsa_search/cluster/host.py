@@ -16,19 +16,22 @@ from typing import Any, Final, NamedTuple, TypeVar
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.collection_statistics import CollectionStatistics, PartitionStatistics
+from klsa_search.search.engine.collection_statistics import (
+    CollectionStatistics,
+    PartitionStatistics,
+)
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.generation_reader import GenerationReader
-from klsa_search.search.generation_writer import GenerationWriter
-from klsa_search.search.log_tailer import QueryConfiguration
-from klsa_search.search.partition import (
-    PartitionHits,
-    PartitionPage,
-    PartitionPlan,
-    PartitionRequest,
-    PartitionSearch,
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.part_search import (
+    PartHits,
+    PartPage,
+    PartPlan,
+    PartRequest,
+    PartSearch,
 )
+from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.backup_format import build_id
 from klsa_search.storage.collection_terms import open_collection_terms
@@ -120,7 +123,7 @@ class _UnpreparedError(Exception):
 class _Search:
     """A search between its rounds."""
 
-    search: PartitionSearch
+    search: PartSearch
     is_collected: bool = False
 
 
@@ -204,13 +207,13 @@ class PartitionHost:
                 _keep(self._views, preparation.version, self._partition.view(), MAX_VERSIONS)
             return True
 
-    def begin(self, version: str, search: str, request: PartitionRequest) -> PartitionPlan:
+    def begin(self, version: str, search: str, request: PartRequest) -> PartPlan:
         """Begin a search in a version, and return its plan; `search` names it in later rounds."""
         return self._search(version, search, request).search.begin()
 
     def collect(
-        self, version: str, search: str, request: PartitionRequest, seeds: SharedSeeds | None
-    ) -> PartitionPage:
+        self, version: str, search: str, request: PartRequest, seeds: SharedSeeds | None
+    ) -> PartPage:
         """Return the first documents; the search begins again if it is not kept."""
         kept = self._search(version, search, request)
         page = kept.search.collect(seeds)
@@ -221,10 +224,10 @@ class PartitionHost:
         self,
         version: str,
         search: str,
-        request: PartitionRequest,
+        request: PartRequest,
         places: Sequence[int],
         seeds: tuple[SharedSeeds | None] | None = None,
-    ) -> PartitionHits | Uncollected:
+    ) -> PartHits | Uncollected:
         """Return the hits at some places of the page.
 
         seeds  by which the search is repeated if it is not kept; `Uncollected` without them
@@ -242,7 +245,7 @@ class PartitionHost:
         self,
         version: str,
         search: str,
-        request: PartitionRequest,
+        request: PartRequest,
         id_: str,
         seeds: SharedSeeds | None,
     ) -> Explanation:
@@ -304,11 +307,11 @@ class PartitionHost:
             raise _UnpreparedError(version)
         return view
 
-    def _search(self, version: str, name: str, request: PartitionRequest) -> _Search:
+    def _search(self, version: str, name: str, request: PartRequest) -> _Search:
         with self._lock:
             kept = self._searches.get(name)
         if kept is None:
-            kept = _Search(PartitionSearch(self._view(version).state(), request))
+            kept = _Search(PartSearch(self._view(version).state(), request))
             with self._lock:
                 _keep(self._searches, name, kept, MAX_SEARCHES)
         return kept

@@ -8,13 +8,13 @@ from typing import Protocol, cast
 
 from klsa_search.cluster.calls import Replicas
 from klsa_search.cluster.remote import RemotePartition, RemotePartitions, RemoteSearches
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.opened_partitions import OpenedSet, PartitionFiles
-from klsa_search.search.partition import PartitionSearches
-from klsa_search.search.partitions_reader import PartitionsReader
-from klsa_search.search.partitions_writer import PartitionsWriter
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.opened_partitions import OpenedSet, PartitionFiles
+from klsa_search.search.parts.part_search import PartSearches
+from klsa_search.search.parts.partitions_reader import PartitionsReader
+from klsa_search.search.parts.partitions_writer import PartitionsWriter
 from klsa_search.storage.partitions import generations_of
 
 
@@ -52,7 +52,7 @@ class ClusterPartitions:
         views = [partition.in_version(version) for partition in remote]
         return OpenedSet(files, partitions, remote, tuple(cast("list[GenerationReader]", views)))
 
-    def searches(self, opened: OpenedSet) -> PartitionSearches:
+    def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""
         view = cast("RemotePartition", opened.views[0])
         assert view.version is not None

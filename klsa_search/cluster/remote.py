@@ -16,17 +16,17 @@ from klsa_search.cluster.host import Preparation, Published, Refused, Uncollecte
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
 from klsa_search.errors import KlsaError, PartitionMissing, StoreError
-from klsa_search.search.budget import estimated_tokens
-from klsa_search.search.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.generation_reader import GenerationReader
-from klsa_search.search.opened_partitions import PartitionFiles
-from klsa_search.search.partition import (
-    PartitionHits,
-    PartitionPage,
-    PartitionPlan,
-    PartitionRequest,
+from klsa_search.search.pages.budget import estimated_tokens
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.opened_partitions import PartitionFiles
+from klsa_search.search.parts.part_search import (
+    PartHits,
+    PartPage,
+    PartPlan,
+    PartRequest,
 )
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.log import LogPosition
@@ -214,7 +214,7 @@ class RemotePartitions:
 
 
 class RemoteSearches:
-    """One search in all partitions of a version: see `partitioned_search.PartitionSearches`.
+    """One search in all partitions of a version: see `partitioned_search.PartSearches`.
 
     All rounds call the same replicas first, which keep the search; others begin it again.
     """
@@ -223,7 +223,7 @@ class RemoteSearches:
         self._partitions, self._version = partitions, version
         self._first, self._name = next(_turn), uuid4().hex
         self._begun = 0
-        self._begins: list[tuple[str, PartitionRequest] | None] = [None] * partitions.count
+        self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
         self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
         self._failed: dict[int, str] = {}
 
@@ -234,7 +234,7 @@ class RemoteSearches:
         """Return the number of partitions."""
         return self._partitions.count
 
-    def begin(self, requests: Sequence[PartitionRequest | None]) -> list[PartitionPlan | None]:
+    def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         self._begun += 1
         for number, request in enumerate(requests):
@@ -242,16 +242,16 @@ class RemoteSearches:
                 # The two cannot always be pickled.
                 evidence = dict(request.evidence or {})
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
-                partition_request = PartitionRequest(query, evidence, request.ranks_only)
+                partition_request = PartRequest(query, evidence, request.ranks_only)
                 self._begins[number] = f"{self._name}-{self._begun}", partition_request
         return self._round("begin", [None if request is None else () for request in requests])
 
-    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartitionPage | None]:
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._seeds = shared
         return self._round("collect", [(seeds,) for seeds in shared])
 
-    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartitionHits | None]:
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
         """Return the hits at some places of the pages."""
         hits = self._round(
             "fetch", [(page_places,) if page_places else None for page_places in places]

@@ -19,8 +19,8 @@ from klsa_search.search.filters.conditions import And, Condition, Filter, Not, O
 from klsa_search.search.filters.masks import mask_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.passage_hits import place_of
-from klsa_search.search.results import Hit
+from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.results import Hit
 from klsa_search.storage.columns.columns import Field, Fields
 from klsa_search.storage.columns.values import COERCIONS, TypeMismatch
 from klsa_search.storage.directories import is_index

@@ -7,8 +7,8 @@ from typing import Any
 
 from klsa_search.core.extras import require
 from klsa_search.search.index import Index
-from klsa_search.search.passage_hits import place_of
-from klsa_search.search.results import Hit
+from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.results import Hit
 
 try:
     from langchain_core.callbacks import (

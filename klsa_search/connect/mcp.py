@@ -21,13 +21,13 @@ from klsa_search import mining
 from klsa_search.core.extras import require
 from klsa_search.core.version import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
-from klsa_search.search.budget import beginning
-from klsa_search.search.excerpts import span_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
-from klsa_search.search.options import checked_integer
-from klsa_search.search.passage_hits import place_of
-from klsa_search.search.results import SearchResults
+from klsa_search.search.pages.budget import beginning
+from klsa_search.search.pages.excerpts import span_of
+from klsa_search.search.pages.passage_hits import place_of
+from klsa_search.search.pages.results import SearchResults
+from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.storage.names import index_path
 
 try:

@@ -13,10 +13,10 @@ from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.indexing.build import build
-from klsa_search.search.doc_ids import ids_of
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.options import RankingOptions
+from klsa_search.search.pages.options import RankingOptions
+from klsa_search.search.parts.doc_ids import ids_of
 from klsa_search.storage.directories import is_index
 
 try:

@@ -21,8 +21,8 @@ from klsa_search.collection.qrels import checked_column
 from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
-from klsa_search.search.doc_ids import ids_of
 from klsa_search.search.index import Index
+from klsa_search.search.parts.doc_ids import ids_of
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""

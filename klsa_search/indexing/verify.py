@@ -28,9 +28,9 @@ from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.segments import Segment
 from klsa_search.kernels.vector_space import scales_of
-from klsa_search.search.log_tailer import LogTailer
-from klsa_search.search.passage_index import PassageIndex
-from klsa_search.search.state import State, open_state
+from klsa_search.search.state.log_tailer import LogTailer
+from klsa_search.search.state.passage_index import PassageIndex
+from klsa_search.search.state.state import State, open_state
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.forward_index import encoded

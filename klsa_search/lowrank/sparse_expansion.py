@@ -129,7 +129,7 @@ DOCUMENT_SCALARS = 3  # scalars after the coordinates of a document: step of the
 class RemoteRows(NamedTuple):
     """Entries of the rows of D of a partition whose columns are documents of other partitions.
 
-    documents  (N, entries) ordinals: see `search.snapshot.Snapshot.ordinals_of`
+    documents  (N, entries) ordinals: see `Snapshot.ordinals_of`
     levels     (N, entries) in the steps of the rows, largest first, padded with 0
     """
 

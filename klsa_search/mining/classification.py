@@ -20,7 +20,7 @@ from klsa_search.errors import QueryError
 from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.similar import text_coordinates
 from klsa_search.search.index import Index
-from klsa_search.search.options import checked_integer
+from klsa_search.search.ranking.parameters import checked_integer
 
 RIDGE: Final = 1.0
 """Ridge parameter; each labelled document has coordinates of length 1."""

@@ -18,8 +18,8 @@ from klsa_search.errors import QueryError
 from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
-from klsa_search.search.options import checked_integer
-from klsa_search.search.snippets import snippet
+from klsa_search.search.ranking.parameters import checked_integer
+from klsa_search.search.snippets.snippet import snippet
 
 _LENGTH: Final = 80
 

@@ -18,7 +18,7 @@ from klsa_search.mining.clusters import k_means, terms_of_clusters
 from klsa_search.mining.coordinates import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
-from klsa_search.search.options import checked_integer
+from klsa_search.search.ranking.parameters import checked_integer
 
 CLUSTERS: Final = 20
 """Limit of clusters, so that their words fit on the map."""

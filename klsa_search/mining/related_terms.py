@@ -20,8 +20,8 @@ from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.index import Index
-from klsa_search.search.options import checked_integer
 from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
+from klsa_search.search.ranking.parameters import checked_integer
 
 
 def words_of(index: Index, terms: Iterable[int]) -> list[str]:

@@ -19,11 +19,11 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.mining.coordinates import LATENT, Vectors, vectors_of_kernel
+from klsa_search.search.engine.query_terms import counts_of_texts
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.index import Index
-from klsa_search.search.options import checked_integer
-from klsa_search.search.query.terms import counts_of_texts
-from klsa_search.search.results import Hit
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.pages.results import Hit
+from klsa_search.search.ranking.parameters import checked_integer
 
 
 def checked_share(name: str, value: object) -> float:

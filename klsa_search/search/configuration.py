@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.query_settings import change_settings
-from klsa_search.search.reader import Reader
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (

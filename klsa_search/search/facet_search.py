@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from klsa_search.search.facets import Facet
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
+from klsa_search.search.pages.facets import Facet
 
 
 def facet_search(

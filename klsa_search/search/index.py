@@ -12,24 +12,25 @@ from klsa_search.core.config import Settings
 from klsa_search.core.delegation import delegated
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.configuration import Configuration
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.generation_reader import GenerationReader
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.options import Query, SearchOptions, as_query, checked_integer
-from klsa_search.search.partition import scores_of
-from klsa_search.search.partitioned_search import (
+from klsa_search.search.pages.options import Query, SearchOptions, as_query
+from klsa_search.search.pages.planning import Ranking
+from klsa_search.search.pages.results import SearchResults
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.merged_search import (
     explain_part,
     rank_parts,
     search_parts,
 )
-from klsa_search.search.planning import Ranking
-from klsa_search.search.reader import Reader
-from klsa_search.search.restricted_state import restricted_state
-from klsa_search.search.results import SearchResults
-from klsa_search.search.searcher import in_parallel
-from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.vector_ranking import VectorLike
+from klsa_search.search.parts.part_search import scores_of
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.ranking.parameters import checked_integer
+from klsa_search.search.ranking.searcher import in_parallel
+from klsa_search.search.ranking.vector_ranking import VectorLike
+from klsa_search.search.state.restricted_state import restricted_state
 from klsa_search.search.writer import BatchWriter, Writer
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
@@ -187,8 +188,7 @@ class Index:
 
     def __repr__(self) -> str:
         """Return name, generation and number of documents."""
-        partitions = len(self.partitions)
-        divided = f" in {partitions} partitions" if partitions > 1 else ""
+        divided = f" in {n} partitions" if (n := len(self.partitions)) > 1 else ""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
 
     def __reduce__(self) -> tuple[type[Self], tuple[Reader, BatchWriter]]:
@@ -313,22 +313,22 @@ class Index:
         snippet_length
                   maximum length of a snippet in characters, at most 10,000
         quality   return how good a match each hit is, and whether any is good: about 20 µs a
-                  hit, and 0.2 s for the first such search (`klsa_search.search.quality`)
+                  hit, and 0.2 s for the first such search (`klsa_search.search.explain.quality`)
         explain   explain the score of each hit: about 0.3 ms a hit
         prefix    "last": the last word is still being typed, so its completions match as well
         group     "document", or "passage" for passages of long documents, each by its own score;
                   operators, totals and facets are then those of passages (`Hit`)
         max_tokens  with `group="passage"`: return the best passages that fit into this number of
                   tokens, without repetitions, passages that follow each other as one
-                  (`klsa_search.search.budget`)
+                  (`klsa_search.search.pages.budget`)
         count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
         rerank    let the reranker of the index order the first `rerank` hits; their scores stay. If
                   it fails, `warnings` of the results say so
         rules     apply the rules of the index (`set_rules`), which are about documents: they do not
                   apply to passages
         vector    vector of the query, as `{space: numbers}`: documents near to it score more, and
-                  match even without a word of the query (`klsa_search.search.vector_ranking`). By
-                  default the embedder of the index makes it, if it has one; `{}` for none
+                  match even without a word of the query. By default the embedder of the index makes
+                  it, if it has one; `{}` for none
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
         QueryError for invalid parameters and unknown fields; DocumentNotFound.

@@ -10,12 +10,12 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.embedders import refuse_other_models
-from klsa_search.search.generation_reader import GenerationReader
-from klsa_search.search.generation_writer import GenerationWriter
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.partitions_reader import PartitionsReader
-from klsa_search.search.partitions_writer import PartitionsWriter
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.partitions_reader import PartitionsReader
+from klsa_search.search.parts.partitions_writer import PartitionsWriter
 from klsa_search.storage.aliases import followed
 from klsa_search.storage.current import open_current
 from klsa_search.storage.maintenance import indexes_in

@@ -14,7 +14,7 @@ from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError
 from klsa_search.search.embedders import EmbeddedSpaces, embed_documents
 from klsa_search.search.models import Models
-from klsa_search.search.reader import Reader
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
     Comparison,
     SyncResult,

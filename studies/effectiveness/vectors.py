@@ -25,8 +25,8 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import AS_WORDS, DEPTH, Ranking
-from klsa_search.search.doc_ids import ids_of
-from klsa_search.search.vector_ranking import INFLUENCE, NEAREST, Influence, standardised
+from klsa_search.search.parts.doc_ids import ids_of
+from klsa_search.search.ranking.vector_ranking import INFLUENCE, NEAREST, Influence, standardised
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import (
     Bench,

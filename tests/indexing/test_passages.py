@@ -15,9 +15,9 @@ from klsa_search.errors import IndexDamaged, QueryError, SettingsError, StoreErr
 from klsa_search.indexing import plan, verify_deep
 from klsa_search.indexing.plan import plan_of_size
 from klsa_search.indexing.rewrite import repair
-from klsa_search.search.passage_index import PassageWrites
-from klsa_search.search.passage_searcher import PassageSearcher
-from klsa_search.search.state import open_state
+from klsa_search.search.state.passage_index import PassageWrites
+from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.state import open_state
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.manifest import read_manifest
@@ -139,7 +139,7 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.segment_cache.LARGEST", 16)
     monkeypatch.setattr("klsa_search.delta.segment_cache.MIN_DOCUMENTS", 4)
-    monkeypatch.setattr("klsa_search.search.log_tailer.BATCH", 8)
+    monkeypatch.setattr("klsa_search.search.state.log_tailer.BATCH", 8)
     with closing(open_index(path)) as index:
         index.add(documents(30, seed=4, first=100))
         query = documents(1)[0]["text"]

@@ -17,7 +17,7 @@ from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.state import open_state
+from klsa_search.search.state.state import open_state
 from tests.support.exact_neighbours import neighbour_graph
 from tests.support.worlds import as_if_large, counts_of, random_documents, topic_documents
 

@@ -16,7 +16,7 @@ from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, RemoteBest
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 
 _F = np.float32

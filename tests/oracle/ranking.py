@@ -17,7 +17,7 @@ from klsa_search.search.engine.engine import EngineQuery, TopDocs
 from klsa_search.search.engine.local_seeds import DocFeatures, LocalSeeds, distinct_known
 from klsa_search.search.engine.params import KlsaParams, RerankDepths
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, SharedSeeds
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import (
     ExpansionScorer,
     Query,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.reader import IndexReader
 from tests.support.worlds import random_documents
 

@@ -40,8 +40,24 @@ ANY = {
 }
 """Uses of `Any` in packages that read no JSON of others, which only become fewer."""
 
-MUTUAL = {"search/passage_index.py": {"search/state.py"}}
+MUTUAL = {"search/state/passage_index.py": {"search/state/state.py"}}
 """Imports for types of modules that define each other: a state has passages, which have a state."""
+
+
+SEARCH_PACKAGES = (
+    "engine",
+    "rankers",
+    "filters",
+    "query",
+    "snippets",
+    "ranking",
+    "explain",
+    "suggest",
+    "state",
+    "pages",
+    "parts",
+)
+"""Packages of `search/`, each of which imports those before it only."""
 
 
 @cache
@@ -103,6 +119,18 @@ def test_imports_form_no_circle():
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(f"circle: {' <- '.join(error.args[1])}") from None
+
+
+def test_packages_of_search_import_those_before_them():
+    place = {name: number for number, name in enumerate(SEARCH_PACKAGES)}
+    offences = set()
+    for path, name in imported():
+        importing, target = name_of(path).split("/"), name.split(".")[1:]
+        if importing[0] != "search" or target[0] != "search" or len(importing) < 3:
+            continue
+        if place.get(target[1], -1) > place[importing[1]]:
+            offences.add((name_of(path), name))
+    assert offences == set()
 
 
 def test_any_becomes_rarer_in_the_core():

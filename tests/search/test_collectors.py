@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.search.applied_rules import Pinned
-from klsa_search.search.collectors import (
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.pages.applied_rules import Pinned
+from klsa_search.search.pages.collectors import (
     DistinctCollector,
     DocIdCollector,
     FieldCollector,
@@ -20,8 +21,7 @@ from klsa_search.search.collectors import (
     ScoreCollector,
     SortKey,
 )
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.ranking import best_of, boosted, named_first, ranked
+from klsa_search.search.ranking.rank import best_of, boosted, named_first, ranked
 
 SCORES = np.array([0.5, 0, 0.9, 0.5, 0.1, 0, 0.7, 0.2], np.float32)
 RANK = partial(best_of, SCORES)

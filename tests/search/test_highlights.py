@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
-from klsa_search.search.results import highlighted
+from klsa_search.search.pages.results import highlighted
 
 ANALYZER = Analyzer()
 WORDS = ["wing", "Wings", "<b>", "&amp;", "wing's", "straße", "Ⅳ", "雪", "'", '"', "lift", "\x00"]

@@ -9,8 +9,9 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.search import query_costs, searcher
+from klsa_search.search.pages import query_costs
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.ranking import searcher
 from tests.search.conftest import DOCUMENTS
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.search.markup import without_markup
-from klsa_search.search.snippets import folded
+from klsa_search.search.snippets.markup import without_markup
+from klsa_search.search.snippets.snippet import folded
 
 
 @pytest.mark.parametrize(

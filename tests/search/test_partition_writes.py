@@ -21,9 +21,9 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.search import opened_partitions
-from klsa_search.search.generation_reader import GenerationReader
-from klsa_search.search.generation_writer import GenerationWriter
+from klsa_search.search.parts import opened_partitions
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import cyclic_records

@@ -26,15 +26,15 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.engine import EngineQuery
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
-from klsa_search.search.partition import (
+from klsa_search.search.parts.merged_search import UNSUPPORTED_OPTIONS, merged_order, plan_and_seeds
+from klsa_search.search.parts.part_search import (
     LocalSearches,
-    PartitionPage,
-    PartitionRequest,
+    PartPage,
+    PartRequest,
     SharedSeedsEngine,
 )
-from klsa_search.search.partitioned_search import UNSUPPORTED_OPTIONS, merged_order, plan_and_seeds
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.rankers.klsa import klsa_params
-from klsa_search.search.reader import Reader
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -108,7 +108,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
 def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     assert len(three.partitions) > 1
     for query in TOPIC_QUERIES:
-        request = PartitionRequest(Query(query, 20), {}, ranks_only=True)
+        request = PartRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
         _, shared = plan_and_seeds(LocalSearches(states), request, three.name)
         for state, own in zip(states, shared, strict=True):
@@ -561,7 +561,7 @@ def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) ->
 
     def first(count: int) -> list[Any]:
         pages = [
-            PartitionPage(
+            PartPage(
                 doc_ids=np.arange(count),
                 scores=own[:count],
                 ordinals=np.arange(count),

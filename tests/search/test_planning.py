@@ -10,13 +10,13 @@ import pytest
 
 from klsa_search import Query, SearchOptions, build
 from klsa_search.errors import QueryError
-from klsa_search.search.assembly import assemble_results
-from klsa_search.search.collectors import collect
-from klsa_search.search.hits import fetch_hits
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_generation
-from klsa_search.search.planning import plan_search
-from klsa_search.search.state import open_state
+from klsa_search.search.pages.assembly import assemble_results
+from klsa_search.search.pages.collectors import collect
+from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.planning import plan_search
+from klsa_search.search.state.state import open_state
 
 PARTS = ("pump", "leak", "seal", "oil", "valve")
 DOCUMENTS = [

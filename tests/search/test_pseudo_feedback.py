@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from klsa_search import build
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, add_terms
 from tests.support.worlds import random_documents
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.search.coverage import shares_of
-from klsa_search.search.quality import Calibration, Quality
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.explain.coverage import shares_of
+from klsa_search.search.explain.quality import Calibration, Quality
 from tests.support.worlds import topic_documents
 
 PRESETS = ("default", "paper")
@@ -20,7 +20,7 @@ PRESETS = ("default", "paper")
 def _few_queries():
     """A calibration is learned from 600 queries; some suffice here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.search.quality.QUERIES", 60)
+        patch.setattr("klsa_search.search.explain.quality.QUERIES", 60)
         yield
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from klsa_search.analysis import Analyzer
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.search.query import terms as query
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN, QueryTerms, TermNumbers
+from klsa_search.search.engine import query_terms as query
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, QueryTerms, TermNumbers
 
 
 def test_words_have_the_numbers_of_their_terms():

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build
-from klsa_search.search.restricted_state import bytes_of
-from klsa_search.search.state import open_state
+from klsa_search.search.state.restricted_state import bytes_of
+from klsa_search.search.state.state import open_state
 
 DOCUMENTS = 3_000
 TENANTS = 30

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
 from klsa_search.core.build_settings import AnalysisSettings
-from klsa_search.search import snippets as module
-from klsa_search.search.snippets import snippet
+from klsa_search.search.snippets import snippet as module
+from klsa_search.search.snippets.snippet import snippet
 
 ANALYZER = Analyzer()
 FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do "

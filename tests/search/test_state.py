@@ -15,9 +15,10 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search import generation_reader, log_tailer, restricted_state
-from klsa_search.search.log_tailer import LogTailer
-from klsa_search.search.state import open_state
+from klsa_search.search.parts import generation_reader
+from klsa_search.search.state import log_tailer, restricted_state
+from klsa_search.search.state.log_tailer import LogTailer
+from klsa_search.search.state.state import open_state
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
 from tests.support.waiting import PATIENCE

@@ -16,9 +16,9 @@ from klsa_search.collection import open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.reading import read
-from klsa_search.search import stored_snippets as module
-from klsa_search.search.snippets import snippet
-from klsa_search.search.stored_snippets import StoredSnippets
+from klsa_search.search.snippets import stored_snippets as module
+from klsa_search.search.snippets.snippet import snippet
+from klsa_search.search.snippets.stored_snippets import StoredSnippets
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 from tests.analysis.test_offsets import ORDINARY, POOLS

@@ -14,7 +14,7 @@ from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.indexing.rewrite import refit
 from klsa_search.kernels import vector_space
-from klsa_search.search.vector_ranking import NEAREST
+from klsa_search.search.ranking.vector_ranking import NEAREST
 
 DIMENSION = 12
 WORDS = ("oil", "engine", "brake", "wheel", "road", "rain", "coolant", "pump")

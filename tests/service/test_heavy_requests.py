@@ -10,7 +10,7 @@ from klsa_search import build
 from klsa_search.search import costs
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.options import Query
+from klsa_search.search.pages.options import Query
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.index_service import MAX_LIGHT_COST

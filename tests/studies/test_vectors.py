@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from klsa_search.search.vector_ranking import INFLUENCE, NEAREST
+from klsa_search.search.ranking.vector_ranking import INFLUENCE, NEAREST
 from studies.effectiveness import vectors
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task

@@ -16,6 +16,8 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.local_seeds import DocFeatures, distinct_known
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,
@@ -32,13 +34,11 @@ from klsa_search.search.explain.explanation import (
 )
 from klsa_search.search.explain.parts import Covered, RowSplitter, ScoreParts, engine_parts
 from klsa_search.search.explain.query_weights import Numbers, QueryWeights, Values
-from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query
 from klsa_search.search.rankers.lsi import lsi_terms
-from klsa_search.search.searcher import Searcher
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.documents import DocumentReader
 
 MAX_SHARED: Final = 5

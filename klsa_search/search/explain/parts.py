@@ -18,10 +18,10 @@ from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails
 from klsa_search.search.engine.local_seeds import SeedRows
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.query_weights import Numbers, QueryWeights, Values
-from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
-from klsa_search.search.snapshot import Snapshot
 
 
 class Covered(NamedTuple):

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.core.config import SearchSettings
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_postings
-from klsa_search.search.snapshot import Snapshot
 
 Numbers = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]

@@ -9,6 +9,8 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
@@ -24,8 +26,6 @@ from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN
-from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Field
 
 EXPANSIONS: Final = 20

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
@@ -16,7 +17,6 @@ from klsa_search.search.query.matching import (
     names_of,
 )
 from klsa_search.search.query.term_dictionary import SHORTEST
-from klsa_search.search.snapshot import Snapshot
 
 COMPLETIONS: Final = 5
 """Most frequent completions of a query of one word that documents are ranked by, at most. With

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
 from klsa_search.core.cached import cached_method
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
-from klsa_search.search.snapshot import Snapshot
 
 RARER: Final = 4
 """Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh

@@ -8,13 +8,13 @@ from typing import Final
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.config import LanguageSettings
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import parse_boolean
 from klsa_search.search.query.clauses import MAX_CORRECTIONS
 from klsa_search.search.query.operators import MAX_SIGNS, OperatorReader
 from klsa_search.search.query.pieces import CHARACTERS, SIGNS, Pieces, numbers_of, traits_of
 from klsa_search.search.query.syntax import Clause
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN
-from klsa_search.search.snapshot import Snapshot
 
 LONGEST_COUNTED: Final = 1_000
 """Characters of a query up to which its words are looked up to estimate its cost."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from klsa_search import _native
 from klsa_search.core.parameters import SpellingName
+from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import (
     MAX_CORRECTIONS,
@@ -20,7 +21,6 @@ from klsa_search.search.query.clauses import (
 )
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.pieces import ALL_TRAITS, CORRECTED, VARIES, Pieces, traits_of
-from klsa_search.search.query.terms import UNKNOWN
 
 _CAPACITY: Final = 2**16
 _LONGEST: Final = 1_000  # characters of a query

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import MAX_OPERANDS, BooleanQuery
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
@@ -15,7 +16,6 @@ from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.syntax import Clause, parse, stray_signs
 from klsa_search.search.query.term_dictionary import SHORTEST
-from klsa_search.search.snapshot import Snapshot
 
 SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with

@@ -14,6 +14,8 @@ from klsa_search.core.config import LanguageSettings
 from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
@@ -50,8 +52,6 @@ from klsa_search.search.query.synonym_terms import add_synonyms
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import TermDictionary
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN, TermNumbers
-from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Field
 
 MAX_TERMS: Final = 256

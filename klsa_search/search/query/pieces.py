@@ -14,13 +14,13 @@ from typing import Final
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
+from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.compounds import LETTER, Compounds, Piece
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
-from klsa_search.search.query.terms import UNKNOWN, TermNumbers
 
 _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached

@@ -17,11 +17,11 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
-from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""

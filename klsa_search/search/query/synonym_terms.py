@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.engine.query_terms import NO_TERM
 from klsa_search.search.query.builder import QueryBuilder, Word
 from klsa_search.search.query.synonyms import SynonymExpansion, Synonyms, Terms
-from klsa_search.search.query.terms import NO_TERM
 
 
 def add_synonyms(

@@ -15,9 +15,9 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.word_forms import Source, sources_of, written_forms
-from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 2
 """Characters of a prefix, at least."""

@@ -11,7 +11,7 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Snapshot
 
 _SOURCES: Final = 5
 """Documents that are read for each term."""

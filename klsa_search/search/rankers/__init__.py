@@ -14,14 +14,14 @@ from typing import Final, Literal
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import rank_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.rankers.plugins import plugin_ranker
 from klsa_search.search.rankers.reader import IndexReader
-from klsa_search.search.snapshot import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,9 +32,9 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
-from klsa_search.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from scipy import sparse

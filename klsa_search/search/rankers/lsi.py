@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
-from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.snapshot import Snapshot
 
 
 def rank_lsi(

@@ -7,7 +7,7 @@ import numpy as np
 from klsa_search.core.array_types import Scores
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import KlsaError, PluginFailed
-from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.reader import IndexReader, RankFunction
 
 

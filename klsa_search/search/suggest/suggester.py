@@ -18,6 +18,8 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
@@ -29,9 +31,7 @@ from klsa_search.search.query.matching import (
 )
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.spelling import LONG, LONGEST, SHORTEST
-from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.word_forms import commonest
-from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.storage.documents import DocumentReader
 

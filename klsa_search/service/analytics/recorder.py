@@ -19,7 +19,7 @@ from typing import Final
 from unicodedata import normalize
 
 from klsa_search.errors import KlsaError
-from klsa_search.search.results import SearchResults
+from klsa_search.search.pages.results import SearchResults
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.background import PeriodicTask
 from klsa_search.storage.maintenance import indexes_in

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from klsa_search.search.excerpts import Excerpt
 from klsa_search.search.index import Index
+from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.service.schemas.responses import Answer
 
 

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.parameters import Text, encodable
-from klsa_search.search.excerpts import span_of
+from klsa_search.search.pages.excerpts import span_of
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
 # size of a response is limited by `responses.MAX_ANSWER`.

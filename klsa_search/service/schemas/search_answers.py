@@ -11,10 +11,10 @@ from pydantic_core import to_json
 from klsa_search.cluster.calls import PartitionTally
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.facets import Facet
 from klsa_search.search.index import Index
+from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
 from klsa_search.search.query.interpretation import Relaxed
-from klsa_search.search.results import Highlight, Hit, Reranked, SearchResults
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.service.schemas.search_requests import SearchRequest
 

@@ -8,14 +8,14 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.core.parameters import Text, encodable
-from klsa_search.search.budget import CANDIDATES
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.filters.text import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.options import Names, Query, QueryOptions, RankingParameters
+from klsa_search.search.pages.budget import CANDIDATES
+from klsa_search.search.pages.options import Names, Query, QueryOptions, RankingParameters
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.snippets import LENGTH
+from klsa_search.search.snippets.snippet import LENGTH
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     IndexName,

@@ -16,7 +16,7 @@ from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
 from klsa_search.search.engine.engine import Bm25Engine
-from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Snapshot
 from tests.support.worlds import counts_of, query_kernel
 
 WEIGHTING = TermWeighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)

@@ -15,8 +15,8 @@ from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
-from klsa_search.search.query.terms import QueryTerms
 
 
 def kernel_of(saturations, block_bits=6):

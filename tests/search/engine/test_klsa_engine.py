@@ -19,8 +19,8 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
-from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import klsa_params, rank_klsa
 from tests.search.engine.guarded_memory import Fences
 from tests.search.engine.sparse_world import cut_world

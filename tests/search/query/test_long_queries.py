@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from klsa_search import build
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
-from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import rank_klsa
-from klsa_search.search.state import open_state
+from klsa_search.search.state.state import open_state
 
 WORDS = [f"word{number:03}" for number in range(400)]
 

@@ -10,6 +10,8 @@ from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings, LanguageSettings
+from klsa_search.search.engine.query_terms import TermNumbers
+from klsa_search.search.engine.snapshot import open_snapshot
 from klsa_search.search.query import forms as forms_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.boolean import may_be_boolean
@@ -20,8 +22,6 @@ from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
-from klsa_search.search.query.terms import TermNumbers
-from klsa_search.search.snapshot import open_snapshot
 
 WORDS = [
     "wing", "Wings", "don't", "o'neil", "wing's", "x_1", "re-entry", "I", "the", "naïve", "飛行",

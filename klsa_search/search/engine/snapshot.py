@@ -1,0 +1,408 @@
+"""A snapshot: everything a query reads, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
+from klsa_search.core.cached import lazy_property
+from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.kernels.counts import without_columns
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.postings import postings_of_arrays
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.vector_space import VectorSpaces
+from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.kernels.weighting import mean_length
+from klsa_search.lowrank.expansion_matrix import Expansion
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import (
+    LEVELS,
+    NO_REMOTE_ROWS,
+    RemoteRows,
+    SparseExpansion,
+    open_remote_rows,
+    open_sparse_expansion,
+)
+from klsa_search.lowrank.spectral_functions import spectral_function
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
+from klsa_search.search.engine.local_seeds import FIRST_LATER, SeedRows, narrow_ordinals
+from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
+from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.vectors import open_vectors
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from klsa_search.delta.statistics import Pairs
+
+T = TypeVar("T")
+
+
+class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
+    """A lazy property that does not depend on which documents are live.
+
+    A snapshot and its restrictions compute it once: it may be as large as the index.
+    """
+
+    def __init__(self, make: Callable[[Snapshot], T]) -> None:
+        def shared(snapshot: Snapshot) -> T:
+            if snapshot.whole is None:
+                return make(snapshot)
+            value: T = getattr(snapshot.whole, make.__name__)
+            return value
+
+        super().__init__(shared)
+        self.__doc__ = make.__doc__
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The arrays of one generation, and those of documents written since.
+
+    query_kernel     BM25 weights and postings
+    common           numbers of the common terms, which document features exclude
+    lengths          (N,) dl(d) in tokens, by the weights of their fields
+    bm25_engine      engine of BM25
+    eigenvalues      (k,) of the document kernel
+    eigenvectors     U: (N, k) float32; (N, 0) if they are not stored, or not of all documents
+    has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
+    latent_dimensions  m, of the latent space
+    lsi_dimensions   eigenvectors of LSI, if computed at the first use
+    expansion        complete rows of D by `expansion_key`: (N, N), if they are stored
+    expansion_key    parameters of the D of the index: spectral function, γ and head
+    sparse_expansion  the largest entries of each row of K, and features
+    neighbour_count  neighbours of a document that count for coverage
+    seed             of the solver
+    b                b of BM25
+    forward          forward index
+    small            whether deep rankings rescore all candidates
+    live             mask of the live documents, if some are deleted
+    reverse          entries of later documents in earlier rows, if any
+    average_length   quantised mean length of the saturations; None for that of the build
+    vectors          spaces of vectors, by name
+    ordinals         of a partition: numbers of the documents of the build in the source
+    remote_rows   of a partition: entries of the rows of D in other partitions
+    whole            the snapshot that this one is a restriction of, if it is one
+    """
+
+    generation: Path
+    vocabulary: Vocabulary
+    query_kernel: QueryKernel
+    common: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int32]
+    bm25_engine: Bm25Engine
+    eigenvalues: Eigenvalues
+    eigenvectors: Basis
+    has_spectrum: bool
+    latent_dimensions: int
+    lsi_dimensions: int
+    expansion: Matrix | None
+    expansion_key: tuple[str, float, int]
+    sparse_expansion: SparseExpansion
+    neighbour_count: int
+    seed: int
+    b: float
+    forward: Forward
+    small: bool
+    live: Mask | None = None
+    reverse: ReverseNeighbours | None = None
+    average_length: float | None = None
+    vectors: VectorSpaces = field(default_factory=dict)
+    ordinals: npt.NDArray[np.int64] | None = None
+    remote_rows: RemoteRows = NO_REMOTE_ROWS
+    whole: Snapshot | None = None
+
+    def __len__(self) -> int:
+        """Return N, the number of doc ids."""
+        return self.query_kernel.size
+
+    def lexical(self, query: QueryTerms) -> Scores:
+        """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""
+        row = self.query_kernel.query_row(query.numbers, query.counts)
+        return row if self.live is None else row * self.live.allowed
+
+    def live_docs(self) -> DocumentMask:
+        """Return which documents are live: (N,)."""
+        return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
+
+    def space_entries(self, built: Sequence[SpaceEntry]) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents.
+
+        built  those of the build, which have the fingerprints of models
+        """
+        live = self.live_docs()
+        fingerprints = {entry.name: entry.fingerprint for entry in built}
+        return tuple(
+            SpaceEntry(
+                name=space.name,
+                dimension=space.dimension,
+                vectors=sum(int(np.count_nonzero(live[part.documents])) for part in space.parts),
+                documents=int(np.count_nonzero(live & space.has(len(live)))),
+                fingerprint=fingerprints.get(space.name),
+            )
+            for space in self.vectors.values()
+        )
+
+    def ordinals_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+        """Return the ordinals of documents, by which those of several partitions are ordered: (n,).
+
+        The ordinal of a document of the build is its number in the source, which no other document
+        of the index has. Later documents follow, numbered in each partition from `FIRST_LATER` on.
+        """
+        numbers = doc_ids.astype(np.int64)
+        if self.ordinals is None:
+            return numbers
+        built = len(self.ordinals)
+        places = np.minimum(numbers, built - 1) if built else numbers
+        of_build = self.ordinals[places] if built else numbers
+        return np.where(numbers < built, of_build, FIRST_LATER + numbers)
+
+    def doc_ids_of(
+        self, ordinals: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the doc ids of ordinals, and which of these are in this partition: (n,) each."""
+        if self.ordinals is None:
+            return ordinals, ordinals < len(self)
+        built = len(self.ordinals)
+        places = np.minimum(np.searchsorted(self.ordinals, ordinals), max(built - 1, 0))
+        is_built = (ordinals < FIRST_LATER) & (built > 0)
+        if built:
+            is_built &= self.ordinals[places] == ordinals
+        later = ordinals - FIRST_LATER
+        is_later = (later >= built) & (later < len(self))
+        return np.where(is_later, later, places), is_built | is_later
+
+    def seed_rows(self, documents: DocIds) -> SeedRows:
+        """Return the rows of D of documents, with their entries in all partitions.
+
+        documents  (n,) doc ids
+        """
+        expansion, others = self.sparse_expansion, self.remote_rows
+        # Entries in this partition and in others, strongest first.
+        entries, width = expansion.rows[documents], expansion.rows.shape[1]
+        numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+        levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
+        built = len(others.levels)
+        if built:
+            places = np.minimum(documents, built - 1)
+            is_built = (documents < built)[:, None]
+            numbers = np.hstack((numbers, others.documents[places]))
+            levels = np.hstack((levels, others.levels[places] * is_built))
+            order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
+            rows = np.arange(len(documents))[:, None]
+            numbers, levels = numbers[rows, order], levels[rows, order]
+        steps = np.zeros((len(documents), 2), np.float32)
+        steps[:, 0] = expansion.scales[documents, 0]
+        reverse, near = self.reverse, min(self.neighbour_count, width)
+        # Entries of later documents.
+        known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
+        if reverse is not None and len(known):
+            at = reverse.row_of[documents[known]].astype(np.int64) - 1
+            known, at = known[at >= 0], at[at >= 0]
+            entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
+            entries[known], steps[known, 1] = reverse.rows[at], reverse.steps[at]
+            later = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
+            numbers = np.hstack((numbers, later))
+            levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
+        return SeedRows(narrow_ordinals(numbers * (levels > 0)), levels, steps, width, near)
+
+    def nearest(self, document: int) -> DocIds:
+        """Return the documents in a row of D, strongest first, and reverse entries."""
+        rows = [self.sparse_expansion.rows[document]]
+        if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
+            rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
+        row = np.concatenate(rows)
+        return (row[row > 0] >> np.uint32(8)).astype(np.int64)
+
+    def allowed(self, mask: Mask | None) -> Mask | None:
+        """Return the live documents of a mask; None stays None: rankers skip deleted documents."""
+        if mask is None or self.live is None:
+            return mask
+        return mask & self.live
+
+    @_shared_property
+    def kernel(self) -> DocumentKernel:
+        """The document kernel, unpacked when a spectral function needs it."""
+        return self.sparse_expansion.kernel()
+
+    @lazy_property
+    def klsa_engine(self) -> KlsaEngine:
+        """The engine of the default ranking."""
+        return KlsaEngine(
+            self.query_kernel,
+            self.sparse_expansion,
+            self.latent_dimensions,
+            self.neighbour_count,
+            small=self.small,
+            live=self.live,
+            reverse=self.reverse,
+            remote_rows=self.remote_rows,
+        )
+
+    @_shared_property
+    def neighbours(self) -> sparse.csr_array:
+        """W, the neighbours of each document with shares of sum 1: (N, N)."""
+        return self.sparse_expansion.neighbours(self.neighbour_count)
+
+    @_shared_property
+    def latent(self) -> LatentSpace:
+        """The latent space."""
+        space = self.sparse_expansion.latent(self.latent_dimensions)
+        # Terms of the delta are not in the space.
+        later = len(self.vocabulary) - len(space.terms)
+        if later:
+            space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
+        return space
+
+    @_shared_property
+    def pairs(self) -> Pairs:
+        """Terms and pairs that are features, with their numbers. Cost: `Pairs.of`."""
+        from klsa_search.delta.statistics import Pairs, trained_statistics  # not needed to search
+
+        trained = trained_statistics(self.generation)
+        if trained is not None:
+            frequencies = trained.frequencies
+        else:
+            frequencies = self.query_kernel.postings.parts[0].postings.frequencies.copy()
+            frequencies[self.common[self.common < len(frequencies)]] = 0
+        return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
+
+    @_shared_property
+    def lsi(self) -> LsiSpace:
+        """The LSI space, stored or computed at the first use."""
+        return LsiSpace(
+            self.generation,
+            self.forward,
+            self.query_kernel.postings,
+            self.lsi_dimensions,
+            self.seed,
+        )
+
+    def counts_of(self, documents: DocIds) -> sparse.csr_array:
+        """Return f(t,d) of documents: (n, V) sparse."""
+        return self.forward.counts(documents)
+
+    def content_counts_of(self, documents: DocIds) -> sparse.csr_array:
+        """Return f(t,d) of documents without common terms: (n, V) sparse."""
+        return without_columns(self.counts_of(documents), self.common)
+
+    @lazy_property
+    def average_content(self) -> float:
+        """dl_avg of the document kernel, without common terms; 1 if every document is empty."""
+        occurrences = self.query_kernel.postings.occurrences
+        tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
+        return mean_length(tokens, self.query_kernel.postings.documents)
+
+    @lazy_property
+    def slope(self) -> float:
+        """The factor s of D = s · K."""
+        return self._expansion(*self.expansion_key, len(self.eigenvalues)).slope
+
+    @lazy_property
+    def mean_square(self) -> float:
+        """‖μ‖² of the features."""
+        return self.sparse_expansion.mean_square
+
+    def _expansion(self, spectral: str, gamma: float, head: int, dimensions: int) -> Expansion:
+        return Expansion.of(
+            self.eigenvectors[:, :dimensions],
+            self.eigenvalues[:dimensions],
+            spectral_function(spectral, gamma),
+            head=head,
+            kernel=lambda: self.kernel,
+        )
+
+    def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
+        """Return D for these parameters, with its stored rows if these are the same."""
+        key = (parameters.spectral, parameters.gamma, parameters.head)
+        expansion = self._expansion(
+            *key, dimensions if self.has_spectrum else len(self.eigenvalues)
+        )
+        is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
+        return replace(expansion, rows=self.expansion) if is_stored else expansion
+
+
+def open_snapshot(
+    generation: Path,
+    settings: Settings,
+    vectors: Sequence[SpaceEntry] = (),
+    vocabulary: Vocabulary | None = None,
+) -> Snapshot:
+    """Map the arrays of a generation; `settings` are those it was built with.
+
+    vectors     spaces of its manifest
+    vocabulary  its terms, by default those that it stores
+
+    Cost O(V) for the vocabulary; the rest is read on use.
+    """
+    vocabulary = _vocabulary(generation) if vocabulary is None else vocabulary
+    eigenvectors = _optional(generation, "eigenvectors")
+    eigenvalues = open_array(generation, "eigenvalues")
+    common = np.zeros(0, np.int64)
+    if settings.common_weight < 1:
+        terms = sorted(Analyzer(settings).common() & vocabulary.numbers.keys())
+        common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
+    query_kernel = QueryKernel.of(
+        postings_of_arrays(partial(open_array, generation), settings.k1),
+        weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
+    )
+    snapshot = Snapshot(
+        generation=generation,
+        vocabulary=vocabulary,
+        query_kernel=query_kernel,
+        common=common,
+        lengths=open_array(generation, "lengths"),
+        bm25_engine=Bm25Engine(query_kernel),
+        eigenvalues=eigenvalues,
+        eigenvectors=np.zeros((query_kernel.size, 0), np.float32)
+        if eigenvectors is None
+        else eigenvectors,
+        has_spectrum=eigenvectors is not None,
+        small=eigenvectors is not None,
+        latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
+        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
+        expansion=_optional(generation, "expansion"),
+        expansion_key=(settings.spectral, settings.gamma, settings.head),
+        sparse_expansion=open_sparse_expansion(partial(open_array, generation)),
+        neighbour_count=settings.neighbours,
+        seed=settings.seed,
+        b=settings.b,
+        forward=Forward.open(generation, settings.searched_fields),
+        vectors=open_vectors(generation, vectors),
+        ordinals=open_array(generation, "ordinals") if has_array(generation, "ordinals") else None,
+        remote_rows=open_remote_rows(partial(open_array, generation))
+        if has_array(generation, "elsewhere_rows")
+        else NO_REMOTE_ROWS,
+    )
+    if snapshot.lsi.is_stored:
+        # Mapped now, so that an open index still works after its files are deleted.
+        for name in ("weights", "basis", "eigenvalues"):
+            getattr(snapshot.lsi, name)
+    return snapshot
+
+
+def _vocabulary(generation: Path) -> Vocabulary:
+    """Return the terms of a build; those of a partition follow those that all partitions have."""
+    terms = read_vocabulary(generation)
+    if not has_array(generation, "trained_frequencies"):
+        return Vocabulary(terms)
+    shared = len(open_array(generation, "trained_frequencies"))
+    return Vocabulary(terms[:shared]).extended(terms[shared:])
+
+
+def _optional(generation: Path, name: str) -> Matrix | None:
+    return open_array(generation, name) if has_array(generation, name) else None

@@ -1,0 +1,338 @@
+"""Collectors: filtered, sorted, faceted and paged results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.errors import QueryError
+from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
+from klsa_search.search.pages.facets import Facet, facet_of
+from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.ranking.rank import Rank, best_of, boosted, named_first, ranked
+from klsa_search.search.ranking.searcher import intersection
+from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
+from klsa_search.search.state.state import State
+from klsa_search.storage.columns.columns import Field, Fields
+
+
+class SortKey(NamedTuple):
+    """A field to sort by."""
+
+    field: Field
+    descending: bool
+
+
+def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
+    """Parse `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
+    keys = []
+    for spec in sort:
+        name, colon, direction = spec.rpartition(":")
+        if direction not in ("asc", "desc") or not colon:
+            if name in fields and spec not in fields:
+                raise QueryError(
+                    f"sort: {spec!r} has no direction; use {name}:asc or {name}:desc",
+                    field="sort",
+                )
+            name, direction = spec, "asc"
+        keys.append(SortKey(fields.filterable(name, "sort"), direction == "desc"))
+    return keys
+
+
+def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Return ranks of documents by the keys: (n,), equal for equal documents.
+
+    Of several values the smallest counts, or the largest in descending order; documents without a
+    value come last in either. Cost: O(n log n).
+    """
+    ranks = np.zeros(len(doc_ids), np.int64)
+    for field, descending in keys:
+        values, present = values_of(field, doc_ids, descending)
+        order = np.unique(values[present], return_inverse=True)[1].astype(np.int64)
+        own = np.full(len(doc_ids), len(order), np.int64)
+        own[present] = -order if descending else order
+        ranks = np.unique(ranks * (2 * len(order) + 2) + own, return_inverse=True)[1]
+    return np.asarray(ranks, np.int64)
+
+
+def values_of(
+    field: Field, doc_ids: DocIds, descending: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return the values that documents are sorted by, and whether each has one: (n,), (n,)."""
+    present = field.present()[doc_ids]
+    if field.starts is None:
+        return field.values[doc_ids], present
+    # Values are ascending in each document.
+    places = field.starts[doc_ids + 1] - 1 if descending else field.starts[doc_ids]
+    places[~present] = 0
+    values = field.values[places] if len(field.values) else np.zeros(len(doc_ids))
+    return values, present
+
+
+class Collector(Protocol):
+    """Documents in some order, with scores."""
+
+    def first(self, count: int) -> TopDocs:
+        """Return the first documents, at most `count`, and how many there are."""
+
+
+class ScoreCollector:
+    """Orders documents by score; `page` is the number of hits of a page.
+
+    Rankings rescore more candidates for larger k, so the first ten of a hundred may differ from the
+    ten best, and pages would overlap. So results of a larger k are appended to those of a smaller.
+    """
+
+    def __init__(self, rank: Rank, mask: Mask | None, page: int) -> None:
+        self._rank, self._mask, self._page = rank, mask, page
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: a ranking for each doubling of the page up to `count`."""
+        size = self._page
+        first = top = self._rank(size, self._mask)
+        while size < count and len(top.doc_ids) == size:
+            size *= 2
+            top = self._rank(size, self._mask)
+            first = first.joined(top.at(~np.isin(top.doc_ids, first.doc_ids))).at(slice(size))
+        if len(first.doc_ids) > count:
+            first = first.at(slice(count))
+        return first if first is top else first._replace(total=top.total)
+
+
+class FieldCollector:
+    """Orders documents by metadata, then by score, then by doc id."""
+
+    def __init__(self, rank: Rank, found: DocumentMask, keys: Sequence[SortKey]) -> None:
+        self._rank, self._size = rank, len(found)
+        doc_ids = np.flatnonzero(found)
+        ranks = ranks_by(keys, doc_ids)
+        order = np.argsort(ranks, kind="stable")
+        self._doc_ids, self._ranks = doc_ids[order], ranks[order]
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: a ranking of the first, and of those equal to the last of them."""
+        if count < len(self._doc_ids):
+            count_all = int(np.searchsorted(self._ranks, self._ranks[count - 1], "right"))
+        else:
+            count_all = len(self._doc_ids)
+        doc_ids, ranks = self._doc_ids[:count_all], self._ranks[:count_all]
+        top = ranked(self._rank, doc_ids, self._size)
+        order = np.lexsort((doc_ids, -top.scores, ranks))[:count]
+        return top.at(order)._replace(total=len(self._doc_ids))
+
+
+class DocIdCollector:
+    """Orders documents by doc id, with score 0: for queries without words."""
+
+    def __init__(self, found: DocumentMask) -> None:
+        self._doc_ids = np.flatnonzero(found)
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: none."""
+        doc_ids = self._doc_ids[:count]
+        return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
+
+
+class DistinctCollector:
+    """Keeps the first document with each value of a field, and all without a value.
+
+    found  (N,) documents of the order
+    """
+
+    def __init__(self, order: Collector, field: Field, found: DocumentMask) -> None:
+        self._order, self._field = order, field
+        groups = _groups_of(field, np.flatnonzero(found).astype(np.int64))
+        self._total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: the order of four times as many documents, and more until they suffice."""
+        size = 4 * count
+        while True:
+            top = self._order.first(size)
+            groups = _groups_of(self._field, top.doc_ids)
+            kept = groups < 0
+            kept[np.unique(groups, return_index=True)[1]] = True
+            if np.count_nonzero(kept) >= count or len(groups) < size:
+                return top.at(np.flatnonzero(kept)[:count])._replace(total=self._total)
+            size *= 4
+
+
+class PinnedFirst:
+    """Pinned documents, then those of another order, which does not contain them."""
+
+    def __init__(self, order: Collector, pinned: Pinned) -> None:
+        self._order, self._pinned = order, pinned.top
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: that of the order."""
+        size = len(self._pinned.doc_ids)
+        top = self._order.first(max(count - size, 1))
+        return self._pinned.joined(top).at(slice(count))._replace(total=top.total + size)
+
+
+class PinnedInPlace:
+    """Moves the pinned documents of an order, which come first in it, to their positions."""
+
+    def __init__(self, order: Collector, pinned: Pinned) -> None:
+        self._order, self._pinned = order, pinned
+
+    def first(self, count: int) -> TopDocs:
+        """Cost: that of the order."""
+        top = self._order.first(count + len(self._pinned.positions))
+        return self._pinned.placed(top).at(slice(count))
+
+
+def collect(
+    state: State, plan: QueryPlan, *, pins_first: bool = False
+) -> tuple[TopDocs, Mapping[str, Facet]]:
+    """Return the documents of a search in one state of an index, and its facets.
+
+    pins_first  leave the pinned documents before all others, as merging with other parts needs
+
+    The total is of documents on all pages, or of distinct values.
+    Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
+    rank all matches, and cost O(N).
+    """
+    size, request, fields = len(state.snapshot), plan.request, state.fields
+    rank, is_blank = _ranking(state, plan)
+    mask, pinned = _mask_and_pins(state, plan, rank, is_blank=is_blank)
+    distinct = distinct_field(request.distinct, state)
+    facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
+    keys = sort_keys(request.sort, fields)
+    found: DocumentMask | None = None
+    order: Collector = ScoreCollector(rank, mask, plan.page)
+    if facet_fields or keys or distinct or is_blank or request.min_score is not None:
+        if is_blank:
+            found = _match_all(size, mask, request.min_score)
+        else:
+            found = _matches(size, rank, mask, request.min_score)
+        if keys:
+            order = FieldCollector(rank, found, keys)
+        elif is_blank:
+            order = DocIdCollector(found)
+        elif request.min_score is not None:
+            order = ScoreCollector(rank, Mask(found), plan.page)
+    if pinned is not None:
+        order = PinnedFirst(order, pinned)
+    if found is not None and pinned is not None:
+        found[pinned.top.doc_ids] = True
+    if found is not None and distinct is not None:
+        order = DistinctCollector(order, distinct, found)
+    count = plan.offset + plan.k
+    if pinned is not None and pins_first:
+        count += len(pinned.positions)
+    elif pinned is not None:
+        order = PinnedInPlace(order, pinned)
+    top = order.first(count)
+    if plan.offset:
+        top = top.at(slice(plan.offset, None))
+    if found is None:
+        return top, {}
+    if distinct is None:
+        top = top._replace(total=int(np.count_nonzero(found)))
+    facets = {
+        name: facet_of(field, found, request.max_facet_values)
+        for name, field in facet_fields.items()
+    }
+    return top, facets
+
+
+def _ranking(state: State, plan: QueryPlan) -> tuple[Rank, bool]:
+    """Return the ranking of a query, and whether it is blank, which matches all documents."""
+    request = plan.request
+    rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
+    is_blank = not request.query.strip() and (request.filter is not None or bool(request.sort))
+    if request.positive or request.negative:
+        rank, is_blank = partial(best_of, _feedback_scores(state, plan)), False
+    if plan.vector is not None:
+        parts = vector_parts(state.snapshot, plan.vector, rank)
+        rank, is_blank = with_vectors(rank, parts), False
+    if plan.rules.boosts and not is_blank:
+        rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
+    if plan.named is not None:
+        rank = named_first(rank, plan.named, len(state.snapshot))
+    return rank, is_blank
+
+
+def _mask_and_pins(
+    state: State, plan: QueryPlan, rank: Rank, *, is_blank: bool
+) -> tuple[Mask | None, Pinned | None]:
+    """Return the documents that may be found, without those pinned, and the latter with scores."""
+    size, mask, pinnable = len(state.snapshot), plan.mask, plan.pinnable
+    if plan.request.filter is not None:
+        filtered = state.filters.of(plan.request.filter)
+        mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
+    mask = plan.rules.hide(mask, size)
+    if is_blank:
+        mask = intersection(mask, state.snapshot.live)
+    if not plan.rules.pins:
+        return mask, None
+    first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
+    positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
+    top = ranked(rank, np.array(list(positions), np.int64), size)
+    pinned = Pinned(top, list(positions.values()))
+    return without(mask, pinned.ids, size), pinned
+
+
+def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
+    """Return the scores of all documents with relevance feedback."""
+    positive, negative = (
+        np.array(state.documents.doc_ids(ids), np.int64)
+        for ids in (plan.request.positive, plan.request.negative)
+    )
+    return state.searcher.scores_with_feedback(
+        plan.parsed, plan.parameters, plan.dimensions, positive, negative
+    )
+
+
+def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMask:
+    """Return which documents a blank query matches, all with score 0: (N,)."""
+    every = np.ones(size, np.bool_) if mask is None else mask.allowed
+    return every & (least is None or least <= 0)
+
+
+def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> DocumentMask:
+    """Return which documents match and score at least `least`: (N,)."""
+    # Buffers for all documents would cost more than counting the matches first.
+    total = rank(1, mask).total
+    # Compared scores are those of a deep ranking, even for few matches.
+    top = rank(max(total, 1 if least is None else ALL_CANDIDATES), mask)
+    doc_ids = top.doc_ids
+    if least is not None:
+        with np.errstate(over="ignore"):  # larger than any score becomes infinite
+            doc_ids = doc_ids[top.scores >= np.float32(least)]
+    found = np.zeros(size, np.bool_)
+    found[doc_ids] = True
+    return found
+
+
+def distinct_field(name: str | None, state: State) -> Field | None:
+    """Return the field whose values must be distinct.
+
+    QueryError if a live document has several; those that a restricted state hides do not count.
+    """
+    if name is None:
+        return None
+    field = state.fields.filterable(name, "distinct")
+    if field.starts is not None and (np.diff(field.starts)[state.snapshot.live_docs()] > 1).any():
+        raise QueryError(
+            f"distinct: field {name!r} has several values in some documents; name "
+            "a single-valued field",
+            field="distinct",
+        )
+    return field
+
+
+def _groups_of(field: Field, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Number the values of documents with at most one each: (n,), -1 for none."""
+    values, present = values_of(field, doc_ids, descending=False)
+    groups = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    groups[~present] = -1
+    return groups

@@ -1,0 +1,150 @@
+"""Excerpts: documents, passages and pages by ID, as the texts that citations name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from klsa_search.collection.passages import heading_of, page_of
+from klsa_search.collection.vectors import without_vectors
+from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.passages import PassageId
+
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """A part of the text of a document, or all of it.
+
+    id       of the document, or with `#BEGIN-END` if it is a part: the ID of a passage
+    span     of characters in the text of the document
+    page     of its beginning, from 1; None if the text has no page breaks
+    heading  path of the headings that hold at its beginning; "" for a whole document
+    metadata of the document, without its vectors
+
+    >>> found: klsa.Excerpt = index.excerpt("leak", span=(0, 30))
+    >>> found.id, found.text
+    ('leak#0-30', 'Coolant leaks from old hoses; ')
+    """
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    span: tuple[int, int]
+    page: int | None
+    heading: str
+    metadata: Mapping[str, Any]
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether the document has more text.
+
+        >>> index.excerpt("leak").is_part, index.excerpt("leak#0-7").is_part
+        (False, True)
+        """
+        return self.id != self.document_id
+
+
+def excerpt_of(
+    documents: DocumentReader,
+    id: str,  # noqa: A002 - the field's own name
+    span: tuple[int, int] | None,
+    page: int | None,
+) -> Excerpt:
+    """Return the text of an ID: see `Index.excerpt`."""
+    if span is not None and page is not None:
+        raise QueryError("page: `span` is given as well; give one of them", field="page")
+    document_id = id
+    if documents.find(id) is None:
+        document_id, span_of_id = _of_passage(documents, id)
+        if span is not None or page is not None:
+            raise QueryError(
+                f"id = {id!r} is that of a passage, which has its own span; give the ID of the "
+                f"document, {document_id!r}",
+                field="id",
+            )
+        span = span_of_id
+    document = documents.get(document_id)
+    text = document.text
+    document_excerpt = Excerpt(
+        id=document_id,
+        document_id=document_id,
+        title=document.title,
+        text=text,
+        span=(0, len(text)),
+        page=page_of(text, 0),
+        heading="",
+        metadata=without_vectors(document.metadata),
+    )
+    if page is not None:
+        span = _span_of_page(document_id, text, page)
+    if span is None:
+        return document_excerpt
+    begin, end = span
+    if not 0 <= begin <= end <= len(text):
+        raise QueryError(
+            f"span = {begin}-{end} is not inside the text of document {document_id!r}, which has "
+            f"{len(text):,} characters",
+            field="span",
+        )
+    return replace(
+        document_excerpt,
+        id=str(PassageId(document_id, begin, end)),
+        text=text[begin:end],
+        span=(begin, end),
+        page=page_of(text, begin),
+        heading=heading_of(text, begin),
+    )
+
+
+def span_of(text: str) -> tuple[int, int]:
+    """Return a span written as BEGIN-END; QueryError.
+
+    >>> from klsa_search.search.pages.excerpts import span_of
+    >>> span_of("0-1822")
+    (0, 1822)
+    """
+    begin, _, end = text.partition("-")
+    if not (_NUMBER.fullmatch(begin) and _NUMBER.fullmatch(end)):
+        raise QueryError(
+            f"span = {text!r} is not of the form BEGIN-END, as in 0-1822", field="span"
+        )
+    return int(begin), int(end)
+
+
+def _of_passage(documents: DocumentReader, id_: str) -> tuple[str, tuple[int, int]]:
+    """Return document and span of the ID of a passage; DocumentNotFound."""
+    try:
+        place = PassageId.of(id_)
+    except ValueError:
+        place = PassageId(id_, 0, 0)
+    doc_id = documents.find(place.document_id)
+    if doc_id is None:
+        documents.doc_ids([id_])  # raises
+    elif str(place) != id_ or not 0 <= place.begin <= place.end <= len(documents.text(doc_id)):
+        raise DocumentNotFound(
+            f"no passage {id_!r}: document {place.document_id!r} has no such span, or has "
+            "changed; search again",
+            field="id",
+        )
+    return place.document_id, (place.begin, place.end)
+
+
+def _span_of_page(document_id: str, text: str, page: int) -> tuple[int, int]:
+    """Return the characters of a page, without the page break; QueryError if there is none."""
+    pages = text.removesuffix("\f").split("\f")
+    if "\f" not in text:
+        raise QueryError(
+            f"page = {page}: document {document_id!r} has no pages; use a span", field="page"
+        )
+    if not 1 <= page <= len(pages):
+        raise QueryError(
+            f"page = {page}: document {document_id!r} has {len(pages)} pages", field="page"
+        )
+    begin = sum(len(page_) + 1 for page_ in pages[: page - 1])
+    return begin, begin + len(pages[page - 1])

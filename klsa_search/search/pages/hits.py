@@ -1,0 +1,161 @@
+"""Hits of ranked documents: titles, passages and optional parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from klsa_search.collection.nested import value_at
+from klsa_search.collection.searched_text import field_text
+from klsa_search.collection.vectors import without_vectors
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.deadlines import check_deadline
+from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.pages.hit_explanations import explained_hits
+from klsa_search.search.pages.passage_hits import as_passages, best_passages_of, with_places
+from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.pages.results import Hit, highlighted
+from klsa_search.search.snippets.snippet import LENGTH, snippet
+from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.state import State
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
+
+
+def fetch_hits(
+    opened: State, state: State, plan: QueryPlan, top: TopDocs
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits of the documents found, and the quality of the best one if requested.
+
+    opened  state of the index
+    state   that the search was executed on: see `plan_search`
+    """
+    check_deadline()
+    terms = state.query_parser.known_terms(plan.parsed)
+    weights = _weights(state, terms) if plan.request.highlight else None
+    length = plan.request.snippet_length
+    if isinstance(state.searcher, PassageSearcher):
+        best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, terms, weights)
+        snippets = best_passages.snippets
+        hits = _hits_with(state, top.doc_ids, top.scores, snippets, plan.offset)
+        hits = with_places(state, best_passages, hits, top.doc_ids)
+    else:
+        hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
+    best = None
+    if plan.request.highlight:
+        hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
+    if plan.request.quality:
+        hits, best = _add_quality(state, plan, hits, top)
+    if plan.request.explain and hits:
+        hits = tuple(explained_hits(state, plan, hits, top))
+    if plan.request.group == "passage":
+        hits = as_passages(opened, hits, opened.passages)
+    return hits, best
+
+
+def _add_highlights(
+    state: State,
+    plan: QueryPlan,
+    hit: Hit,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> Hit:
+    """Return a hit with highlights of title, snippet, and a passage of each other field."""
+    check_deadline()
+    analyzer, length = state.info.analyzer, plan.request.snippet_length
+    texts = {"title": hit.title, "snippet": hit.snippet}
+    for name in state.snapshot.forward.fields.others:
+        if text := field_text(value_at(hit.metadata, name)):
+            texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
+    highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
+    return replace(hit, highlight=highlights)
+
+
+def _add_quality(
+    state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits with their qualities, and the best; None for a query without words."""
+    synonyms = plan.parsed.synonyms
+    query_terms = state.query_parser.known_terms(plan.parsed) - synonyms.added
+    terms = query_terms.union(plan.interpretation.unknown)
+    if not terms and plan.named is None:
+        return hits, None
+    qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
+    if plan.named is not None:
+        qualities = [
+            1.0 if doc_id == plan.named else quality
+            for doc_id, quality in zip(top.doc_ids.tolist(), qualities, strict=True)
+        ]
+    hits_ = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
+    return tuple(hits_), max(qualities, default=0.0)
+
+
+def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
+    """Return the weights of terms in the ranking."""
+    numbers, weights = state.snapshot.vocabulary.numbers, state.snapshot.query_kernel.term_weights
+    return {term: float(weights[numbers[term]]) for term in terms if term in numbers}
+
+
+def hits_of(
+    state: State,
+    doc_ids: DocIds,
+    scores: Scores,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+    offset: int = 0,
+    length: int = LENGTH,
+) -> tuple[Hit, ...]:
+    """Return hits of ranked documents, in order. See `Index.hits`."""
+    snippets = state.snippets.of(doc_ids, terms, weights=weights, length=length)
+    return _hits_with(state, doc_ids, scores, snippets, offset)
+
+
+def _hits_with(
+    state: State, doc_ids: DocIds, scores: Scores, snippets: Sequence[str], offset: int
+) -> tuple[Hit, ...]:
+    """Return hits of ranked documents with these snippets, in order."""
+    records = state.documents.records(doc_ids.tolist())
+    numbers = _number_coercions(state.fields)
+    return tuple(
+        Hit(
+            rank=rank,
+            id=record.id,
+            score=score,
+            title=record.title,
+            snippet=snippet_,
+            metadata=_parse_numbers(without_vectors(record.metadata), numbers)
+            if record.metadata
+            else record.metadata,
+        )
+        for rank, (record, snippet_, score) in enumerate(
+            zip(records, snippets, scores.tolist(), strict=True), start=offset + 1
+        )
+    )
+
+
+def _number_coercions(fields: Fields) -> dict[str, Callable[[object], Any]]:
+    """Return what reads the texts of each number field."""
+    return {
+        name: coercion(
+            "number",
+            DECLARED_LIMITS,
+            declared=True,
+            forms=fields.forms,
+            unit=fields.forms.unit(name),
+        )
+        for name, field in fields.items()
+        if field.type == "number"
+    }
+
+
+def _parse_numbers(
+    metadata: Mapping[str, Any], coercions: Mapping[str, Callable[[object], Any]]
+) -> Mapping[str, Any]:
+    """Return metadata with numeric texts of number fields converted to numbers."""
+    numbers_ = {
+        name: as_number(metadata[name], coerce)
+        for name, coerce in coercions.items()
+        if name in metadata
+    }
+    return {**metadata, **numbers_} if numbers_ else metadata

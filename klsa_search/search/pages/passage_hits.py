@@ -1,0 +1,143 @@
+"""Hits of passages, and the best passages of documents that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from klsa_search.collection.passages import SEPARATOR, page_of
+from klsa_search.core.array_types import DocIds
+from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.pages.results import Hit
+from klsa_search.search.state.passage_index import PassageIndex
+from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.state import State
+from klsa_search.storage.passages import PassageId
+
+
+class BestPassages(NamedTuple):
+    """The best passages of documents, in their order.
+
+    passages  in which the rows are
+    rows      -1 for a document without a matching passage, as when only a filter matches
+    counts    how many passages of each document match
+    snippets  from the best passages, otherwise from the whole text
+    """
+
+    passages: PassageIndex
+    rows: DocIds
+    counts: DocIds
+    snippets: list[str]
+
+
+def best_passages_of(
+    state: State,
+    searcher: PassageSearcher,
+    plan: QueryPlan,
+    doc_ids: DocIds,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> BestPassages:
+    """Return the best passages of documents that a search found."""
+    rows, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
+    snippets = [""] * len(doc_ids)
+    for source, which, ids in (
+        (searcher.passages.state, rows >= 0, rows),
+        (state, rows < 0, doc_ids),
+    ):
+        found = source.snippets.of(
+            ids[which], terms, weights=weights, length=plan.request.snippet_length
+        )
+        for place, snippet in zip(np.flatnonzero(which).tolist(), found, strict=True):
+            snippets[place] = snippet
+    return BestPassages(searcher.passages, rows, counts, snippets)
+
+
+def with_places(
+    state: State, best: BestPassages, hits: Sequence[Hit], doc_ids: DocIds
+) -> tuple[Hit, ...]:
+    """Return hits of documents with the places of their best passages."""
+    return tuple(
+        replace(
+            _located(hit, hit.id, best.passages, row, state.documents.text(doc_id)),
+            more_passages=count - 1,
+        )
+        if row >= 0
+        else hit
+        for hit, doc_id, row, count in zip(
+            hits, doc_ids.tolist(), best.rows.tolist(), best.counts.tolist(), strict=True
+        )
+    )
+
+
+def as_passages(
+    state: State, hits: Sequence[Hit], passages: PassageIndex | None
+) -> tuple[Hit, ...]:
+    """Return hits of passages with their documents, texts and places in them.
+
+    passages  whose IDs the hits have; None if the index has none: each document is one passage
+    """
+    if passages is None:
+        return tuple(_whole(state, hit) for hit in hits)
+    places = [PassageId.of(hit.id) for hit in hits]
+    documents = passages.state.documents
+    rows = documents.doc_ids([hit.id for hit in hits])
+    located = list(hits)
+    document_id: str | None = None
+    title = text = ""
+    # By document, because decoding a text of megabytes for each of its passages takes longer than
+    # the search, and all texts at once take too much memory.
+    for number in sorted(range(len(hits)), key=lambda number: places[number].document_id):
+        if places[number].document_id != document_id:
+            document_id = places[number].document_id
+            doc_ids = state.documents.doc_ids([document_id])
+            (title,), text = state.documents.titles(doc_ids), state.documents.text(doc_ids[0])
+        hit = replace(hits[number], title=title, text=documents.text(rows[number]))
+        located[number] = _located(hit, document_id, passages, rows[number], text)
+    return tuple(located)
+
+
+def _whole(state: State, hit: Hit) -> Hit:
+    """Return the hit of a document as that of its only passage."""
+    (doc_id,) = state.documents.doc_ids([hit.id])
+    text = state.documents.text(doc_id)
+    span = (0, len(text))
+    return replace(
+        hit,
+        id=str(PassageId(hit.id, *span)),
+        document_id=hit.id,
+        span=span,
+        text=text,
+        page=page_of(text, 0),
+    )
+
+
+def place_of(hit: Hit) -> dict[str, Any]:
+    """Return document, span, page and heading of a hit with `group="passage"`, as JSON has them."""
+    return {
+        "document_id": hit.document_id,
+        "span": list(hit.span or ()),
+        "page": hit.page,
+        "heading": hit.heading or "",
+    }
+
+
+def _located(hit: Hit, document_id: str, passages: PassageIndex, row: int, text: str) -> Hit:
+    """Return a hit with the place of a passage.
+
+    hit   with the title of the document
+    text  of the document
+    """
+    (record,) = passages.state.documents.records([row])
+    place = PassageId.of(record.id)
+    heading = record.title.removeprefix(hit.title).removeprefix(SEPARATOR)
+    return replace(
+        hit,
+        document_id=document_id,
+        span=(place.begin, place.end),
+        page=page_of(text, place.begin),
+        heading=heading,
+    )

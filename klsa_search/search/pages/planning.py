@@ -1,0 +1,232 @@
+"""Planning: a request, checked against one state of an index, with its query parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.search.embedders import EmbeddedSpaces, embedded_query
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.models import Models
+from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
+from klsa_search.search.pages.options import Query
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.interpretation import QueryInterpretation
+from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.query.rules import texts_for_rules
+from klsa_search.search.rankers import ranker_of
+from klsa_search.search.ranking.parameters import checked_mask
+from klsa_search.search.ranking.searcher import intersection
+from klsa_search.search.ranking.vector_ranking import QueryVector, VectorLike, checked_vector
+from klsa_search.search.state.state import State
+
+if TYPE_CHECKING:
+    from klsa_search.embedding.checked import CheckedEmbedder
+
+_ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
+"""Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """A search in one state of an index: see `plan_search`.
+
+    parsed      query, without its mask
+    named       document whose ID the query is; it comes first
+    parameters, dimensions  of its ranking
+    reported    parameters that its ranker uses, by name
+    mask        documents that may be returned, by the caller and by the operators; None for all
+    pinnable    documents that rules may pin: of the mask, without the requirement of `match`
+    rules       rules of the index that apply
+    k, offset   of the hits to collect, which are more than requested if they are reranked, or
+                limited in tokens
+    page        number of hits of a page, by which candidates are chosen
+    vector      of the query, if it has one
+    warnings    what failed, and is missing
+    """
+
+    request: Query
+    parsed: ParsedQuery
+    interpretation: QueryInterpretation
+    named: int | None
+    parameters: SearchSettings
+    dimensions: int
+    reported: Mapping[str, Any]
+    mask: Mask | None
+    pinnable: Mask | None
+    rules: AppliedRules
+    k: int
+    offset: int
+    page: int
+    vector: QueryVector | None
+    warnings: tuple[str, ...]
+
+
+class Ranking(NamedTuple):
+    """The options of `Index.rank`, for any number of queries."""
+
+    k: int
+    mask: DocumentMask | None
+    vector: VectorLike | None
+    dimensions: int | None
+    parameters: SearchParameters
+
+    def query(self, text: str) -> Query:
+        """Return the search for a text with these options."""
+        return Query(
+            text, self.k, vector=self.vector, dimensions=self.dimensions, **self.parameters
+        )
+
+
+def plan_search(
+    opened: State,
+    request: Query,
+    models: Models,
+    evidence: Evidence | None = None,
+    *,
+    ranks_only: bool = False,
+) -> tuple[State, QueryPlan]:
+    """Return the state that a search is executed on, and its plan.
+
+    opened    state of an index
+    evidence  of the documents of all partitions, by default of its own
+    ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
+                is the query, and does not correct short words
+    The search is executed on the same state, or on that of its passages. QueryError for what the
+    index does not have. If the embedder fails, `warnings` of the plan say so.
+    """
+    state, mask = opened, None
+    if request.mask is not None:
+        mask = checked_mask(request.mask, len(opened.snapshot))
+    if request.group == "passage" and opened.passages is not None:
+        state, mask = opened.passages.state, opened.passages.mask(mask)
+    reading, chosen = state.parameters.read(request.parameters)
+    finds_id = request.group == "document" and not ranks_only
+    named = _named_document(state, request.query) if finds_id else None
+    parsed, interpretation = _parse(
+        state, request, reading, named, evidence, correct_alone=not ranks_only or request.explain
+    )
+    dimensions = state.parameters.dimensions(request.dimensions, chosen)
+    allowed = intersection(mask, parsed.mask)
+    rules = _rules(opened, state, request, interpretation, named)
+    vector: QueryVector | None = None
+    warnings: tuple[str, ...] = ()
+    embedders = models.embedders if named is None else {}
+    if embedders or request.vector is not None:
+        vector, warnings = query_vector(opened, state, request.query, request.vector, embedders)
+    last = request.offset + request.candidates
+    k = request.candidates if request.rerank is None else max(request.rerank, last)
+    return state, QueryPlan(
+        request=request,
+        parsed=parsed._replace(mask=None),  # which is in `mask`
+        interpretation=interpretation,
+        named=named,
+        parameters=chosen,
+        dimensions=dimensions,
+        reported=_reported(state, chosen, dimensions),
+        mask=allowed,
+        pinnable=allowed if _has_operators(interpretation) else mask,
+        rules=rules,
+        k=k,
+        page=k,
+        offset=request.offset if request.rerank is None else 0,
+        vector=vector,
+        warnings=warnings,
+    )
+
+
+def query_vector(
+    opened: State,
+    state: State,
+    query: str,
+    vector: VectorLike | None,
+    embedders: Mapping[str, CheckedEmbedder],
+) -> tuple[QueryVector | None, tuple[str, ...]]:
+    """Return the vector of a query, by an embedder if none is given, and what failed."""
+    warnings: tuple[str, ...] = ()
+    if vector is None and embedders:
+        info = opened.info
+        index = EmbeddedSpaces.of(info.path.parent.name, info.manifest, info.settings)
+        vector, warnings = embedded_query(embedders, index, state.snapshot.vectors, query)
+    return checked_vector(vector or None, state.snapshot.vectors), warnings
+
+
+def _named_document(state: State, query: str) -> int | None:
+    """Return the doc id of the document whose ID is the query, or None."""
+    text = query.strip() if isinstance(query, str) else ""
+    return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
+
+
+def _parse(
+    state: State,
+    request: Query,
+    reading: LanguageSettings,
+    named: int | None,
+    evidence: Evidence | None,
+    *,
+    correct_alone: bool,
+) -> tuple[ParsedQuery, QueryInterpretation]:
+    """Return the parsed query, and its interpretation.
+
+    named  document whose ID the query is; the others are ranked by its words
+    """
+    query = request.query
+    if named is not None:
+        reading = reading.model_copy(update={"operators": False, "spelling": "off"})
+    parsed = state.query_parser.parse(
+        query,
+        reading,
+        evidence=evidence,
+        correct_alone=correct_alone,
+        complete_last=request.prefix == "last" and named is None,
+    )
+    interpretation = state.query_parser.interpretation(query, parsed, reading)
+    if named is None:
+        return parsed, interpretation
+    (id_,) = state.documents.ids([named])
+    if parsed.mask is not None:
+        parsed = parsed._replace(mask=parsed.mask.with_document(named))
+    return parsed, replace(interpretation, id=id_, unknown=())
+
+
+def _rules(
+    opened: State,
+    state: State,
+    request: Query,
+    interpretation: QueryInterpretation,
+    named: int | None,
+) -> AppliedRules:
+    """Return what the rules of the index change in a search."""
+    query, filter_ = request.query, request.filter
+    ranks = query.strip() or filter_ is not None or request.sort or request.positive
+    if not (request.rules and opened.rules and ranks):
+        return NO_RULES
+    texts = texts_for_rules(query, interpretation, state.query_parser.fields)
+    matching = opened.rules.matching(texts, filter_)
+    may_pin = not request.sort and request.group == "document"
+    applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
+    if state is not opened and opened.passages is not None:
+        return applied.of_passages(opened.passages)
+    return applied
+
+
+def _reported(state: State, parameters: SearchSettings, dimensions: int) -> dict[str, Any]:
+    """Return the parameters that a ranking uses, by name."""
+    names = ranker_of(parameters.ranker).parameters
+    used = {
+        name: dimensions if name == "dimensions" else getattr(parameters, name) for name in names
+    }
+    if state.passages is not None:
+        used["passage_weight"] = parameters.passage_weight
+    return used
+
+
+def _has_operators(said: QueryInterpretation) -> bool:
+    """Return whether operators of the query restrict the documents."""
+    restricting = said.phrases or said.required or said.excluded or said.fields
+    return bool(restricting or said.boolean)

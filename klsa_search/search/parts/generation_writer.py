@@ -1,0 +1,122 @@
+"""Writes batches to the log of one generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.vectors import set_vectors, vectors_of
+from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
+from klsa_search.kernels.segments import aligned
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.embedders import has_same_text
+from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.rankers import needs_eigenvectors
+from klsa_search.search.state.state import State
+from klsa_search.search.writing import WriteResult, declared_of, of_spaces, patched_document
+from klsa_search.storage.columns.declared import field_warnings
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import document_as_json
+from klsa_search.storage.log_writer import LogWriter
+
+
+class GenerationWriter:
+    """Writes to the log of a generation, and makes its reader read it: see `BatchWriter`."""
+
+    def __init__(self, reader: GenerationReader) -> None:
+        self.reader = reader
+
+    def check_room(self, puts: int) -> None:
+        """Raise WritingRefused if so many documents cannot be added.
+
+        Checked before a batch is logged: a log that cannot be applied would make the index
+        unusable.
+        """
+        state, name = self.reader.state(), self.reader.name
+        if field := needs_eigenvectors(state.info.settings):
+            raise WritingRefused(
+                f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} "
+                "reads eigenvectors, which documents written after the build do not have; rebuild "
+                "it with the spectral function gvsm, head 0 and another ranker to allow writes"
+            )
+        # The first later document has the next aligned doc id.
+        used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
+        if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
+            raise WritingRefused(
+                f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
+                f"ids are in use, and {puts:,} more documents were given; `klsa-index "
+                f"refit {name}` frees those of deleted documents, or divide the "
+                "documents among several indexes"
+            )
+
+    def check(self, puts: Sequence[Document]) -> None:
+        """Raise the error with which `write` would refuse documents."""
+        for put in self._prepared(self.reader.state(), puts):
+            document_as_json(put)
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write a batch, deletions before documents; it is searchable on return."""
+        return self._write(lambda _: (puts, deletes))
+
+    def patch(
+        self, id_: str, changes: Mapping[str, object], embedded: Document | None
+    ) -> WriteResult:
+        """Merge changes into one document: see `BatchWriter.patch`."""
+
+        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
+            declared = declared_of(state.info.settings, state.fields)
+            spaces = state.info.manifest.vectors
+            document = patched_document(state.documents.get(id_), changes, declared, spaces)
+            (doc_id,) = state.documents.doc_ids([id_])
+            if state.documents.equals(doc_id, document):
+                return [], ()
+            if embedded is not None and has_same_text(embedded, document):
+                vectors = {**vectors_of(embedded), **vectors_of(document)}
+                document = set_vectors(document, vectors)
+            return [document], ()
+
+        return self._write(batch)
+
+    def _write(
+        self, batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]]
+    ) -> WriteResult:
+        """Write the documents and deletions that a function returns for the present state.
+
+        No other process writes between that state and the batch.
+        """
+        reader = self.reader
+        with writing(reader.path.parent):
+            reader.refresh()
+            state = reader.state()
+            puts, deletes = batch(state)
+            puts = self._prepared(state, puts)
+            existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+            reader.expect_writes()
+            with LogWriter(state.info.path) as log:
+                last = log.append(puts, deletes)
+        try:
+            reader.refresh()
+        except (KlsaError, OSError, MemoryError) as error:
+            reason = str(error) or "there is not enough memory"
+            raise StoreError(
+                f"the batch was written to index `{reader.name}`, but is not searchable yet: "
+                f"{reason}"
+            ) from error
+        reader.save()
+        declared = declared_of(reader.settings, reader.fields)
+        warnings = tuple(field_warnings(puts, reader.fields, declared.types, declared.forms))
+        return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
+
+    def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:
+        """Return documents as they are stored; WritingRefused, BadDocument."""
+        self.check_room(len(puts))
+        declared, analyzer = declared_of(state.info.settings, state.fields), state.info.analyzer
+        prepared = list(of_spaces(map(declared.divided, puts), state.snapshot.vectors))
+        for put in prepared:
+            if fault := declared.fault(put.metadata):
+                raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
+        if analyzer.tokenizes:  # a document that it refuses would block the log
+            for text in all_texts(prepared, state.info.settings.searched_fields):
+                analyzer.terms(text)
+        return prepared

@@ -1,0 +1,381 @@
+"""The search of an index: in each of its parts, whose answers are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
+from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.models import Models
+from klsa_search.search.pages.applied_rules import free_positions, placed
+from klsa_search.search.pages.assembly import assemble_results
+from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.options import Query
+from klsa_search.search.pages.planning import QueryPlan, Ranking
+from klsa_search.search.pages.reranking import checked_rerank
+from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.parts.doc_ids import global_doc_ids
+from klsa_search.search.parts.part_search import (
+    ALL_VALUES,
+    PartHits,
+    PartPage,
+    PartPlan,
+    PartRequest,
+    PartSearch,
+    PartSearches,
+    rank_queries,
+)
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.query.evidence import Answers, Question, added
+from klsa_search.storage.partitions import partition_of
+
+UNSUPPORTED_OPTIONS: Final = {
+    "positive": "relevance feedback",
+    "negative": "relevance feedback",
+    "vector": "vectors",
+    "mask": "masks of doc ids",
+}
+"""Options of a search that an index in partitions does not have, and what they are."""
+
+RANKERS: Final = ("klsa", "bm25")
+"""Rankers of which the score of a document depends on the seeds and statistics alone."""
+
+
+class _Place(NamedTuple):
+    """A document of the merged order: partition, and place in its page."""
+
+    partition: int
+    place: int
+
+
+def refuse_unsupported(query: Query, index: str) -> None:
+    """Raise QueryError for options that partitions do not have."""
+    for name, what in UNSUPPORTED_OPTIONS.items():
+        if _is_given(getattr(query, name)):
+            raise QueryError(
+                f"{name}: index `{index}` has partitions, which do not support {what}; leave it "
+                "out, or build the index with one partition",
+                field=name,
+            )
+    if query.ranker is not None:  # planning may need arrays that no partition has
+        _refuse_ranker(query.ranker, index)
+
+
+def refuse_ranking(plan: QueryPlan, index: str) -> None:
+    """Raise QueryError for a ranking that needs all documents in one place."""
+    _refuse_ranker(plan.parameters.ranker, index)
+    if plan.parameters.ranker == "bm25":
+        return
+    for name in ("exact", "boosts"):
+        if getattr(plan.parameters, name):
+            raise QueryError(
+                f"{name}: index `{index}` has partitions, which do not support scores of all "
+                "documents; leave it out, or build the index with one partition",
+                field=name,
+            )
+
+
+def _refuse_ranker(ranker: str, index: str) -> None:
+    if ranker not in RANKERS:
+        raise QueryError(
+            f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
+            f"{' and '.join(RANKERS)}; choose one of them, or build the index with one partition",
+            field="ranker",
+        )
+
+
+def _is_given(value: Any) -> bool:
+    """Return whether an option has content."""
+    if value is None or value is False:
+        return False
+    return len(value) > 0 if hasattr(value, "__len__") else True
+
+
+def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
+    """Return the results of a search in all parts of an index."""
+    searches = reader.searches(models)
+    if query.rerank is not None:
+        checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
+    if searches.alone is not None:
+        alone = PartSearch(searches.alone, PartRequest(query, None), models)
+        page, (hits, best) = alone.collect(None), alone.fetch(None)
+        plan, total, facets = alone.plan, page.total, page.facets
+    else:
+        plan, total, facets, (hits, best) = _merged(searches, query, reader)
+        if warnings := without_vectors(reader, query, models):
+            plan = replace(plan, warnings=(*plan.warnings, *warnings))
+    return assemble_results(
+        plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
+    )
+
+
+def _merged(
+    searches: PartSearches, query: Query, reader: Reader
+) -> tuple[QueryPlan, int, Mapping[str, Facet], PartHits]:
+    """Return the plan of a search in several partitions, its total, facets and hits."""
+    facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
+    counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
+    plan, pages = _collected(searches, PartRequest(counted, {}), reader.name)
+    answered = [page for page in pages if page is not None]
+    pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
+    order = merged_order(pages, query.sort, plan.page)
+    total, facets_of_pages = (
+        sum(page.total for page in answered),
+        [page.facets for page in answered],
+    )
+    if query.distinct is not None:
+        (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
+        total = len(values.values) + values.missing
+    order = order[plan.offset : plan.offset + plan.k]
+    hits = _fetched(searches, order, plan.offset)
+    merged = merged_facets(facets_of_pages, query.max_facet_values, query.facets)
+    rules = replace(plan.rules, pins=dict(enumerate(pins)))
+    return replace(plan, request=query, rules=rules), total, merged, hits
+
+
+def rank_parts(
+    reader: Reader, queries: Sequence[str], ranking: Ranking, models: Models
+) -> list[tuple[DocIds, Scores]]:
+    """Return doc ids and scores of the best documents of all parts for each query, best first.
+
+    Doc ids of several partitions are those of `global_doc_ids`; equal scores are in the order of
+    their ordinals.
+    """
+    alone = reader.searches(models).alone
+    if alone is not None:
+        tops = rank_queries(alone, queries, ranking, models)
+        return [(top.doc_ids, top.scores) for top in tops]
+    if ranking.mask is not None:
+        raise unsupported(reader.name, "masks of doc ids")
+    rankings = []
+    for text in queries:
+        query = ranking.query(text)
+        if warnings := without_vectors(reader, query, models):
+            raise EmbedderFailed(warnings[0], field="embedder")
+        rankings.append(_merged_ranking(reader.searches(models), query, reader.name))
+    return rankings
+
+
+def without_vectors(reader: Reader, query: Query, models: Models) -> tuple[str, ...]:
+    """Return a warning if an embedder would make the vector of the query of one partition."""
+    if not models.embedders or query.vector is not None or not query.query.strip():
+        return ()
+    if not models.embedders.keys() & {space.name for space in reader.space_entries}:
+        return ()
+    return (
+        f"ranked by words only: index `{reader.name}` has partitions, which do not support "
+        "vectors; build it with one partition",
+    )
+
+
+def _merged_ranking(searches: PartSearches, query: Query, index: str) -> tuple[DocIds, Scores]:
+    """Return doc ids and scores of the best documents of several partitions."""
+    _, pages = _collected(searches, PartRequest(query, {}, ranks_only=True), index)
+    answered = [(number, page) for number, page in enumerate(pages) if page is not None]
+    doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
+    scores = np.concatenate([page.scores for _, page in answered])
+    ordinals = np.concatenate([page.ordinals for _, page in answered])
+    order = np.lexsort((doc_ids, ordinals, -scores))[: query.k]
+    return doc_ids[order], scores[order]
+
+
+def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
+    """Return the explanation of the score of a document: see `Index.explain`."""
+    searches = reader.searches(models)
+    evidence: Answers | None = {} if searches.alone is None else None
+    request = PartRequest(query, evidence, ranks_only=True)
+    _, shared = plan_and_seeds(searches, request, reader.name)
+    partition = partition_of(id_, searches.count)
+    return searches.explain(partition, id_, shared[partition])
+
+
+def _collected(
+    searches: PartSearches, request: PartRequest, index: str
+) -> tuple[QueryPlan, Sequence[PartPage | None]]:
+    """Return the plan of a search, and its first documents in each partition."""
+    plan, shared = plan_and_seeds(searches, request, index)
+    return plan, searches.collect(shared)
+
+
+def plan_and_seeds(
+    searches: PartSearches, request: PartRequest, index: str
+) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
+    """Return the plan of a search, and the seeds of the query as each part needs them."""
+    if request.evidence is None:
+        (alone,) = searches.begin([request])
+        assert alone is not None
+        return alone.plan, [None]
+    refuse_unsupported(request.query, index)
+    begun = _begun(searches, request)
+    answers = [plan for plan in begun if plan is not None]
+    leading = next((answer for answer in answers if answer.named), answers[0])
+    refuse_ranking(leading.plan, index)
+    seeds = [None if plan is None else plan.seeds for plan in begun]
+    assert leading.params is not None
+    return leading.plan, shared_seeds(seeds, leading.params, leading.step)
+
+
+def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
+    """Return the plans of all partitions, each of which parses the query by the evidence of all."""
+    requests = [request] * searches.count
+    begun = list(searches.begin(requests))
+    named = [plan is not None and plan.named for plan in begun]
+    if any(named) and not all(named):
+        # The others rank by the words of the ID, as the partition that has the document does.
+        by_words = request._replace(
+            query=request.query.model_copy(
+                update={"operators": False, "spelling": "off", "prefix": None}
+            )
+        )
+        requests = [request if is_named else by_words for is_named in named]
+        again = searches.begin([None if is_named else by_words for is_named in named])
+        begun = [
+            before if is_named else after
+            for before, after, is_named in zip(begun, again, named, strict=True)
+        ]
+    answers: dict[Question, Any] = {}
+    while any(plan.answers for plan in begun if plan is not None):
+        answers |= added([plan.answers for plan in begun if plan is not None])
+        requests = [request._replace(evidence=answers) for request in requests]
+        begun = list(searches.begin(requests))
+    return begun
+
+
+def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: int) -> list[_Place]:
+    """Return the documents of all pages in order: as sorted, by score, by ordinal.
+
+    size  of a page, which is merged of the first of each partition that are on pages up to it:
+          later ones may score higher (`ScoreCollector`), and would move into earlier pages
+    If values must be distinct, only the first document of each; one without a value counts as
+    distinct. Pinned documents are at their positions.
+    """
+    answered = [page for page in pages if page is not None]
+    pinned = sorted(
+        (pin.precedence, pin, _Place(partition, place))
+        for partition, page in enumerate(pages)
+        if page is not None
+        for place, pin in enumerate(page.pins)
+    )
+    first_is_taken = any(page.named for page in answered)
+    positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
+    position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
+    descending = [spec.endswith(":desc") for spec in sort]
+    ordered: list[tuple[Any, ...]] = []
+    seen: set[Any] = set()
+    order: list[_Place] = []
+
+    def key(page: PartPage, entry: _Place) -> tuple[Any, ...]:
+        is_named = page.named and entry.place == len(page.pins)
+        values = [
+            (is_missing, _Descending(value) if falls else value)
+            for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
+        ]
+        return not is_named, *values, -page.scores[entry.place], page.ordinals[entry.place], entry
+
+    def is_new(entry: _Place) -> bool:
+        page = pages[entry.partition]
+        assert page is not None
+        is_missing, value = page.distinct[entry.place] if page.distinct else (True, None)
+        if is_missing:
+            return True
+        is_first = value not in seen
+        seen.add(value)
+        return is_first
+
+    order += filter(is_new, position_of)
+    count = len(order)
+    first, longest = 0, max((len(page.scores) for page in answered), default=0)
+    while first < longest or ordered:
+        for partition, page in enumerate(pages):
+            if page is not None:
+                begin = first + len(page.pins)
+                for place in range(begin, min(begin + size, len(page.scores))):
+                    heappush(ordered, key(page, _Place(partition, place)))
+        first += size
+        while ordered and len(order) - count < first:
+            entry = heappop(ordered)[-1]
+            if is_new(entry):
+                order.append(entry)
+    return placed(order, [position_of.get(entry) for entry in order])
+
+
+class _Descending:
+    """A value that is ordered from the largest."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(other.value < self.value) if self.value is not None else False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def _fetched(searches: PartSearches, order: Sequence[_Place], offset: int) -> PartHits:
+    """Return hits in order, from the partitions that have them, and the best quality."""
+    places = [
+        [place.place for place in order if place.partition == partition]
+        for partition in range(searches.count)
+    ]
+    hits: dict[_Place, Hit] = {}
+    qualities: list[float] = []
+    for partition, fetched in enumerate(searches.fetch(places)):
+        if fetched is None:
+            continue
+        partition_places = [_Place(partition, place) for place in places[partition]]
+        hits.update(zip(partition_places, fetched.hits, strict=True))
+        qualities += [] if fetched.best is None else [fetched.best]
+    there = [place for place in order if place in hits]
+    ranked = tuple(
+        replace(hits[place], rank=rank) for rank, place in enumerate(there, start=offset + 1)
+    )
+    return PartHits(ranked, max(qualities, default=None))
+
+
+def merged_facets(
+    facets_of_pages: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
+) -> dict[str, Facet]:
+    """Return the facets of all partitions.
+
+    facets_of_pages  of each partition, with the counts of all values
+    limit  of the values of a facet
+    """
+    return {
+        name: _merged_facet([facets[name] for facets in facets_of_pages], limit) for name in names
+    }
+
+
+def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
+    counts: dict[Any, int] = {}
+    for facet in facets:
+        for value, count in facet.values:
+            counts[value] = counts.get(value, 0) + count
+    values = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lows = [facet.low for facet in facets if facet.low is not None]
+    highs = [facet.high for facet in facets if facet.high is not None]
+    return Facet(
+        type=facets[0].type,
+        values=tuple(values[:limit]),
+        others=len(values) - len(values[:limit]),
+        missing=sum(facet.missing for facet in facets),
+        low=min(lows, default=None),
+        high=max(highs, default=None),
+    )
+
+
+def unsupported(index: str, what: str) -> PartitionsUnsupported:
+    """Return the error of an index in partitions that was called for something unsupported."""
+    return PartitionsUnsupported(
+        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
+    )

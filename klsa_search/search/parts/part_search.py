@@ -1,0 +1,388 @@
+"""A search in one part of an index: its only generation, or one of its partitions.
+
+A search takes three steps. Each part finds its best documents. The best of all give the seeds, by
+which each part ranks its documents. Parts that have hits of the page return them. Filters, facets,
+sorting and snippets are computed in the part, and no step sends arrays as long as the index. A part
+without others ranks by its own seeds, which the engine finds in the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.errors import EmbedderFailed, QueryError
+from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.local_seeds import LocalSeeds
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
+from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.pages.applied_rules import AppliedRules, Pin
+from klsa_search.search.pages.collectors import (
+    SortKey,
+    collect,
+    distinct_field,
+    sort_keys,
+    values_of,
+)
+from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.hit_explanations import explanation_of
+from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.options import Query
+from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
+from klsa_search.search.pages.results import Hit
+from klsa_search.search.query.evidence import NONE, Answers, Evidence
+from klsa_search.search.rankers.klsa import klsa_params
+from klsa_search.search.ranking.parameters import checked_mask
+from klsa_search.search.ranking.searcher import (
+    Engines,
+    Searcher,
+    intersection,
+    ranks_with_klsa_engine,
+)
+from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
+from klsa_search.search.state.state import State
+
+ALL_VALUES: Final = 2**31
+"""Number of facet values that a partition returns, as their counts add up over partitions."""
+
+_NO_ORDINALS: Final = np.zeros(0, np.int64)
+
+SortValue = tuple[bool, Any]
+"""Whether a document lacks the field, and its value."""
+
+
+class SharedSeedsEngine:
+    """Ranks documents of one partition by the seeds of all.
+
+    shared  with doc ids instead of ordinals in `near`; None if the query has no seeds
+    """
+
+    def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
+        self._engine, self.shared = snapshot.klsa_engine, shared
+        if shared is not None:
+            near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
+            near, estimates = near[is_here].astype(np.int32), shared.estimates[is_here]
+            self.shared = shared._replace(near=near, estimates=estimates)
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        params: KlsaParams,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs | None]:
+        """Return the k best documents of each query: see `KlsaEngine.top_shared`."""
+        if self.shared is None:
+            return [NO_HITS] * len(queries)
+        return [
+            self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
+            for terms in queries
+        ]
+
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        params: KlsaParams,
+    ) -> ScoreDetails:
+        """Return what the scores of documents consist of: see `KlsaEngine.explain`."""
+        return self._engine.explain(terms, doc_ids, exact, params, self.shared)
+
+
+class PartPage(NamedTuple):
+    """The first documents of a search in one partition.
+
+    doc_ids   (n,) in this part, in order
+    scores    (n,)
+    total, facets  of all matches of the part
+    ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
+    keys      values of the fields to sort by, of each document
+    named     whether the first that is not pinned is the document whose ID is the query
+    distinct  value of the field whose values must be distinct, of each document; empty without one
+    pins      of the first documents, which rules pin
+    """
+
+    doc_ids: DocIds
+    scores: Scores
+    total: int
+    facets: Mapping[str, Facet]
+    ordinals: npt.NDArray[np.int64] = _NO_ORDINALS
+    keys: Sequence[Sequence[SortValue]] = ()
+    named: bool = False
+    distinct: Sequence[SortValue] = ()
+    pins: Sequence[Pin] = ()
+
+
+class PartRequest(NamedTuple):
+    """A search as all partitions run it.
+
+    query       what is searched for
+    evidence    of all partitions, by which the query is parsed; None if there is one part only
+    ranks_only  whether it is a call of `Index.rank`: see `plan_search`
+    """
+
+    query: Query
+    evidence: Answers | None
+    ranks_only: bool = False
+
+
+class PartPlan(NamedTuple):
+    """What one part returns when a search begins.
+
+    plan     of the search in this partition, without masks of its doc ids
+    seeds    best documents of the partition; None if the ranking does not need them
+    params   of the ranking, as the engine takes them; None if there is one part only
+    step     value of one step of the scores by the query kernel
+    answers  to questions of the parser that the evidence of the request leaves open, from these
+             documents; if there are some, the plan is preliminary and there are no seeds
+    """
+
+    plan: QueryPlan
+    seeds: LocalSeeds | None = None
+    params: KlsaParams | None = None
+    step: float = 0.0
+    answers: Answers = NONE
+
+    @property
+    def named(self) -> bool:
+        """Return whether the query is the ID of a document of this partition."""
+        return self.plan.named is not None
+
+
+class PartHits(NamedTuple):
+    """Hits of one partition, and their best quality if it was requested."""
+
+    hits: tuple[Hit, ...]
+    best: float | None
+
+
+class PartSearch:
+    """A search in one state of a partition, step by step."""
+
+    def __init__(self, state: State, request: PartRequest, models: Models = NO_MODELS) -> None:
+        self._state, self._query = state, request.query
+        self._evidence = None if request.evidence is None else Evidence(request.evidence)
+        self._ranked, self.plan = plan_search(
+            state, request.query, models, self._evidence, ranks_only=request.ranks_only
+        )
+        self._top: TopDocs | None = None
+
+    def begin(self) -> PartPlan:
+        """Return the plan and the best documents. Cost: a search by the query kernel."""
+        if self._evidence is None:
+            return PartPlan(self.plan)
+        snapshot, plan = self._state.snapshot, self.plan
+        params, seeds = klsa_params(snapshot, plan.parameters), None
+        ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
+        if ranks_by_seeds:
+            if params.seeds > MAX_SEEDS:
+                raise QueryError(
+                    f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
+                    "seeds; choose fewer, or build the index with one partition",
+                    field="z",
+                )
+            seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
+        if seeds is not None:
+            if self._query.explain:
+                records = self._state.documents.records(seeds.documents.tolist())
+                seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
+            rows = snapshot.seed_rows(seeds.documents[: params.seeds])
+            seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
+        # Without what has the size of the partition.
+        rules = AppliedRules(plan.rules.ids)
+        plan = replace(plan, mask=None, pinnable=None, vector=None, rules=rules)
+        step = snapshot.query_kernel.postings.step
+        return PartPlan(plan, seeds, params, step, self._evidence.own)
+
+    def collect(self, shared: SharedSeeds | None) -> PartPage:
+        """Return the first documents of all pages up to the requested one. Cost: a search.
+
+        A part without others returns the requested page.
+        """
+        if self._evidence is None:
+            self._top, facets = collect(self._ranked, self.plan)
+            return PartPage(self._top.doc_ids, self._top.scores, self._top.total, facets)
+        ranked = self._ranked = with_seeds(self._ranked, shared)
+        if self.plan.offset:
+            last = self.plan.offset + self.plan.k
+            self.plan = replace(self.plan, offset=0, k=last)
+        plan = self.plan
+        top, facets = collect(ranked, plan, pins_first=True)
+        self._top = top
+        pins = plan.rules.pins
+        pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
+        first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
+        keys = sort_values(sort_keys(self._query.sort, ranked.fields), top.doc_ids)
+        ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
+        is_named = not any(keys) and first == [plan.named]
+        field = distinct_field(self._query.distinct, ranked)
+        own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
+        distinct = [value for (value,) in own]
+        return PartPage(
+            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned
+        )
+
+    def fetch(self, places: Sequence[int] | None) -> PartHits:
+        """Return the hits at some places of the page, or all."""
+        assert self._top is not None
+        top = self._top if places is None else self._top.at(np.array(places, np.int64))
+        return PartHits(*fetch_hits(self._state, self._ranked, self.plan, top))
+
+    def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document, found or not; DocumentNotFound."""
+        state, plan = self._state, self.plan
+        if self._evidence is not None:
+            state = with_seeds(state, shared)
+        (doc_id,) = state.documents.doc_ids([id_])
+        parsed = plan.parsed._replace(mask=plan.mask)
+        return explanation_of(state, parsed, plan.parameters, plan.dimensions, plan.vector, doc_id)
+
+
+class PartSearches(Protocol):
+    """One search in all parts of an index, here or in other processes; each method is one round.
+
+    Answers are in the order of the partitions; None for one that does not answer, if partial
+    answers are allowed.
+    """
+
+    @property
+    def count(self) -> int:
+        """Return the number of parts."""
+
+    @property
+    def alone(self) -> State | None:
+        """Return the state of the only part, if there is one only, in this process."""
+
+    def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        requests  None for a partition that keeps its earlier plan
+        """
+
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all.
+
+        shared  the seeds, as each partition needs them
+        """
+
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> Sequence[PartHits | None]:
+        """Return the hits at some places of the pages; partitions without places do nothing.
+
+        places  None for all of a page
+        """
+
+    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+
+
+class LocalSearches:
+    """One search in all parts in this process: see `PartSearches`."""
+
+    def __init__(self, states: Sequence[State], models: Models = NO_MODELS) -> None:
+        self.count, self.alone = len(states), states[0] if len(states) == 1 else None
+        self._states, self._models = states, models
+        self._searches: list[PartSearch | None] = [None] * len(states)
+
+    def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents."""
+        begun: list[PartPlan | None] = []
+        for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
+            if request is None:
+                begun.append(None)
+                continue
+            search = self._searches[number] = PartSearch(state, request, self._models)
+            begun.append(search.begin())
+        return begun
+
+    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartPage]:
+        """Return the first documents of each partition, ranked by the seeds of all."""
+        return [
+            search.collect(own)
+            for search, own in zip(self._searches, shared, strict=True)
+            if search is not None
+        ]
+
+    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits]:
+        """Return the hits at some places of the pages; all of one if that is None."""
+        return [
+            PartHits((), None) if own == [] else search.fetch(own)
+            for search, own in zip(self._searches, places, strict=True)
+            if search is not None
+        ]
+
+    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+        search = self._searches[partition]
+        assert search is not None
+        return search.explain(id_, shared)
+
+
+def scores_of(
+    state: State, query: str, dimensions: int | None, parameters: SearchParameters
+) -> Scores:
+    """Return the scores of all documents: see `Index.scores`."""
+    reading, chosen = state.parameters.read(parameters)
+    parsed = state.query_parser.parse(query, reading)
+    used = state.parameters.dimensions(dimensions, chosen)
+    return state.searcher.scores(parsed, chosen, used)
+
+
+def rank_queries(
+    state: State, queries: Sequence[str], ranking: Ranking, models: Models
+) -> list[TopDocs]:
+    """Return the best documents of each query: see `Index.rank`.
+
+    Cost: a call of the engine for all queries, or one for each if they have vectors.
+    """
+    k, mask, vector, dimensions, parameters = ranking
+    reading, chosen = state.parameters.read(parameters)
+    used = state.parameters.dimensions(dimensions, chosen)
+    allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
+    parsed = [state.query_parser.parse(query, reading) for query in queries]
+    if vector is None and not (models.embedders and state.snapshot.vectors):
+        return state.searcher.top(parsed, k, chosen, used, allowed)
+    tops = []
+    for query, words in zip(queries, parsed, strict=True):
+        query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)
+        if warnings:
+            raise EmbedderFailed(warnings[0], field="embedder")
+        rank = state.searcher.ranking(words._replace(mask=None), chosen, used)
+        if query_vector_ is not None:
+            rank = with_vectors(rank, vector_parts(state.snapshot, query_vector_, rank))
+        tops.append(rank(k, intersection(allowed, words.mask)))
+    return tops
+
+
+def with_seeds(state: State, shared: SharedSeeds | None) -> State:
+    """Return the state of a partition that ranks by the seeds of all."""
+    snapshot = state.snapshot
+    engines = Engines(snapshot.bm25_engine, SharedSeedsEngine(snapshot, shared), shared)
+    return replace(state, searcher=Searcher(snapshot, state.info.defaults, engines))
+
+
+def sort_values(
+    keys: Sequence[SortKey], doc_ids: npt.NDArray[np.integer[Any]]
+) -> list[tuple[SortValue, ...]]:
+    """Return the values that documents are sorted by, comparable between partitions."""
+    columns: list[list[SortValue]] = []
+    for key in keys:
+        values, present = values_of(key.field, doc_ids.astype(np.int64), key.descending)
+        column: list[SortValue] = []
+        for value, has_value in zip(values.tolist(), present.tolist(), strict=True):
+            text = key.field.texts[value] if has_value and key.field.type == "keyword" else value
+            column.append((not has_value, text if has_value else None))
+        columns.append(column)
+    return list(zip(*columns, strict=True)) if columns else [()] * len(doc_ids)

@@ -1,0 +1,1 @@
+"""Choose and combine rankings of documents."""

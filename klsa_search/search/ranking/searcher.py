@@ -1,0 +1,344 @@
+"""Searcher: choose an engine or ranker for a query and return its best documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.cached import lazy_property
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.deadlines import check_deadline
+from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
+from klsa_search.search.engine.engine import ScoreDetails, TopDocs
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.params import KlsaParams
+from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.rankers import ranker_of
+from klsa_search.search.rankers.feedback import add_feedback
+from klsa_search.search.rankers.klsa import klsa_params
+from klsa_search.search.ranking.rank import Rank, best_of, top_docs
+
+Q = TypeVar("Q")
+T = TypeVar("T")
+
+CHUNK: Final = 64
+"""Queries that a thread takes at once: enough to keep it busy, few enough to balance threads."""
+
+
+def in_parallel(
+    work: Callable[[Sequence[Q]], list[T]], queries: Iterable[Q], threads: int
+) -> list[T]:
+    """Call `work` with chunks of queries in threads; return the results in order of the queries.
+
+    The first exception of a chunk is raised when all chunks before it are done.
+    """
+    queries_ = list(queries)
+    chunks = [queries_[begin : begin + CHUNK] for begin in range(0, len(queries_), CHUNK)]
+    if threads == 1 or len(chunks) <= 1:
+        return list(chain.from_iterable(map(work, chunks)))
+    with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
+        return list(chain.from_iterable(pool.map(work, chunks)))
+
+
+QUICK_POSTINGS: Final = 2**17
+"""Postings of all terms of a quick query: at most 250 µs of the engine."""
+
+EXHAUSTIVE_LIMIT: Final = 100
+"""Documents up to which all are scored: the rows of few seeds would miss related documents."""
+
+
+class Bm25EngineLike(Protocol):
+    """An engine for BM25: see `Bm25Engine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query."""
+
+
+class KlsaEngineLike(Protocol):
+    """An engine for the default ranking: see `KlsaEngine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        params: KlsaParams,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs | None]:
+        """Return the k best documents of each query; None for a query that it does not support."""
+
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        params: KlsaParams,
+    ) -> ScoreDetails:
+        """Return what the scores of documents consist of."""
+
+
+class Engines(NamedTuple):
+    """Engines that rank instead of those of a snapshot.
+
+    shared  seeds of several partitions that they rank by
+    """
+
+    bm25_engine: Bm25EngineLike
+    klsa_engine: KlsaEngineLike
+    shared: SharedSeeds | None = None
+
+
+class Searcher:
+    """Ranks the documents of a snapshot; thread-safe.
+
+    `parameters` and `dimensions` are validated by the caller; `defaults` are those of the index.
+
+    engines  to use instead of those of the snapshot
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, defaults: SearchSettings, engines: Engines | None = None
+    ) -> None:
+        self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot that it ranks."""
+        return self._snapshot
+
+    @property
+    def seed_details(self) -> SeedDetails | None:
+        """Return the seeds of several partitions that scores depend on, if they are explained."""
+        shared = None if self._engines is None else self._engines.shared
+        return None if shared is None else shared.details
+
+    def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+        """Return the scores of all documents: (N,) float32."""
+        if queries.stop_scores is None:
+            scores = self._scores(queries.terms, parameters, dimensions)
+        else:
+            scores = queries.stop_scores * self._snapshot.live_docs()
+        return scores if queries.mask is None else scores * queries.mask.allowed
+
+    def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        snapshot = self._snapshot
+        if snapshot.small and self._allows_klsa_engine(parameters):
+            # In a small collection it rescores all candidates.
+            (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
+            if top is not None:
+                scores = np.zeros(len(snapshot), np.float32)
+                scores[top.doc_ids] = top.scores
+                return scores
+        return self._score_all(terms, parameters, dimensions)
+
+    def scores_with_feedback(
+        self,
+        queries: ParsedQuery,
+        parameters: SearchSettings,
+        dimensions: int,
+        positive: DocIds,
+        negative: DocIds,
+    ) -> Scores:
+        """Return the scores of all documents with relevance feedback: see `rankers.feedback`."""
+        scores = self.scores(queries, parameters, dimensions)
+        return add_feedback(self._snapshot, scores, positive, negative, parameters, dimensions)
+
+    def top(
+        self,
+        queries: Sequence[ParsedQuery],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query, of those in the mask if there is one.
+
+        totals  also count the documents of the mask that score above 0
+        A mask changes no score. Queries that allow all documents go through the engines in
+        one call, without the GIL.
+        """
+        terms = [
+            query.terms for query in queries if query.mask is None and query.stop_scores is None
+        ]
+        if len(terms) == len(queries):
+            return self._top(terms, k, parameters, dimensions, mask, totals=totals)
+        return [
+            self._top(
+                [query.terms],
+                k,
+                parameters,
+                dimensions,
+                intersection(mask, query.mask),
+                totals=totals,
+            )[0]
+            if query.stop_scores is None
+            else self._top_by_stop_words(query.stop_scores, k, intersection(mask, query.mask))
+            for query in queries
+        ]
+
+    def _top_by_stop_words(self, scores: Scores, k: int, mask: Mask | None) -> TopDocs:
+        allowed = self._snapshot.allowed(mask)
+        live = self._snapshot.live_docs() if allowed is None else allowed.allowed
+        return top_docs(scores * live, k)
+
+    def ranking(self, query: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Rank:
+        """Return the ranking of a query, which counts all documents of a mask that match."""
+
+        def rank(k: int, mask: Mask | None) -> TopDocs:
+            (top,) = self.top([query], k, parameters, dimensions, mask, totals=True)
+            return top
+
+        return rank
+
+    def _top(
+        self,
+        queries: list[Sequence[int]],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[TopDocs]:
+        mask = self._snapshot.allowed(mask)
+        results: Sequence[TopDocs | None]
+        if parameters.ranker == "bm25" and not parameters.boosts:
+            return self._bm25_engine.top(queries, k, mask, totals=totals)
+        if self._allows_klsa_engine(parameters):
+            results = self._klsa_top(queries, k, parameters, mask, totals=totals)
+        else:
+            results = [None] * len(queries)
+        return [
+            top or self._rank_all(terms, k, parameters, dimensions, mask)
+            for terms, top in zip(queries, results, strict=True)
+        ]
+
+    def is_quick(self, terms: Sequence[int]) -> bool:
+        """Return whether a query with default parameters takes about a millisecond at most."""
+        if self._engines is not None:  # which may be on other machines
+            return False
+        frequencies = self._frequencies
+        return (
+            self._is_fast_by_default
+            and sum(frequencies[term] for term in terms if term >= 0) <= QUICK_POSTINGS
+        )
+
+    @lazy_property
+    def _is_fast_by_default(self) -> bool:
+        if self._defaults.ranker == "bm25":
+            return not self._defaults.boosts
+        # Few documents are all scored, within a millisecond.
+        return self._defaults_use_klsa_engine
+
+    @lazy_property
+    def _frequencies(self) -> memoryview:
+        """Number of documents that contain each term, deleted ones included: (V,)."""
+        return self._snapshot.query_kernel.postings.frequencies.data
+
+    def explain(
+        self,
+        terms: Sequence[int],
+        doc_ids: DocIds,
+        exact: npt.NDArray[np.uint8],
+        parameters: SearchSettings,
+    ) -> ScoreDetails:
+        """Return what scores by the engine of the default ranking consist of.
+
+        exact  which parts of each score are not estimates: see `TopDocs`
+        """
+        params = klsa_params(self._snapshot, parameters)
+        return self._klsa_engine.explain(terms, doc_ids, exact, params)
+
+    def _klsa_top(
+        self,
+        queries: list[Sequence[int]],
+        k: int,
+        parameters: SearchSettings,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[TopDocs | None]:
+        check_deadline()
+        is_default = parameters is self._defaults
+        params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
+        return self._klsa_engine.top(queries, k, params, mask, totals=totals)
+
+    def _rank_all(
+        self,
+        terms: Sequence[int],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+    ) -> TopDocs:
+        """Rank by the scores of all documents."""
+        scores = self._score_all(terms, parameters, dimensions)
+        return best_of(scores, k, mask)
+
+    def _score_all(
+        self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
+    ) -> Scores:
+        check_deadline()
+        snapshot, query = self._snapshot, QueryTerms.of(terms)
+        scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
+        return scores if snapshot.live is None else scores * snapshot.live.allowed
+
+    def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
+        """Return whether the engine computes this ranking."""
+        few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
+        if few and self._engines is None:
+            return False
+        if parameters is self._defaults:
+            return self._defaults_use_klsa_engine
+        return ranks_with_klsa_engine(parameters)
+
+    @lazy_property
+    def _defaults_use_klsa_engine(self) -> bool:
+        return ranks_with_klsa_engine(self._defaults)
+
+    @property
+    def _bm25_engine(self) -> Bm25EngineLike:
+        return self._snapshot.bm25_engine if self._engines is None else self._engines.bm25_engine
+
+    @property
+    def _klsa_engine(self) -> KlsaEngineLike:
+        return self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
+
+    @lazy_property
+    def _default_params(self) -> KlsaParams:
+        return klsa_params(self._snapshot, self._defaults)
+
+
+def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
+    """Return whether the engine computes a ranking."""
+    every_document = parameters.exact or parameters.boosts
+    ranks_klsa = parameters.ranker == "klsa" and parameters.alpha > 0 and not every_document
+    return ranks_klsa and is_multiple_of_kernel(
+        parameters.spectral, parameters.gamma, parameters.head
+    )
+
+
+def intersection(one: Mask | None, other: Mask | None) -> Mask | None:
+    """Return the documents of both masks, of which None is the mask of all documents."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

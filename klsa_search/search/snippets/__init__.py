@@ -1,0 +1,1 @@
+"""Cut snippets: the passages of texts that a hit shows."""

@@ -1,0 +1,1 @@
+"""The immutable state of an open generation, and how writes change it."""

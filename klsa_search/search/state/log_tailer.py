@@ -1,0 +1,230 @@
+"""Follow the log of writes of a generation, its query settings, synonyms and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from klsa_search.core.build_settings import PASSAGE_WORDS
+from klsa_search.core.config import Settings
+from klsa_search.search.engine.collection_statistics import PartitionTerms, Weighing
+from klsa_search.search.query.rules import RuleSet
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.state.passage_index import PassageIndex, PassageWrites
+from klsa_search.search.state.state import State, open_state, state_of, with_settings, with_synonyms
+from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
+from klsa_search.storage.log import LogPosition, Write, WriteLog
+from klsa_search.storage.query_settings import stored_settings
+from klsa_search.storage.rules import Rule, stored_rules
+from klsa_search.storage.synonyms import stored_synonyms
+
+BATCH = 2_000
+"""Writes that are applied at once."""
+
+
+class PointInTime(NamedTuple):
+    """What identifies a snapshot, besides its generation."""
+
+    last: LogPosition
+    synonyms: Mapping[str, Sequence[str]]
+    rules: Sequence[Rule] = ()
+    settings: Settings | None = None
+
+
+class QueryConfiguration(NamedTuple):
+    """What changes without a build and all partitions of an index have in common."""
+
+    synonyms: Mapping[str, Sequence[str]]
+    rules: Sequence[Rule]
+    settings: Settings
+
+
+class LogTailer:
+    """Applies log of writes, query settings, synonyms and rules; for one thread at a time.
+
+    saves  whether this process writes, so that it stores what it folds: see `save`
+    """
+
+    def __init__(self, built: State) -> None:
+        self.saves = False
+        self._built = built
+        self.log = WriteLog(built.info.path)
+        self._delta: _Delta | None = None
+        self._applied = LogPosition()
+        self._synonyms = Synonyms({}, built.info.analyzer)
+        self._rules = RuleSet((), built.info.analyzer)
+        self._settings = built.info.settings
+        self._stamp: Stamp | None = None  # of the rows that were read; None if there are none
+        self._is_configured = False
+        self.weighing: Weighing | None = None  # None for an index without partitions
+        self._weighed_by: Weighing | None = None
+
+    def configure(self, chosen: QueryConfiguration) -> None:
+        """Use these instead of those in the catalogue, as a partition does."""
+        self._is_configured = True
+        if chosen.synonyms != self._synonyms.given:
+            self._synonyms = Synonyms(chosen.synonyms, self._built.info.analyzer)
+        if chosen.rules != self._rules.rules:
+            self._rules = RuleSet(chosen.rules, self._built.info.analyzer)
+        self._settings = chosen.settings
+
+    def state(self, current: State, *, moment: PointInTime | None = None) -> State:
+        """Return the state after all writes, or `current` if nothing changed.
+
+        moment  apply only what was written until then
+        Cost: see `_written`; 20 µs to see that the catalogue has not changed, 0.5 ms to read it.
+        """
+        analyzer = self._built.info.analyzer
+        if moment is not None:
+            state = self._written(current, moment.last)
+            synonyms = Synonyms(moment.synonyms, analyzer)
+            rules = RuleSet(moment.rules, analyzer)
+            return _with(state, synonyms, rules, moment.settings or self._settings)
+        state = self._written(current, self.log.last())
+        if not self._is_configured:
+            self._read_catalog()
+        return self._completed(state)
+
+    def weighed(self, current: State, weighing: Weighing) -> State:
+        """Return a state with the same writes and other statistics of all partitions."""
+        self.weighing = weighing
+        return self._completed(self._written(current, current.info.last))
+
+    def _completed(self, state: State) -> State:
+        """Return a state with the present synonyms, rules and query settings."""
+        if (
+            state.query_parser.synonyms is self._synonyms.given
+            and state.rules.rules is self._rules.rules
+            and state.info.settings == self._settings
+        ):
+            return state
+        return _with(state, self._synonyms, self._rules, self._settings)
+
+    def _read_catalog(self) -> None:
+        """Read synonyms, rules and query settings if the catalogue has changed."""
+        info = self._built.info
+        path = info.path.parent
+        stamp = entry_stamp(path)
+        if stamp == self._stamp:
+            return
+        with read_entry(path) as entry:
+            synonyms, rules = stored_synonyms(entry), stored_rules(entry)
+            built = info.manifest.checked_settings()
+            self._settings = stored_settings(entry, info.path.name, built)
+        if synonyms != self._synonyms.given:
+            self._synonyms = Synonyms(synonyms, info.analyzer)
+        if rules != self._rules.rules:
+            self._rules = RuleSet(rules, info.analyzer)
+        self._stamp = stamp
+
+    def _written(self, current: State, last: LogPosition) -> State:
+        """Return the state after the writes up to `last`.
+
+        Cost: reading the log, and applying each new write: see `DeltaIndex`.
+        """
+        if last == current.info.last and self.weighing is self._weighed_by:
+            return current
+        if last.seq == 0 and self.weighing is None:
+            return replace(self._built, info=replace(self._built.info, last=last))
+        delta, self._delta = self._delta, None  # start again after a failure
+        truncated = (
+            last.undos != self._applied.undos
+            and self.log.valid_until(self._applied) < self._applied.seq
+        )
+        if delta is None or truncated:
+            delta = _Delta(self._built)
+            self._applied = LogPosition()
+        for write in self.log.rows(self._applied.seq, last):
+            delta.add(write, save=self.saves)
+        state = delta.state(last, self.weighing)
+        self._delta, self._applied, self._weighed_by = delta, last, self.weighing
+        return state
+
+    def save(self) -> None:
+        """Store what was folded in files of the generation: see `DeltaIndex.save`."""
+        if self._delta is not None:
+            self._delta.save()
+
+
+def open_tailed(
+    generation: Path, terms: PartitionTerms | None, moment: PointInTime | None = None
+) -> tuple[State, State, LogTailer]:
+    """Open a generation; return it as it was built, with later writes, and their tailer.
+
+    terms   of all partitions, if it is one of several
+    moment  until which writes are read
+    """
+    base = open_state(generation, None if terms is None else terms.vocabulary)
+    try:
+        tailer = LogTailer(base)
+        return base, tailer.state(base, moment=moment), tailer
+    except BaseException:
+        base.close()
+        raise
+
+
+def _with(state: State, synonyms: Synonyms, rules: RuleSet, settings: Settings) -> State:
+    """Return a state with other synonyms, rules and query settings."""
+    return replace(with_settings(with_synonyms(state, synonyms), settings), rules=rules)
+
+
+class _Delta:
+    """The writes to a state as it was built, and to its passages."""
+
+    def __init__(self, built: State) -> None:
+        from klsa_search.search.state.delta_index import DeltaIndex  # not needed without writes
+
+        self._built, self._delta = built, DeltaIndex(built)
+        self._batch: list[Write] = []
+        self._begin_batch()
+        self._passages: _Delta | None = None
+        if built.passages is not None:
+            self._passages = _Delta(built.passages.state)
+            words = built.info.settings.passage_words or PASSAGE_WORDS
+            self._of_passages = PassageWrites(built.passages, built.documents, words)
+
+    def add(self, write: Write, *, save: bool) -> None:
+        """Add the next write. Batches end where stored segments do.
+
+        save  store full batches: one write of long documents may have any number of passages
+        """
+        self._batch.append(write)
+        self._puts += write.document is not None
+        if self._puts == self._size or (self._size is None and len(self._batch) == BATCH):
+            self._delta.apply(self._batch)
+            if save:
+                self._delta.kept.save()
+            self._begin_batch()
+        if self._passages is not None:
+            for passage_write in self._of_passages.of(write):
+                self._passages.add(passage_write, save=save)
+
+    def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
+        """Return the state after all writes, of which this is the last.
+
+        weighing  statistics of all partitions; None for an index without partitions
+        """
+        self._delta.apply(self._batch)
+        self._begin_batch()
+        self._delta.kept.end()
+        passages = None
+        if self._passages is not None:
+            document_of = self._of_passages.document_of()
+            passages = PassageIndex(self._passages.state(last), document_of)
+        snapshot, documents, fields = self._delta.snapshot(weighing)
+        count = snapshot.query_kernel.local_documents
+        built = self._built
+        info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
+        titles = self._delta.titles
+        return state_of(info, snapshot, documents, fields, built.quality, titles, passages)
+
+    def save(self) -> None:
+        """Store what was folded: see `DeltaIndex.save`."""
+        self._delta.save()
+        if self._passages is not None:
+            self._passages.save()
+
+    def _begin_batch(self) -> None:
+        self._batch, self._puts, self._size = [], 0, self._delta.kept.next_size

@@ -1,0 +1,191 @@
+"""Rank documents by their own score and by that of their best passage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, Scores, values_at
+from klsa_search.core.config import SearchSettings
+from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.rankers import needs_eigenvectors
+from klsa_search.search.ranking.searcher import Engines, Searcher, intersection
+from klsa_search.search.state.passage_index import PassageIndex
+
+_CANDIDATES: Final = 2
+"""Documents and passages that are ranked first, for each document requested."""
+
+_PASSAGES: Final = 4
+"""Passages that are ranked at a time, for each document whose best one is wanted."""
+
+
+class PassageSearcher(Searcher):
+    """Ranks documents by s(d) + w max s(p), over the passages p of d; thread-safe.
+
+    Only documents with a score of their own match, so a passage changes their order, not their
+    number. Both scores are sums over the words of the query, of the same magnitude; measured on
+    collections with long texts, that is as good as scores divided by the best of each, and w = 1 is
+    best (`docs/explanations/effectiveness.md`).
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        defaults: SearchSettings,
+        passages: PassageIndex,
+        engines: Engines | None = None,
+    ) -> None:
+        super().__init__(snapshot, defaults, engines)
+        self._passages = passages
+
+    @property
+    def passages(self) -> PassageIndex:
+        """Return the passages."""
+        return self._passages
+
+    def uses_passages(self, parameters: SearchSettings) -> bool:
+        """Return whether passages count; not for rankers that need a spectrum they do not have."""
+        has_spectrum = self._passages.state.snapshot.has_spectrum
+        is_available = has_spectrum or not needs_eigenvectors(parameters)
+        return parameters.passage_weight > 0 and is_available
+
+    def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+        """Return the scores of all documents: (N,) float32."""
+        scores = super().scores(queries, parameters, dimensions)
+        if not self.uses_passages(parameters):
+            return scores
+        state = self._passages.state
+        own = state.searcher.scores(
+            self.of_passages(queries), parameters, state.parameters.dimensions(None, parameters)
+        )
+        best = np.zeros_like(scores)
+        np.maximum.at(best, self._passages.document_of, own)
+        return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)
+
+    def top(
+        self,
+        queries: Sequence[ParsedQuery],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query, of those in the mask if there is one.
+
+        Exact for the scores of both indexes: more candidates are ranked until no other document
+        can be among the k best. Cost: some four rankings.
+        """
+        if not self.uses_passages(parameters):
+            return super().top(queries, k, parameters, dimensions, mask, totals=totals)
+        return [
+            self._top_with_passages(
+                query, k, parameters, dimensions, intersection(mask, query.mask), totals=totals
+            )
+            for query in queries
+        ]
+
+    def is_quick(self, terms: Sequence[int]) -> bool:
+        """Return False: some four rankings are too many for an event loop."""
+        return False
+
+    def best_passages(
+        self, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+    ) -> tuple[DocIds, npt.NDArray[np.int64]]:
+        """Return the row of the best passage of each document, -1 without a match, and how many of
+        its passages match.
+        """
+        mask = self._passages.mask_of(doc_ids)
+        top = self._top_passages(self.of_passages(query), mask.size, parameters, mask)
+        best = self._passages.best_of(doc_ids, self._passages.best(top))
+        matched, counts = np.unique(self._passages.document_of[top.doc_ids], return_counts=True)
+        return best.doc_ids, values_at(doc_ids, matched, counts)
+
+    def _top_with_passages(
+        self,
+        query: ParsedQuery,
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> TopDocs:
+        query = query._replace(mask=None)
+        of_passages = self.of_passages(query)
+        passage_mask = self._passages.mask(mask)
+        weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
+        while True:
+            (own,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
+            passages = self._top_passages(of_passages, size, parameters, passage_mask)
+            found = self._passages.best(passages)
+            next_own, next_passage = _last(own, size), weight * _last(passages, size)
+            # Scores of documents that are only in one of the lists.
+            missing = np.setdiff1d(self._passages.document_of[found.doc_ids], own.doc_ids)
+            if len(missing):
+                only = self._mask(missing)
+                (rest,) = super().top([query], len(missing), parameters, dimensions, only)
+                own = own.joined(rest)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores, unknown = own.scores + weight * best.scores, best.doc_ids < 0
+            if len(scores) > k:  # others cannot be among the k best
+                unknown &= own.scores + next_passage >= np.partition(scores, -k)[-k]
+            found = self._add_best(found, of_passages, own.doc_ids[unknown], parameters)
+            best = self._passages.best_of(own.doc_ids, found)
+            scores = own.scores + weight * best.scores
+            order = np.lexsort((own.doc_ids, -scores))[:k]
+            is_complete = len(order) == k and scores[order[-1]] >= next_own + next_passage
+            if is_complete or not next_own:
+                top = own.at(order).rescored(scores[order], own.total)
+                return top._replace(passages=best.at(order))
+            size *= 2
+
+    def _add_best(
+        self, found: TopDocs, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+    ) -> TopDocs:
+        """Return best passages with those of more documents, as far as they match.
+
+        Few passages are ranked at a time, because a document may have thousands.
+        """
+        while len(doc_ids):
+            mask = self._passages.mask_of(doc_ids)
+            size = min(_PASSAGES * len(doc_ids), mask.size)
+            top = self._top_passages(query, size, parameters, mask)
+            best = self._passages.best(top)
+            found = found.joined(best)
+            if size == mask.size or len(top.doc_ids) < size:
+                break
+            doc_ids = np.setdiff1d(doc_ids, self._passages.document_of[best.doc_ids])
+        return found
+
+    def _top_passages(
+        self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None
+    ) -> TopDocs:
+        state = self._passages.state
+        if parameters is self._defaults:  # the same object saves the engine work
+            parameters = state.info.defaults
+        dimensions = state.parameters.dimensions(None, parameters)
+        (top,) = state.searcher.top([query], k, parameters, dimensions, mask)
+        return top
+
+    def of_passages(self, query: ParsedQuery) -> ParsedQuery:
+        """Return a query to documents as one to passages, without its mask."""
+        terms = self._snapshot.vocabulary.terms
+        return ParsedQuery(self._passages.terms_of(query.terms, terms))
+
+    def _mask(self, doc_ids: DocIds) -> Mask:
+        allowed = np.zeros(len(self._snapshot), np.bool_)
+        allowed[doc_ids] = True
+        return Mask(allowed)
+
+
+def _last(top: TopDocs, size: int) -> np.float32:
+    """Return a bound for the scores of those that are not among the first ones; 0 for none."""
+    return top.scores[-1] if len(top.scores) == size else np.float32(0)

@@ -1,0 +1,128 @@
+"""Restricted states: an index as if the documents that do not match a filter were deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
+from klsa_search.search.engine.engine import Bm25Engine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.state.state import State, state_of, with_synonyms
+from klsa_search.search.writing import Drift
+
+_CACHE_SIZE: Final = 2**28
+"""Bytes of cached states, at most: see `bytes_of`."""
+_BYTES_OF_TERM: Final = 160
+_BYTES_OF_DOCUMENT: Final = 2
+_FEWEST: Final = 4
+_MOST: Final = 256
+"""Cached states, at least and at most."""
+
+
+def restricted_state(state: State, filter_: FilterLike) -> State:
+    """Return a state in which only documents that match a filter are live, cached in the state.
+
+    It differs from one after deletions in what is read from the generation alone: the mean length
+    of saturations and the calibration of quality. Cost: see `Index.restricted`.
+    """
+    capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
+    return state.restricted.of(
+        key_of(filter_), capacity, lambda: make_restricted_state(state, filter_)
+    )
+
+
+def make_restricted_state(state: State, filter_: FilterLike) -> State:
+    """Return a state in which only documents that match a filter are live."""
+    restricted = _restricted_to(state, state.filters.of(filter_).allowed)
+    synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
+    return replace(with_synonyms(restricted, synonyms), rules=state.rules)
+
+
+def _restricted_to(state: State, allowed: DocumentMask) -> State:
+    """Return a state in which only these documents, and their passages, are live."""
+    live = allowed & state.snapshot.live_docs()
+    snapshot = _restricted(state, live)
+    passages = state.passages
+    if passages is not None:
+        restricted_passages = _restricted_to(passages.state, live[passages.document_of])
+        passages = replace(passages, state=restricted_passages)
+    restricted = state_of(
+        replace(
+            state.info,
+            documents=snapshot.query_kernel.documents,
+            drift=Drift(),
+            restricted=True,
+        ),
+        snapshot,
+        state.documents.restricted(live),
+        state.fields,
+        state.quality,
+        state.suggester.titles,
+        passages,
+    )
+    # Searches return live documents of a mask only, so all views can share masks of filters.
+    return replace(restricted, filters=state.filters, passages=passages)
+
+
+def _restricted(state: State, live: DocumentMask) -> Snapshot:
+    """Return the snapshot with these live documents."""
+    snapshot, settings = state.snapshot, state.info.settings
+    weighting = TermWeighting(
+        settings.burstiness, snapshot.common, settings.common_weight, settings.idf
+    )
+    kernel = QueryKernel.of(
+        snapshot.query_kernel.postings, _deleted_counts(snapshot, live), weighting
+    )
+    mask = Mask(live)
+    return replace(
+        snapshot,
+        vocabulary=snapshot.vocabulary.without(kernel.frequencies == 0),
+        query_kernel=kernel,
+        bm25_engine=Bm25Engine(kernel, mask),
+        live=mask,
+        vectors={
+            name: space
+            for name, space in snapshot.vectors.items()
+            if (space.has(len(snapshot)) & live).any()
+        },
+        whole=snapshot.whole or snapshot,
+    )
+
+
+def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
+    """Return the statistics of all documents in the postings that are not live."""
+    kernel, terms = snapshot.query_kernel, len(snapshot.vocabulary)
+    visible, hidden = np.flatnonzero(live), np.flatnonzero(snapshot.live_docs() & ~live)
+    fewer = hidden if len(hidden) < len(visible) else visible
+    counts = snapshot.counts_of(fewer)
+    frequencies = np.bincount(counts.indices, minlength=terms)
+    occurrences = np.bincount(counts.indices, counts.data, terms).astype(np.int64)
+    if fewer is hidden:
+        frequencies, occurrences = (
+            kernel.frequencies - frequencies,
+            kernel.occurrences - occurrences,
+        )
+    postings = kernel.postings
+    return DocumentCounts(
+        postings.documents - len(visible),
+        postings.frequencies - frequencies,
+        postings.occurrences - occurrences,
+    )
+
+
+def bytes_of(state: State) -> int:
+    """Return the approximate bytes of a restricted state, once all kinds of requests used it.
+
+    Measured: `tests/search/test_restricted_views.py`. Buffers of threads, masks of filters and
+    matrices of all documents are those of the unrestricted state.
+    """
+    snapshot = state.snapshot
+    size = _BYTES_OF_DOCUMENT * len(snapshot) + _BYTES_OF_TERM * len(snapshot.vocabulary)
+    return size if state.passages is None else size + bytes_of(state.passages.state)
