@@ -32,7 +32,10 @@ BORDER: Final = re.compile(
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")  # not TVs
-_LOWER_TO_UPPER: Final = re.compile("[a-z][A-Z]")
+_LONG_CAMEL: Final = re.compile(
+    r"[A-Z](?:(?<=[a-z][A-Z])(?:[a-z]+[A-Z\d]|[A-Z]*\d|[A-Z]+[a-z])|(?<=[A-Z][A-Z])[a-z]+[A-Z])"
+)
+"""Matches within a word in camel case of three parts or more; begins with a class for speed."""
 _IN_CODE: Final = re.compile(r"[^\W_]_[^\W_]|[^\W_]\(")
 
 
@@ -51,12 +54,12 @@ def pairs_in_identifiers(text: str) -> str:
     """Return the pairs of parts of identifiers of three parts or more, each once, by blanks.
 
     Only of words in camel case: with pairs of D2XS2, the help of LibreOffice in Korean loses .2%.
-    Cost: 10 ns a character, if a text has no such identifier.
+    Cost: 1 ns a character, if a text has no such identifier.
 
     >>> pairs_in_identifiers("call getUserName on iPhone")
     'getUser UserName'
     """
-    if not _LOWER_TO_UPPER.search(text):
+    if not _LONG_CAMEL.search(text):
         return ""
     return _derived(_WORD.findall(text), least=3, together=2, camel=True)
 
@@ -75,7 +78,7 @@ def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = F
     present = {word.lower() for word in words}
     parts = []
     for word in dict.fromkeys(words):
-        if len(word) > LONGEST or (camel and not _LOWER_TO_UPPER.search(word)):
+        if len(word) > LONGEST or (camel and not _LONG_CAMEL.search(word)):
             continue
         borders = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
         if not least < len(borders) <= MAX_PARTS + 1:
