@@ -13,6 +13,7 @@ from klsa_search.cluster.calls import count_partitions
 from klsa_search.cluster.index import open_cluster_index
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
 from klsa_search.indexing import refit
+from klsa_search.search.models import Models
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -251,3 +252,57 @@ def test_searches_go_on_during_a_new_build(home, monkeypatch):
 def test_a_cluster_index_is_pickled_as_one_of_one_process(world, here):
     with pickle.loads(pickle.dumps(world.index)) as copy:
         assert same(copy, here, "word01 word05")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rankings_are_those_of_one_process(here, world, query):
+    for options in ({}, {"ranker": "bm25"}, {"ranker": "bm25", "boosts": "title:3"}):
+        ours, theirs = here.rank(query, 20, **options), world.index.rank(query, 20, **options)
+        assert [each.tolist() for each in ours] == [each.tolist() for each in theirs]
+
+
+@pytest.mark.parametrize("id_", ["d3", "d50"])
+def test_explanations_are_those_of_one_process(here, world, id_):
+    for query in QUERIES:
+        assert world.index.explain(query, id_) == here.explain(query, id_)
+    with pytest.raises(DocumentNotFound):
+        world.index.explain("word01", "none")
+
+
+@pytest.mark.parametrize("typed", ["wor", "word0", "topic", "word01 wor", "wrd", " "])
+def test_suggestions_are_those_of_one_process(here, world, typed):
+    assert world.index.suggest(typed) == here.suggest(typed)
+
+
+def test_rules_apply_in_all_hosts(home):
+    build(topic_records(60), name="ruled", home=home, partitions=3, workers=1).close()
+    pins = [{"id": f"d{number}", "position": number} for number in (1, 2, 4)]
+    rule = {"id": "r", "when": {"query_contains": "word01"}, "then": {"pin": pins, "hide": ["d5"]}}
+    with open_index(home / "ruled") as index:
+        world = World(home / "ruled")
+        before = index.search("word01 word05", 20)
+        world.index.put_rule(rule)
+        index.refresh()
+        results = world.index.search("word01 word05", 20)
+        assert results.rules == ("r",)
+        assert [results.hits[position - 1].id for position in (1, 2, 4)] == ["d1", "d2", "d4"]
+        assert "d5" not in [hit.id for hit in results.hits]
+        assert same(world.index, index, "word01 word05")
+        world.index.set_rules([])
+        assert world.index.search("word01 word05", 20).hits == before.hits
+
+
+def test_a_reranker_orders_the_hits_of_all_hosts(home):
+    def by_length(query, texts):
+        return [-len(text) for text in texts]
+
+    def ids(results):
+        return [hit.id for hit in results.hits]
+
+    models = Models.opened({}, by_length)
+    index = open_cluster_index(home / "notes", LocalCluster(), models)
+    with open_index(home / "notes", reranker=by_length) as here:
+        ours, theirs = (each.search("word01 word05", 9, rerank=6) for each in (here, index))
+        assert ours.hits == theirs.hits
+        lengths = [len(f"{each.title}\n{each.text}") for each in map(here.document, ids(ours)[:6])]
+        assert lengths == sorted(lengths)
