@@ -14,13 +14,14 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
-from klsa_search.search.query.compounds import Compounds, Words, words_of
+from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
     containing_words,
     pattern_names,
 )
+from klsa_search.search.query.parts import Words, words_of
 from klsa_search.search.query.pieces import CHARACTERS, MAY_JOIN, Pieces, traits_of
 from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords

@@ -8,11 +8,10 @@ side in documents. Adjacent words are joined if documents contain the joined wor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
@@ -22,6 +21,18 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import count_phrase, phrase_question
+from klsa_search.search.query.parts import (
+    DIGIT,
+    LETTER,
+    UNKNOWN_PART,
+    WORD,
+    Part,
+    Piece,
+    Words,
+    belong,
+    groups,
+    words_of,
+)
 
 RARER: Final = 4
 """Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
@@ -42,58 +53,8 @@ _JOINER: Final = "\u200c"
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _RUN: Final = re.compile(rf"(?<![^\W_])[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
-_PART: Final = re.compile(r"[^\W_]++")
 _NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
-
-
-Words = tuple[Word, ...]
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text, without any sign."""
-    return _PART.findall(text)
-
-
-LETTER: Final = 1
-DIGIT: Final = 2
-_UNKNOWN: Final = 4
-"""Kinds of an end of a part: a letter or a digit, and whether no document contains the part."""
-
-
-class Part(NamedTuple):
-    """A run of letters and digits in a text.
-
-    first, last  kinds of its ends
-    sign         what joins it to the next part; "" if nothing does
-    is_last      whether it ends the text
-    """
-
-    text: str
-    first: int
-    last: int
-    sign: str
-    is_last: bool
-
-
-def _belong(left: int, right: int) -> bool:
-    """Return whether words on both sides of a blank may be parts of one, by the kinds there.
-
-    They may if letters meet digits, or if no document contains one of them.
-    """
-    return bool(left and right and ((left | right) & _UNKNOWN or left != right))
-
-
-def _groups(
-    pieces: Sequence[Piece], belong: Callable[[Piece, Piece], bool]
-) -> Iterator[tuple[int, int]]:
-    """Yield the first piece of each group of pieces that belong together, and the one after it."""
-    first = 0
-    for after in range(1, len(pieces)):
-        if not belong(pieces[after - 1], pieces[after]):
-            yield first, after
-            first = after
-    yield first, len(pieces)
 
 
 class Compounds:
@@ -243,12 +204,12 @@ class Compounds:
 
     def text_parts(self, text: str) -> tuple[Part, ...]:
         """Return the runs of letters and digits of a text without blanks."""
-        runs = list(_PART.finditer(text))
+        runs = list(WORD.finditer(text))
         ends = chain((run.start() for run in runs[1:]), [len(text)])
         parts = []
         for run, end in zip(runs, ends, strict=False):
             word = run[0]
-            unknown = _UNKNOWN * (self._numbers[word] == UNKNOWN)
+            unknown = UNKNOWN_PART * (self._numbers[word] == UNKNOWN)
             first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
             after = text[run.end() : end] or " "  # pieces are joined by blanks
             sign = after if len(after) == 1 and after in _SIGNS + " " else ""
@@ -280,7 +241,7 @@ class Compounds:
 
     def _belong(self, left: Piece, right: Piece) -> bool:
         """Return whether words on both sides of a blank may be parts of one."""
-        return _belong(left.last, right.first) or self._may_be_one(left, right)
+        return belong(left.last, right.first) or self._may_be_one(left, right)
 
     def are_read_together(self, left: Piece, right: Piece) -> bool:
         """Return whether `joined` looks across the blank between two pieces."""
@@ -305,7 +266,7 @@ class Compounds:
         """
         found: dict[str, Variant] = {}
         texts = text.split(" ")
-        for first, after in _groups(pieces, self.are_read_together):
+        for first, after in groups(pieces, self.are_read_together):
             if after - first > 1:
                 self._join(" ".join(texts[first:after]), pieces[first:after], evidence, found)
                 continue
@@ -322,7 +283,7 @@ class Compounds:
                 found[variant.written] = variant
         if any(left.last & right.first & DIGIT for left, right in pairwise(pieces)):
             self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
-        for first, after in _groups(pieces, self._belong):
+        for first, after in groups(pieces, self._belong):
             if after - first > 1:
                 parts = [part for piece in pieces[first:after] for part in piece.parts]
                 self._add(found, self._sequences(parts), evidence)
@@ -442,30 +403,3 @@ def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
     bounds = [0, *places, len(word)]
     return [word[first:after] for first, after in pairwise(bounds)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A piece of a query between blanks.
-
-    numbers     term numbers of its words
-    words       its words; none if a custom tokenizer finds them, which may look across blanks
-    traits      what it may do besides adding its terms, as bits
-    parts       its runs of letters and digits
-    first, last  kinds of those next to the blanks: see `Part`; 0 where a sign is
-    begins, ends  words next to the blanks that may be joined to others; "" if there are none
-    runs, inner  words joined by signs that documents write as one, and shorter sequences
-    characters  single characters that stand alone, with the terms of pairs that contain them
-    """
-
-    numbers: tuple[int, ...]
-    words: tuple[Word, ...]
-    traits: int
-    parts: tuple[Part, ...]
-    first: int
-    last: int
-    begins: str
-    ends: str
-    runs: tuple[Variant, ...]
-    inner: tuple[Variant, ...]
-    characters: dict[str, list[int]]

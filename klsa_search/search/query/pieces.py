@@ -17,7 +17,8 @@ from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
-from klsa_search.search.query.compounds import LETTER, Compounds, Piece
+from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.parts import LETTER, Piece
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
