@@ -49,7 +49,9 @@ class Index:
     StoreError.
     """
 
-    def __init__(self, reader: Reader, batches: BatchWriter, models: Models = NO_MODELS) -> None:
+    def __init__(
+        self, reader: Reader, batches: BatchWriter | None, models: Models = NO_MODELS
+    ) -> None:
         self._reader, self._batches, self._models = reader, batches, models
         self._writer = Writer(reader, batches, models)
         self._configuration = Configuration(reader)
@@ -168,9 +170,8 @@ class Index:
         >>> index.embeds_queries  # it was opened without embedders
         False
         """
-        if not self._models.embedders or self._reader.searches(self._models).alone is None:
-            return False
-        return bool(self._reader.vector_spaces())
+        alone = self._reader.searches(self._models).alone if self._models.embedders else None
+        return alone is not None and bool(alone.snapshot.vectors)
 
     @property
     def arrays(self) -> Snapshot:
@@ -191,7 +192,7 @@ class Index:
         divided = f" in {n} partitions" if (n := len(self.partitions)) > 1 else ""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Reader, BatchWriter]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[Reader, BatchWriter | None]]:
         """Pickle by path: unpickling opens the index at the same path.
 
         The result is the index at that time, or for a snapshot the same state of the same
@@ -212,7 +213,7 @@ class Index:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        return type(self)(self._reader.view(), self._batches, self._models)
+        return type(self)(self._reader.view(), None, self._models)
 
     def restricted(self, filter: FilterLike) -> Self:  # noqa: A002 - as in `search`
         """Return a read-only view of the documents that match a filter; it closes with this index.
@@ -232,7 +233,7 @@ class Index:
         """
         state = self._reader.state("restricted views and tenant tokens")
         view = GenerationReader.of_state(restricted_state(state, filter))
-        return type(self)(view, self._batches, self._models)
+        return type(self)(view, None, self._models)
 
     def __enter__(self) -> Self:
         """Return the index, to close it at the end of a block."""
@@ -377,8 +378,7 @@ class Index:
         EmbedderFailed if the embedder of the index does.
         """
         ranking = Ranking(checked_integer("k", k), mask, vector, dimensions, parameters)
-        (ranked,) = rank_parts(self._reader, [query], ranking, self._models)
-        return ranked
+        return rank_parts(self._reader, [query], ranking, self._models)[0]
 
     def rank_many(
         self,

@@ -58,9 +58,12 @@ class BatchWriter(Protocol):
 
 
 class Writer:
-    """Writes documents to an index: see `Index`."""
+    """Writes documents to an index: see `Index`.
 
-    def __init__(self, reader: Reader, batches: BatchWriter, models: Models) -> None:
+    batches  None for a view, which is read-only
+    """
+
+    def __init__(self, reader: Reader, batches: BatchWriter | None, models: Models) -> None:
         self._reader, self._batches, self._models = reader, batches, models
 
     def add(
@@ -160,11 +163,11 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        self._reader.check_writable()
+        batch_writer = self._writable()
         self._reader.refresh()
         now = self._reader.view()
         max_deletions(max_delete, 0)
-        self._batches.check_room(0)
+        batch_writer.check_room(0)
         opened = None
         if isinstance(source, Collection):
             collection = source
@@ -198,7 +201,7 @@ class Writer:
             count, warnings = 0, Problems()
             if not dry_run:
                 puts = len(compared.added) + len(compared.changed)
-                self._batches.check_room(puts)
+                batch_writer.check_room(puts)
                 count, warnings = write_differences(self.write, compared, deleted, report)
         return SyncResult(
             added=tuple(compared.added),
@@ -219,13 +222,19 @@ class Writer:
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        self._reader.check_writable()
+        batch_writer = self._writable()
         checked = [checked_id(id_) for id_ in deletes]
         reader = self._reader
         puts = list(map(declared_of(reader.settings, reader.fields).without_html, puts))
         puts, warnings = self._with_vectors(puts)
-        result = self._batches.write(puts, checked)
+        result = batch_writer.write(puts, checked)
         return replace(result, warnings=(*result.warnings, *warnings))
+
+    def _writable(self) -> BatchWriter:
+        """Return what writes batches; StoreError for a view, and once the index is closed."""
+        self._reader.check_writable()
+        assert self._batches is not None
+        return self._batches
 
     def _with_vectors(
         self, puts: Sequence[Document]
@@ -255,7 +264,7 @@ class Writer:
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
         """
-        self._reader.check_writable()
+        batch_writer = self._writable()
         embedded: Document | None = None
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:
@@ -266,5 +275,5 @@ class Writer:
                 reader.document(id), changes, declared, reader.manifest.vectors
             )
             (embedded,), warnings = self._with_vectors([patched])
-        result = self._batches.patch(id, changes, embedded)
+        result = batch_writer.patch(id, changes, embedded)
         return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result

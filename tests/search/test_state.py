@@ -15,7 +15,6 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search.parts import generation_reader
 from klsa_search.search.state import log_tailer, restricted_state
 from klsa_search.search.state.log_tailer import LogTailer
 from klsa_search.search.state.state import open_state
@@ -74,7 +73,7 @@ def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch
 def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
     index = open_index(path)
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
-    closed_within(monkeypatch, index, generation_reader, step)
+    closed_within(monkeypatch, index, log_tailer, step)
     refused(index)
     monkeypatch.undo()
     if Path("/proc/self/fd").exists():
