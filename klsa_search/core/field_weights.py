@@ -105,7 +105,11 @@ class SearchedFields(NamedTuple):
 
     def __str__(self) -> str:
         """Return them as text, always the same for the same fields and weights."""
-        return write_weights((name, weight) for name, weight in zip(*self, strict=True) if weight)
+        return write_weights(
+            (name, weight)
+            for name, weight in zip(*self, strict=True)
+            if weight and not name.startswith(DERIVED)
+        )
 
 
 def _part(part: Any) -> tuple[str, float]:

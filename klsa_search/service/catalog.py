@@ -14,7 +14,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -22,6 +22,7 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryErro
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import PeriodicTask
+from klsa_search.service.catalog_entries import Entry, OpenGeneration, Status
 from klsa_search.service.changes import Changes
 from klsa_search.service.opening import (
     FAULTS,
@@ -46,70 +47,6 @@ _PAUSE_FACTOR = 9
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, eq=False)
-class _OpenGeneration:
-    """One open generation with its reference count; guarded by the catalog's lock."""
-
-    index: Index
-    mark: object
-    sums: ChecksumCheck
-    users: int = 0
-    retired: bool = False
-    damage: str | None = None
-
-    def close(self) -> None:
-        self.sums.stop()
-        self.index.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One name of the index directory: an open generation, why it cannot be opened, or both.
-
-    Both: the newest generation, with the mark `failed_mark`, cannot be opened, or the open one is
-    damaged; the open one is served. The next attempt is at `retry_at`, in seconds of `monotonic`.
-    word  word of its changes when it was read
-    """
-
-    opened: _OpenGeneration | None = None
-    failure: str | None = None
-    failed_mark: object = None
-    retry_at: float = 0.0
-    word: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """State of one index of the catalog.
-
-    index    snapshot of the served index, or None; its arrays stay readable after a swap, but
-             documents can be read only within `Catalog.use`
-    failure  why the newest generation is not served, or is damaged
-    sums     state of its checksum comparison: see `ChecksumCheck`
-    damaged  whether the served generation is damaged
-    """
-
-    name: str
-    index: Index | None
-    failure: str | None
-    sums: str | None = None
-    damaged: bool = False
-
-    @classmethod
-    def of(cls, name: str, entry: _Entry) -> Status:
-        """Return the state of an entry."""
-        opened = entry.opened
-        if opened is None:
-            return cls(name, None, entry.failure)
-        sums = opened.sums
-        if sums.failure is not None:
-            return cls(name, None, sums.failure, sums.state, damaged=True)
-        damage = opened.damage
-        reason = entry.failure or damage
-        index = opened.index.snapshot()
-        return cls(name, index, reason, sums.state, damaged=damage is not None)
-
-
 class Catalog:
     """The open indexes of an index directory by name; safe to share between threads.
 
@@ -127,10 +64,10 @@ class Catalog:
         self.home = home
         self._opener = opener
         self._interval = interval
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] = {}
         self._changes = Changes(home)
-        self._lock = threading.Lock()  # of _entries and every _OpenGeneration
+        self._lock = threading.Lock()  # of _entries and every OpenGeneration
         self._scan_lock = threading.Lock()  # while the directory is listed
         self._listing = threading.Lock()  # while that is waited for
         self._updates: dict[str, Future[None]] = {}  # by index; guarded by _scan_lock
@@ -246,7 +183,7 @@ class Catalog:
         return name if name in self._entries else None
 
     @contextmanager
-    def _lease(self, name: str | None) -> Iterator[_OpenGeneration]:
+    def _lease(self, name: str | None) -> Iterator[OpenGeneration]:
         self._scan_without_thread()
         with self._lock:
             opened = self._select(name)
@@ -304,7 +241,7 @@ class Catalog:
             for name in list(self._entries):
                 closing.callback(self._replace, name, None)
 
-    def _select(self, name: str | None) -> _OpenGeneration:
+    def _select(self, name: str | None) -> OpenGeneration:
         index = self._index_of(name)
         if index is None:
             raise self._unknown(name)
@@ -332,7 +269,7 @@ class Catalog:
             "service with `klsa-index build SOURCE --name NAME`"
         )
 
-    def _release(self, opened: _OpenGeneration) -> None:
+    def _release(self, opened: OpenGeneration) -> None:
         with self._lock:
             opened.users -= 1
             last = opened.retired and opened.users == 0
@@ -408,7 +345,7 @@ class Catalog:
         """Serve the index at a path under a name, or nothing if the path is None."""
         word = self._changes.word(name)
         with self._lock:
-            before = self._entries.get(name, _Entry())
+            before = self._entries.get(name, Entry())
             if before.opened is not None:
                 before.opened.users += 1  # so that it is not closed while it is refreshed
         try:
@@ -418,33 +355,33 @@ class Catalog:
             if before.opened is not None:
                 self._release(before.opened)
 
-    def _entry(self, path: Path, before: _Entry) -> _Entry:
+    def _entry(self, path: Path, before: Entry) -> Entry:
         """Return the entry of a path, with the open generation if CURRENT still names it."""
         opened, mark, begin = before.opened, None, monotonic()
         try:
             mark = generation_mark(path)
             if opened is not None and opened.mark == mark and opened.sums.failure is None:
                 opened.index.refresh()
-                return _Entry(opened)
+                return Entry(opened)
             if before.failed_mark == mark and begin < before.retry_at:
                 return before
             index = open_and_warm_up(path, self._opener)
-            return _Entry(_OpenGeneration(index, mark, ChecksumCheck(index.generations)))
+            return Entry(OpenGeneration(index, mark, ChecksumCheck(index.generations)))
         except FAULTS as fault:
             reason = reason_not_opened(path, fault)
             if self._log_failures and reason != before.failure:
                 _log.warning("%s", reason, exc_info=not isinstance(fault, KlsaError | OSError))
             now = monotonic()
             pause = min(_PAUSE_FACTOR * (now - begin), 60 * self._interval)
-            return _Entry(opened, reason, mark, now + pause)
+            return Entry(opened, reason, mark, now + pause)
 
-    def _replace(self, name: str, entry: _Entry | None) -> None:
+    def _replace(self, name: str, entry: Entry | None) -> None:
         """Replace the entry of a name; the old generation is closed when unused."""
         with self._lock:
             before = self._entries.pop(name, None)
             if entry is not None and not self._closed.is_set():
                 self._entries[name] = entry
-            served = self._entries.get(name, _Entry()).opened
+            served = self._entries.get(name, Entry()).opened
             opened = {holder.opened for holder in (before, entry) if holder} - {served}
             retired = [index for index in opened if index is not None and not index.retired]
             for each in retired:

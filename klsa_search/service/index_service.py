@@ -29,7 +29,8 @@ from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog import Catalog, Status
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_entries import Status
 from klsa_search.service.job_ledger import Job, Setting, job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope

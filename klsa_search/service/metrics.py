@@ -32,7 +32,7 @@ from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog import Status
+from klsa_search.service.catalog_entries import Status
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.replication import Replication

@@ -93,7 +93,7 @@ def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     index = klsa.build(source(records), name="it", home=tmp_path)
     assert (len(index), index.settings.language) == (3, "german")
     assert index.manifest.detected == LanguageEntry(language="german", share=1.0)
-    assert plan(records).sampled == 3
+    assert plan(records).size.sampled == 3
     refitted = refit(index.path.parent)
     assert refitted.manifest.detected == index.manifest.detected
     assert rebuild(refitted, language="english").manifest.detected is None

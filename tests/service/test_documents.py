@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from klsa_search import Index, build, open_index
+from klsa_search import build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.writer import Writer
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
@@ -265,7 +266,7 @@ def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
 
 def test_a_failure_halfway_names_the_first_line_that_was_not_written(writer, monkeypatch):
     monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 2)
-    write, calls = Index.write, []
+    write, calls = Writer.write, []
 
     def failing(self, *given):
         calls.append(given)
@@ -273,7 +274,7 @@ def test_a_failure_halfway_names_the_first_line_that_was_not_written(writer, mon
             raise IndexBusy("another is at it: wait")
         return write(self, *given)
 
-    monkeypatch.setattr(Index, "write", failing)
+    monkeypatch.setattr(Writer, "write", failing)
     body = b"".join(b'{"id": "%d"}\n' % number for number in range(6))
     told = statuses(writer.post("/indexes/tiny/documents", content=body, headers=LINES))
     assert [(one["line"], one["ok"]) for one in told] == [(1, True), (2, True), (3, False)]
@@ -388,14 +389,14 @@ def test_an_index_that_another_changes(writer, home, monkeypatch):
 
 def test_excess_writes_are_told_to_retry(writer_of, home, monkeypatch):
     writer, begun, done = writer_of(home, waiting=1), threading.Event(), threading.Event()
-    write = Index.write
+    write = Writer.write
 
     def slow(self, *given):
         begun.set()
         assert done.wait(300)
         return write(self, *given)
 
-    monkeypatch.setattr(Index, "write", slow)
+    monkeypatch.setattr(Writer, "write", slow)
     thread = threading.Thread(target=writer.delete, args=("/indexes/tiny/documents/1",))
     thread.start()
     assert begun.wait(300)

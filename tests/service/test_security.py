@@ -115,7 +115,8 @@ def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home, name):
         answer = writer.post("/multi-search" if "queries" in asked else "/search", json=asked)
         assert answer.status_code in (404, 422)
     assert writer.put("/aliases/live", json={"index": name}).status_code in (404, 422)
-    assert below(home.parent) == before
+    made = below(home.parent) - before
+    assert {os.path.basename(path) for path in made} <= {"catalog.db"}  # empty, for the aliases
 
 
 @pytest.mark.parametrize(

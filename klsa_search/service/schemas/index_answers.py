@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from klsa_search.search.index import Index
-from klsa_search.service.catalog import Status
+from klsa_search.service.catalog_entries import Status
 from klsa_search.service.job_ledger import JobKind, JobState
 from klsa_search.service.schemas.replication_answers import ReplicationAnswer
 from klsa_search.service.schemas.responses import Answer
