@@ -21,6 +21,7 @@ ALLOWED = {
     "generators": r"a generator is not installed",
     "pyright": r"pyright is not installed",
     "compiler": r"needs a C compiler",
+    "servers": r"(nginx|promtool|gunicorn) is not installed",
     "registry": r"needs pip and the package registry",
     "instruction-set": r"the processor does not have it: avx",
     "strace": r"needs strace|strace may not trace",
