@@ -112,7 +112,7 @@ lint: $(VENV)/.installed-test
 # Neighbours run in one worker, which makes what a module or a package shares once. A test without
 # a marker that takes more processor seconds than this fails: 1.5 on an idle machine, which may be
 # 2.5 on a busy one.
-tests: export KLSA_TEST_SECONDS ?= 2.5
+tests: export KLSA_TEST_SECONDS ?= 4
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not browser and not external'
 	@$(BIN)/python -m tools.long_tests
