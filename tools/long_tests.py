@@ -1,8 +1,8 @@
 """When the long tests last passed: `python -m tools.long_tests [record TARGET | check]`.
 
 Each of the targets records the commit at which it passed; `make test` prints how old the records
-are; `check` fails if one is more than 150 commits old. A target that never passed as a whole, and a
-commit that a shallow clone lacks, are told.
+are; `check` fails if one is more than 150 commits old. Without a record, or without its commit (as
+in a shallow clone), it only prints that.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _FRESH = 12
 """Trials on one index before another is taken."""
 _WRITING = 0.8
 """Seconds that a writer works at most before it is killed."""
-_KNOWN = {"KLSA-INDEX", "PARTITIONS", "LOCK", "WRITING", "CURRENT"}
+_KNOWN = {"KLSA-INDEX", "PARTITIONS", "LOCK", "WRITING", "CURRENT", "CATALOG-ID"}
 
 
 def text(number: int, version: int) -> str:

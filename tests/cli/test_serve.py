@@ -127,7 +127,7 @@ def asking(address):
     """A connection that has asked for a search, of those that are done in threads."""
     host, port = address.removeprefix("http://").split(":")
     client = socket.create_connection((host, int(port)), timeout=LONG)
-    client.sendall(b"GET /search?q=read&highlight=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    client.sendall(b"GET /search?q=read&max_facet_values=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return client
 
 

@@ -24,7 +24,7 @@ COMMANDS = {
 @pytest.mark.parametrize("server", COMMANDS)
 def test_any_server_runs_the_application(tmp_path, server):
     for module in {"uvicorn": (), "gunicorn": ("gunicorn", "uvicorn_worker")}[server]:
-        pytest.importorskip(module)
+        pytest.importorskip(module, reason=f"{server} is not installed")
     document = {"id": "1", "title": "Wings", "text": "A wing lifts."}
     build([document], name="one", home=tmp_path / "home").close()
     with socket.create_server(("127.0.0.1", 0)) as free:
