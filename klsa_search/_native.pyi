@@ -157,7 +157,7 @@ class Engine:
 
     def seeds(
         self, query: _Query, params: KlsaParams
-    ) -> tuple[_I32, _I64, _I32, _F32, _F32, _F32, _I64, float, float]:
+    ) -> tuple[_I32, _I64, _I32, _F32, _F32, _F32, float, float]:
         """Return the b best documents by BM25, of which the first z may be seeds.
 
         Documents and scores in steps, (b,); latent parts in steps, (z,); the columns of

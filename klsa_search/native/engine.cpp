@@ -238,8 +238,8 @@ class EngineObject {
         }
         return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
                               array_of(std::move(found.latent)), array_of(std::move(found.impacts)),
-                              array_of(std::move(found.term_weights)), array_of(std::move(found.half)),
-                              array_of(std::move(found.order)), found.share, found.angle);
+                              array_of(std::move(found.term_weights)), array_of(std::move(found.half)), found.share,
+                              found.angle);
     }
 
     std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
@@ -371,7 +371,6 @@ nb::tuple weigh_seeds(nb::handle merged, const ParamsTuple& params) {
     m.impacts = array.operator()<In2<f32>>("impacts");
     m.term_weights = array.operator()<In1<f32>>("term_weights");
     m.half = array.operator()<In1<f32>>("half");
-    m.order = array.operator()<In1<i64>>("order");
     m.near = array.operator()<In2<i32>>("near");
     m.levels = array.operator()<In2<u8>>("levels");
     m.starts = array.operator()<In1<i64>>("starts");
@@ -382,15 +381,14 @@ nb::tuple weigh_seeds(nb::handle merged, const ParamsTuple& params) {
     m.step = attribute<double>(merged, "step");
     m.angle = f32(attribute<double>(merged, "angle"));
     Params p = params_of(params);
-    i64 seeds = m.steps.size, terms = m.order.size;
+    i64 seeds = m.steps.size, terms = m.term_weights.size;
     require(seeds > 0 && seeds <= std::min(m.impacts.rows, MAX_SEEDS), "merged: no seeds, or more than the best");
-    bool fits = m.impacts.width == terms && m.term_weights.size == terms && m.half.size == terms;
+    bool fits = m.impacts.width == terms && m.half.size == terms;
     require(fits, "merged: not a column of impacts, a weight and a half for each term");
     fits = m.near.rows == seeds && m.levels.rows == seeds && m.near.width == m.levels.width;
     fits = fits && m.starts.size == seeds + 1 && m.scalars.rows == seeds && m.scalars.width == 3;
     require(fits && m.latent.size == seeds, "merged: not a row for each seed");
     require_offsets(m.starts.data, m.starts.size, m.entries.size, "merged: starts");
-    require_between(m.order.data, terms, 0, terms, "merged: order");
     for (i64 i = 0; i < seeds; i++) require_between(m.near[i], m.near.width, -1, m.impacts.rows, "merged: near");
     require(m.steps[0] > 0, "merged: the first seed scores 0");
     WeighedSeeds w;

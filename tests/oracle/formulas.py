@@ -105,7 +105,7 @@ Entries = npt.NDArray[np.uint32]
 
 
 class Query(NamedTuple):
-    """Distinct known terms, lowest maximum impact first, and their counts in the query."""
+    """Distinct known terms in the order of the query, and their counts in it."""
 
     terms: _Numbers
     counts: _Numbers
@@ -124,13 +124,11 @@ class TermImpacts(NamedTuple):
     half: _Floats
 
 
-def distinct_query(kernel: QueryKernel, numbers: Sequence[int]) -> Query:
-    """Merge the terms of a query, and order them by ascending maximum impact."""
+def distinct_query(numbers: Sequence[int]) -> Query:
+    """Merge the terms of a query."""
     terms = distinct_known(numbers)
     counts = np.array([numbers.count(term) for term in terms.tolist()], np.int64)
-    largest = (counts * kernel.weights[terms] * kernel.postings.best[terms, 0]) >> 16
-    order = np.argsort(largest, kind="stable")
-    return Query(terms[order], counts[order])
+    return Query(terms, counts)
 
 
 def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats) -> QueryImpacts:
@@ -138,16 +136,12 @@ def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats)
 
     impacts  (b, n) of the terms of `distinct_known`
     """
-    known, query = distinct_known(numbers).tolist(), distinct_query(kernel, numbers)
-    order = np.array([known.index(term) for term in query.terms.tolist()], np.int64)
-    counts = np.zeros(len(known), np.int64)
-    counts[order] = query.counts
+    known, counts = distinct_query(numbers)
     weights = counts * kernel.weights[known]
     return QueryImpacts(
         impacts,
         counts.astype(_F) * kernel.term_weights[known],
         (HALF * weights / (UNIT * kernel.postings.step)).astype(_F),
-        order,
     )
 
 

@@ -64,7 +64,7 @@ class Oracle(PartScorer):
         if depths is None:
             choose = self._engine.depths if shared is None else self._engine.shared_depths
             depths = choose(request, params)
-        query = distinct_query(kernel, numbers)
+        query = distinct_query(numbers)
         lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live
         matched = top_z(lexical_scores, max(params.best, k))[0]
@@ -163,15 +163,13 @@ class Oracle(PartScorer):
     def seeds(self, numbers: Sequence[int], params: KlsaParams) -> LocalSeeds:
         """Return the seeds of a query: see `KlsaEngine.seeds`."""
         kernel, expansion = self._kernel, self._expansion
-        query = distinct_query(kernel, numbers)
+        query = distinct_query(numbers)
         steps = self.lexical_scores(query)
         best = top_z(steps, params.best)[0]
         seeds = best[: params.seeds]
         features = DocFeatures.of(expansion, seeds)
         terms = self.terms(query, best)
-        impacts = np.zeros((len(best), len(query.terms)), _F)
-        weighed = query_impacts(kernel, numbers, impacts)
-        impacts[:, weighed.order] = terms.impacts[:-1, : len(query.terms)]
+        weighed = query_impacts(kernel, numbers, terms.impacts[:-1, : len(query.terms)])
         query_vector = self.query_vector(query)
         latent = query_vector.cosines(expansion.document_vectors[seeds], clip=False).astype(
             np.int32

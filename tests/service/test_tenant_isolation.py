@@ -337,6 +337,13 @@ def test_no_route_depends_on_hidden_documents(worlds):
         assert_same(worlds, *route.split())
 
 
+@pytest.mark.parametrize("index", [INDEX, LONG])
+def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
+    """The last words have other maximum impacts in the third world."""
+    for q in ("lamping torning", "lamping lampox torning"):
+        assert_same(worlds, "POST", "/search", {"q": q, "index": index, "k": 50, "explain": True})
+
+
 @given(
     st.integers(0, 99),
     query,

@@ -82,15 +82,14 @@ inline void State::explain_coverage(i64 i, i64 document, const Prepared& s, Deta
     }
     for (i64 j = 0; j < terms; j++) {
         f32 lent = 0;
-        i64 place = b.terms[j].place;
         for (i64 h = 0; h < hits; h++) {
             f32 addend = b.shares[h] * b.impacts[b.near[h] * r.stride + j];
-            d.lent[(i * neighbours + h) * terms + place] = part * addend;
+            d.lent[(i * neighbours + h) * terms + j] = part * addend;
             lent += addend;
         }
         f32 y = impacts[j] + part * lent;
-        d.impacts[i * terms + place] = impacts[j];
-        d.coverage[i * terms + place] = s.factors.coverage * (b.term_weights[j] * (y / (y + b.half[j])));
+        d.impacts[i * terms + j] = impacts[j];
+        d.coverage[i * terms + j] = s.factors.coverage * (b.term_weights[j] * (y / (y + b.half[j])));
     }
 }
 

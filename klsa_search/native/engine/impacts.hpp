@@ -54,6 +54,8 @@ inline i64 State::term_impact(i64 term, i64 document) {
 
 // Compute the impacts of all terms in the best documents, in steps; return their stride.
 //
+// Columns have the order of the query: floats are added in it, so no bit of a score depends on the
+// maximum impacts, which also come from documents that are deleted or hidden.
 // Short posting lists are scanned; in long ones each document is looked up. The longest is not
 // read: its impact is what the other terms leave of the score. `others` documents of other
 // partitions follow the best.
@@ -67,8 +69,8 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
     std::fill_n(b.half.data(), stride, 1.f);
     for (i64 j = 0; j < terms; j++) {
         const Term& t = b.terms[j];
-        b.term_weights[j] = f32(t.count) * p.term_weights[t.term];
-        b.half[j] = f32(HALF * double(t.weight) / (UNIT * p.step));
+        b.term_weights[t.place] = f32(t.count) * p.term_weights[t.term];
+        b.half[t.place] = f32(HALF * double(t.weight) / (UNIT * p.step));
         if (i64 count = posting_count(j); count > most) {
             longest = j;
             most = count;
@@ -76,21 +78,23 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
     }
     for (i64 j = 0; j < terms; j++) {
         if (j == longest) continue;
+        i64 place = b.terms[j].place;
         if (posting_count(j) >= SCAN_COST * best) {
             for (i64 slot = 1; slot <= best; slot++)
                 if (i64 steps = term_impact(j, b.documents[slot])) {
-                    b.impacts[slot * stride + j] = f32(steps);
+                    b.impacts[slot * stride + place] = f32(steps);
                     b.remaining[slot] -= i32(steps);
                 }
             continue;
         }
         scan_postings(j, [&](i64 slot, u32 entry) {
             i64 steps = impact(b.terms[j].weight, entry & 0xFFFF);
-            b.impacts[slot * stride + j] = f32(steps);
+            b.impacts[slot * stride + place] = f32(steps);
             b.remaining[slot] -= i32(steps);
         });
     }
-    for (i64 slot = 1; slot <= best; slot++) b.impacts[slot * stride + longest] = f32(b.remaining[slot]);
+    i64 place = b.terms[longest].place;
+    for (i64 slot = 1; slot <= best; slot++) b.impacts[slot * stride + place] = f32(b.remaining[slot]);
     return stride;
 }
 

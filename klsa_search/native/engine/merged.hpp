@@ -6,15 +6,13 @@ namespace klsa::KLSA_NS {
 
 // Compute T of the seeds: see `State::score_coverage`.
 inline void cover_merged(const MergedSeeds& m, f32* covered) {
-    i64 terms = m.order.size, stride = (terms + TERM_GROUP - 1) / TERM_GROUP * TERM_GROUP;
+    i64 terms = m.term_weights.size, stride = (terms + TERM_GROUP - 1) / TERM_GROUP * TERM_GROUP;
     std::vector<f32> impacts((m.impacts.rows + 1) * stride + PADDING), weights(stride + PADDING);
     std::vector<f32> half(stride + PADDING, 1.f), shares(m.near.width + PADDING);
     std::vector<i32> near(m.near.width + PADDING);
-    for (i64 j = 0; j < terms; j++) {
-        weights[j] = m.term_weights[m.order[j]];
-        half[j] = m.half[m.order[j]];
-        for (i64 i = 0; i < m.impacts.rows; i++) impacts[(i + 1) * stride + j] = m.impacts[i][m.order[j]];
-    }
+    std::copy_n(m.term_weights.data, terms, weights.data());
+    std::copy_n(m.half.data, terms, half.data());
+    for (i64 i = 0; i < m.impacts.rows; i++) std::copy_n(m.impacts[i], terms, &impacts[(i + 1) * stride]);
     for (i64 i = 0; i < m.steps.size; i++) {
         i64 hits = 0;
         u32 levels = 0;

@@ -103,21 +103,17 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
     i64 stride = look_up_impacts(count, 0);
     result.angle = project_query();
     result.share = matched_share(stride);
-    result.impacts.resize(count * terms);
-    for (auto* each : {&result.term_weights, &result.half}) each->resize(terms);
-    for (i64 j = 0; j < terms; j++) {
-        i64 place = b.terms[j].place;
-        result.order.push_back(place);
-        result.term_weights[place] = b.term_weights[j];
-        result.half[place] = b.half[j];
-    }
+    result.term_weights.assign(b.term_weights.data(), b.term_weights.data() + terms);
+    result.half.assign(b.half.data(), b.half.data() + terms);
     for (i64 i = 0; i < count; i++) {
         result.documents.push_back(b.documents[i + 1]);
         result.steps.push_back(b.keys[i] >> 32);
         if (i < params.seeds) result.latent.push_back(latent_score(b.documents[i + 1]));
     }
-    for (i64 i = 0; i < count; i++)
-        for (i64 j = 0; j < terms; j++) result.impacts[i * terms + b.terms[j].place] = b.impacts[(i + 1) * stride + j];
+    for (i64 slot = 1; slot <= count; slot++) {
+        const f32* impacts = b.impacts.data() + slot * stride;
+        result.impacts.insert(result.impacts.end(), impacts, impacts + terms);
+    }
     release_slots(count);
     return result;
 }

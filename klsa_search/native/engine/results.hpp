@@ -50,9 +50,8 @@ struct Seeds {
     std::vector<i32> latent;              // of the first `Params::seeds`
     std::vector<f32> impacts;             // (documents, terms)
     std::vector<f32> term_weights, half;  // of the terms: see `QueryImpacts`
-    std::vector<i64> order;
-    double share = 0;  // of the query in the first document
-    f32 angle = 0;     // one step of a cosine
+    double share = 0;                     // of the query in the first document
+    f32 angle = 0;                        // one step of a cosine
 };
 
 // Terms of E that centre the features, and the value of one step of the sums.
@@ -71,7 +70,6 @@ struct MergedSeeds {
     Array<i64> steps;
     Table<f32> impacts;  // of the terms of the query in the best documents, of which the first are seeds
     Array<f32> term_weights, half;
-    Array<i64> order;
     Table<i32> near;  // places of the neighbours of the seeds among the best, -1 for others
     Table<u8> levels;
     Array<i64> starts;  // of the features of the seeds

@@ -202,8 +202,7 @@ inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 bes
     for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = true;
     f32* impacts = b.impacts.data() + (best + 1) * stride;
     std::fill_n(impacts, count * stride, 0.f);
-    for (i64 i = 0; i < count; i++)
-        for (i64 j = 0; j < terms; j++) impacts[i * stride + j] = shared.impacts[i][b.terms[j].place];
+    for (i64 i = 0; i < count; i++) std::copy_n(shared.impacts[i], terms, impacts + i * stride);
 }
 
 // The share of the query that the first document contains, by term weights.
@@ -211,7 +210,7 @@ inline double State::matched_share(i64 stride) {
     i64 contained = 0, total = 0;
     for (i64 j = 0; j < terms; j++) {
         total += b.terms[j].weight;
-        if (b.impacts[stride + j] > 0) contained += b.terms[j].weight;
+        if (b.impacts[stride + b.terms[j].place] > 0) contained += b.terms[j].weight;
     }
     return double(contained) / double(total);
 }

@@ -51,12 +51,13 @@ class State final : public Searcher {
     i64 columns_;  // of `posting_offsets`
 
     bool is_masked_ = false, totals_ = false;
-    i64 terms = 0;   // distinct terms
-    i64 total_ = 0;  // documents counted so far that contain a term
+    Array<QueryTerm> query{};  // distinct terms in the order of the query, during a search
+    i64 terms = 0;             // their number
+    i64 total_ = 0;            // documents counted so far that contain a term
     bool has_elsewhere_ = false;
 
     // terms.hpp
-    void load_query(Array<QueryTerm> query, i64 matched);
+    void load_query(Array<QueryTerm> wanted, i64 matched);
     i64 initial_threshold(i64 k);
     void seek_segment(const Segment& segment, i64 column);
     i64 seek_block(const Segment& segment, i64 block, i64 column);

@@ -16,7 +16,8 @@ inline i64 impact(i64 weight, i64 saturation) {
 }
 
 // Order the terms of the query by ascending maximum impact; make room for `matched` results.
-inline void State::load_query(Array<QueryTerm> query, i64 matched) {
+inline void State::load_query(Array<QueryTerm> wanted, i64 matched) {
+    query = wanted;
     b.reserve_postings(p, query.size, matched);
     terms = query.size;
     for (i64 i = 0; i < terms; i++) {

@@ -336,14 +336,14 @@ class KlsaEngine:
         """
         if not self._kernel.size:
             return None
-        documents, steps, latent, flat, weights, half, order, share, angle = self._engine.seeds(
+        documents, steps, latent, flat, weights, half, share, angle = self._engine.seeds(
             terms, params
         )
         impacts = flat.reshape(len(documents), len(distinct_known(terms)))
         return LocalSeeds(
             steps,
             documents.astype(np.int64),
-            QueryImpacts(impacts, weights, half, order),
+            QueryImpacts(impacts, weights, half),
             latent,
             DocFeatures.of(self._expansion, documents[: params.seeds]),
             share,

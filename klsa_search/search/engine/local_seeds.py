@@ -75,13 +75,11 @@ class QueryImpacts(NamedTuple):
     impacts       (b, n) in steps; terms are in the order of the query
     term_weights  (n,) f(t,q) · h(t) · w(t)
     half          (n,) impact at which g is one half, in steps
-    order         (n,) places of the terms, lowest maximum impact in this partition first
     """
 
     impacts: npt.NDArray[np.float32]
     term_weights: npt.NDArray[np.float32]
     half: npt.NDArray[np.float32]
-    order: npt.NDArray[np.int64]
 
 
 class SeedRows(NamedTuple):

@@ -157,7 +157,6 @@ class MergedSeeds(NamedTuple):
     impacts: npt.NDArray[np.float32]
     term_weights: npt.NDArray[np.float32]
     half: npt.NDArray[np.float32]
-    order: npt.NDArray[np.int64]
     near: npt.NDArray[np.int32]
     levels: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
@@ -194,7 +193,6 @@ def shared_seeds(
         impacts,
         leading.terms.term_weights,
         leading.terms.half,
-        leading.terms.order,
         _near(rows, best),
         np.ascontiguousarray(rows.levels[:, : rows.near]),
         *features,
@@ -333,7 +331,7 @@ def _features_of(found: Sequence[LocalSeeds], seeds: _Best) -> DocFeatures:
 _NO_SEEDS: Final = LocalSeeds(
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
-    QueryImpacts(np.zeros((0, 0), _F), np.zeros(0, _F), np.zeros(0, _F), np.zeros(0, np.int64)),
+    QueryImpacts(np.zeros((0, 0), _F), np.zeros(0, _F), np.zeros(0, _F)),
     np.zeros(0, np.int32),
     DocFeatures(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros((0, 3), _F)),
     0.0,
