@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import inspect
 import sys
 
 import httpx
@@ -9,7 +10,13 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.client import AsyncClient, ClickedDocument, Client
+from klsa_search.client import (
+    AsyncClient,
+    AsyncRemoteIndex,
+    ClickedDocument,
+    Client,
+    RemoteIndex,
+)
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
     BadDocument,
@@ -37,7 +44,6 @@ from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
-from tools import blocking_client
 
 AT_ONCE = 0.0
 
@@ -48,11 +54,19 @@ BIKES = [
 ]
 
 
-def test_blocking_client_is_generated_from_the_asynchronous_one():
-    generated = blocking_client.blocking_client()
-    assert blocking_client.TARGET.read_text(encoding="utf-8") == generated, (
-        "run: python -m tools.blocking_client"
-    )
+@pytest.mark.parametrize(
+    ("blocking", "asynchronous"), [(Client, AsyncClient), (RemoteIndex, AsyncRemoteIndex)]
+)
+def test_both_clients_have_the_same_documented_methods(blocking, asynchronous):
+    def methods(client):
+        return {
+            name: (member.__doc__, list(inspect.signature(member).parameters))
+            for name, member in vars(client).items()
+            if inspect.isfunction(member) and not name.startswith("_")
+        }
+
+    assert methods(blocking) == methods(asynchronous)
+    assert all(documentation for documentation, _ in methods(blocking).values())
 
 
 @pytest.fixture
@@ -174,7 +188,7 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
 
 
 def test_many_documents_are_sent_in_batches(client, monkeypatch):
-    monkeypatch.setattr("klsa_search.client.index_calls.BATCH", 7)
+    monkeypatch.setattr("klsa_search.client.records.BATCH", 7)
     sent = []
     monkeypatch.setattr(client, "send", lambda call, send=client.send: sent.append(1) or send(call))
     shop = client.create_index("shop")

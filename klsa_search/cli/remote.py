@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from klsa_search.client.blocking import Client
+from klsa_search.client.index_calls import IndexCalls, search_body
 from klsa_search.client.protocol import Call
-from klsa_search.client.search_calls import explain_call, search_body, search_call
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -44,14 +44,13 @@ class RemoteIndex:
         """Return name, generation and results: see `Index.search`."""
         from klsa_search.search.pages.options import Query
 
-        return self._send_named(search_call(self._name, Query(query, k, **options)))
+        return self._send_named(IndexCalls(self._name).search(Query(query, k, **options)))
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Return name, generation and explanation: see `Index.explain`."""
-        call = explain_call(self._name, query, id_, options)
-        return self._send_named(call)
+        return self._send_named(IndexCalls(self._name).explain(query, id_, **options))
 
     def ranker(self, options: Mapping[str, Any]) -> str:
         """Return the name of the ranker for these options."""

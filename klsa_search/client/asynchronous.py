@@ -3,56 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
-from typing import Any, Literal, Self, TypeVar, Unpack
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import (
-    Batch,
-    IndexCalls,
-    Record,
-    Synonyms,
-    as_json,
-    event_body,
-    stream_records,
-)
-from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
-from klsa_search.client.results import FederatedResults, IndexInfo, Job
-from klsa_search.client.search_calls import (
-    explain_call,
-    federated_search_call,
-    multi_search_call,
-    search_call,
-)
-from klsa_search.client.service_calls import (
-    INDEXES_CALL,
-    any_call,
-    create_call,
-    deadline_of,
-    delete_call,
-    has_ended,
-    job_call,
-    jobs_call,
-    tenant_token_call,
-    wait_call,
-)
-from klsa_search.collection.model import Document
-from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.client.index_calls import IndexCalls
+from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service, documented_as
+from klsa_search.client.records import Batch, Record, as_json, stream_records
+from klsa_search.client.results import Job
+from klsa_search.client.service_calls import ServiceCalls, deadline_of, has_ended
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.pages.excerpts import Excerpt
-from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.options import Query, RankingOptions, SearchOptions, as_query
-from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.ranking.vector_ranking import VectorLike
-from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.writing import WriteResult
-
-Filter = str | Mapping[str, Any]
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _method(
+    make: Callable[Concatenate[Any, P], Call[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return the method that sends a call and returns what it answers."""
+
+    @documented_as(make)
+    async def method(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        answer: T = await self.send(make(self._calls, *args, **options))
+        return answer
+
+    return method
 
 
 class AsyncClient:
@@ -77,6 +55,8 @@ class AsyncClient:
     >>> [hit.title for hit in asyncio.run(open_shop())]
     ['Red bicycle']
     """
+
+    _calls = ServiceCalls()
 
     def __init__(
         self,
@@ -119,83 +99,24 @@ class AsyncClient:
             await asyncio.sleep(pause)
             attempt += 1
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        idempotent: bool | None = None,
-    ) -> Any:
-        """Send any request of the HTTP API, and return the JSON of its answer.
-
-        method      such as "GET"
-        path        such as "/indexes"
-        query       parameters of the URL, without those that are None
-        body        JSON
-        idempotent  whether it gives the same result if it is processed twice, so that it may be
-                    sent again if its answer was lost; by default for GET and PUT
-        """
-        return await self.send(any_call(method, path, query, body, idempotent))
+    request = _method(ServiceCalls.request)
+    indexes = _method(ServiceCalls.indexes)
+    delete_index = _method(ServiceCalls.delete_index)
+    tenant_token = _method(ServiceCalls.tenant_token)
+    multi_search = _method(ServiceCalls.multi_search)
+    federated_search = _method(ServiceCalls.federated_search)
+    jobs = _method(ServiceCalls.jobs)
+    job = _method(ServiceCalls.job)
+    cancel_job = _method(ServiceCalls.cancel_job)
 
     def index(self, name: str) -> AsyncRemoteIndex:
         """Return an index or alias by its name; nothing is sent."""
         return AsyncRemoteIndex(self, name)
 
-    async def indexes(self) -> list[IndexInfo]:
-        """Return all indexes that the key may see."""
-        return await self.send(INDEXES_CALL)
-
     async def create_index(self, name: str, **settings: Unpack[IndexSettings]) -> AsyncRemoteIndex:
         """Create an empty index; IndexExists, QueryError for an invalid name or setting."""
-        await self.send(create_call(name, settings))
+        await self.send(self._calls.create_index(name, settings))
         return self.index(name)
-
-    async def delete_index(self, name: str) -> None:
-        """Delete an index with all its documents; IndexNotFound."""
-        await self.send(delete_call(name))
-
-    async def tenant_token(
-        self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
-    ) -> str:
-        """Return a token that finds only the documents of the filters, for the users of one tenant.
-
-        filters     filters by index, as text or JSON; the token is for these indexes only
-        expires_in  lifetime in seconds, at most a day
-        Create it on your server and send it to their browser. QueryError for an invalid filter,
-        IndexNotFound, InsufficientScope.
-        """
-        return await self.send(tenant_token_call(filters, expires_in))
-
-    async def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
-        """Run several searches, of any indexes, in one request.
-
-        queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
-        """
-        return await self.send(multi_search_call(queries))
-
-    async def federated_search(
-        self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
-    ) -> FederatedResults:
-        """Run several searches in one request, and merge their hits by rank.
-
-        queries  parameters of each: `index`, `q`, `weight`, and those of `Index.search` without `k`
-        A search with weight 2 contributes about two hits for each hit of one with weight 1.
-        """
-        return await self.send(federated_search_call(queries, limit, offset))
-
-    async def jobs(self, index: str | None = None) -> list[Job]:
-        """Return the jobs of all indexes, or of one, newest first."""
-        return await self.send(jobs_call(index))
-
-    async def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
-        """Return a job; JobNotFound."""
-        return await self.send(job_call(id))
-
-    async def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
-        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
-        return await self.send(job_call(id, "DELETE"))
 
     async def wait(self, job: Job, timeout: float | None = None) -> Job:
         """Return a job when it has ended: look at its `state`.
@@ -203,7 +124,7 @@ class AsyncClient:
         timeout  seconds after which TimeoutError is raised; None: never
         """
         deadline = deadline_of(timeout)
-        while not has_ended(job := await self.send(wait_call(job.id, deadline)), deadline):
+        while not has_ended(job := await self.send(self._calls.wait(job, deadline)), deadline):
             pass
         return job
 
@@ -222,147 +143,31 @@ class AsyncRemoteIndex:
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name = name
-        self._client = client
+        self.send = client.send
         self._calls = IndexCalls(name)
 
-    async def info(self) -> IndexInfo:
-        """Return its number of documents and state."""
-        return await self._client.send(self._calls.info())
-
-    async def refit(self) -> Job:
-        """Rebuild the index from its documents in the background: see `AsyncClient.wait`.
-
-        If a refit of it waits or runs, its job is returned. WritingRefused.
-        """
-        return await self._client.send(self._calls.refit())
-
-    async def update_settings(self, **settings: Unpack[IndexSettings]) -> Job | None:
-        """Change settings; return the job of the refit if one of them needs it: see `wait`.
-
-        Those that only queries use are in effect on return. QueryError for an invalid setting;
-        IndexBusy if a refit with other settings waits or runs.
-        """
-        return await self._client.send(self._calls.update_settings(settings))
-
-    async def search(
-        self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
-    ) -> SearchResults:
-        """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
-        return await self._client.send(search_call(self.name, as_query(query, k, options)))
-
-    async def explain(
-        self,
-        query: str,
-        id: str,  # noqa: A002 - as in `Index`
-        *,
-        vector: VectorLike | None = None,
-        **options: Unpack[RankingOptions],
-    ) -> Explanation:
-        """Return the parts of the score of a document: see `Index.explain`."""
-        return await self._client.send(
-            explain_call(self.name, query, id, {**options, "vector": vector})
-        )
-
-    async def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return completions of typed text: see `Index.suggest`."""
-        return await self._client.send(self._calls.suggest(typed, k))
-
-    async def facet_search(
-        self,
-        field: str,
-        typed: str = "",
-        k: int = 10,
-        *,
-        query: str = "",
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
-    ) -> Facet:
-        """Return the values of a metadata field that contain the typed text, most frequent first.
-
-        query, filter  count in the matches of this search only; by default in all documents
-        QueryError for an unknown field.
-        """
-        options = {"query": query, "filter": filter}
-        return await self._client.send(self._calls.facet_search(field, typed, k, options))
-
-    async def rules(self) -> list[dict[str, Any]]:
-        """Return the rules of searches, in order: see `Index.set_rules`."""
-        return await self._client.send(self._calls.rules())
-
-    async def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Replace the rules: see `Index.set_rules`; return warnings. QueryError names a rule."""
-        return await self._client.send(self._calls.set_rules(rules))
-
-    async def put_rule(self, rule: Mapping[str, Any]) -> list[str]:
-        """Replace the rule of the same ID, or add it as the last; return warnings."""
-        return await self._client.send(self._calls.put_rule(rule))
-
-    async def delete_rule(self, id: str) -> None:  # noqa: A002 - as in `Index`
-        """Delete a rule; RuleNotFound."""
-        await self._client.send(self._calls.delete_rule(id))
-
-    async def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
-        """Return a document; DocumentNotFound."""
-        return await self._client.send(self._calls.document(id))
-
-    async def excerpt(
-        self,
-        id: str,  # noqa: A002 - as in `Index`
-        *,
-        span: tuple[int, int] | None = None,
-        page: int | None = None,
-    ) -> Excerpt:
-        """Return a passage, or a part of a document: see `Index.excerpt`."""
-        return await self._client.send(self._calls.excerpt(id, span, page))
-
-    async def event(
-        self,
-        type: Literal["click", "conversion"],  # noqa: A002 - as in the HTTP API
-        results: SearchResults,
-        hit: Hit,
-        previous: SearchResults | None = None,
-    ) -> None:
-        """Record that a visitor used a hit of these results, if the service records analytics.
-
-        previous  results of the search that the visitor replaced by this one
-        QueryError if the results have no `search_id`.
-        """
-        await self._client.send(self._calls.event(event_body(type, results, hit, previous)))
-
-    async def analytics(self, days: int = 30, k: int = 20) -> Analytics:
-        """Return figures by day, frequent and failing queries, and clicked documents.
-
-        k  length of each list
-        AnalyticsOff; InsufficientScope without the scope `write`.
-        """
-        return await self._client.send(self._calls.analytics(days, k))
-
-    async def analytics_csv(
-        self,
-        list: ListName = "queries",  # noqa: A002 - as in the HTTP API
-        days: int = 30,
-        k: int = 1_000,
-    ) -> str:
-        """Return a list of the analytics as CSV, for a spreadsheet; errors as `analytics`."""
-        return await self._client.send(self._calls.analytics_csv(list, days, k))
-
-    async def synonym_proposals(self, days: int = 30, k: int = 10) -> list[SynonymProposal]:
-        """Return synonyms for the k most searched words that no or few documents contain.
-
-        Nothing is set: see `set_synonyms`. Errors as `analytics`.
-        """
-        return await self._client.send(self._calls.synonym_proposals(days, k))
-
-    async def synonyms(self) -> dict[str, list[str]]:
-        """Return the synonyms of the index by word."""
-        return await self._client.send(self._calls.synonyms())
-
-    async def set_synonyms(self, synonyms: Synonyms) -> int:
-        """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
-        return await self._client.send(self._calls.set_synonyms(synonyms))
-
-    async def add_synonyms(self, synonyms: Synonyms) -> int:
-        """Add synonyms: see `Index.add_synonyms`; return the number of words with some."""
-        return await self._client.send(self._calls.add_synonyms(synonyms))
+    info = _method(IndexCalls.info)
+    refit = _method(IndexCalls.refit)
+    update_settings = _method(IndexCalls.update_settings)
+    search = _method(IndexCalls.search)
+    explain = _method(IndexCalls.explain)
+    suggest = _method(IndexCalls.suggest)
+    facet_search = _method(IndexCalls.facet_search)
+    rules = _method(IndexCalls.rules)
+    set_rules = _method(IndexCalls.set_rules)
+    put_rule = _method(IndexCalls.put_rule)
+    delete_rule = _method(IndexCalls.delete_rule)
+    document = _method(IndexCalls.document)
+    excerpt = _method(IndexCalls.excerpt)
+    event = _method(IndexCalls.event)
+    analytics = _method(IndexCalls.analytics)
+    analytics_csv = _method(IndexCalls.analytics_csv)
+    synonym_proposals = _method(IndexCalls.synonym_proposals)
+    synonyms = _method(IndexCalls.synonyms)
+    set_synonyms = _method(IndexCalls.set_synonyms)
+    add_synonyms = _method(IndexCalls.add_synonyms)
+    patch = _method(IndexCalls.patch)
+    delete = _method(IndexCalls.delete)
 
     async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000; return how many.
@@ -373,23 +178,10 @@ class AsyncRemoteIndex:
         batch, count = Batch(), 0
         async for record in stream_records(documents):
             if batch.add(record):
-                count += await self._add(batch)
-        return count + await self._add(batch)
-
-    async def _add(self, batch: Batch) -> int:
-        if not batch.documents:
-            return 0
-        result = await self._client.send(self._calls.add(batch.take()))
-        return result.written
-
-    async def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
-        """Merge changes into a document, None removes a field: see `Index.patch`."""
-        return await self._client.send(self._calls.patch(id, changes))
-
-    async def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents by ID; return how many there were."""
-        result = await self._client.send(self._calls.delete(ids))
-        return result.deleted
+                count += await self.send(self._calls.add(batch.take()))
+        if batch.documents:
+            count += await self.send(self._calls.add(batch.take()))
+        return count
 
     async def sync(
         self,
@@ -404,4 +196,4 @@ class AsyncRemoteIndex:
             async for record in stream_records(documents):
                 yield as_json(record).encode() + b"\n"
 
-        return await self._client.send(self._calls.sync(lines(), max_delete, dry_run))
+        return await self.send(self._calls.sync(lines(), max_delete, dry_run))

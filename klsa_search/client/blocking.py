@@ -1,60 +1,34 @@
-"""The blocking client.
-
-Generated from `asynchronous.py` by: python -m tools.blocking_client
-"""
+"""The blocking client."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, Self, TypeVar, Unpack
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.index_calls import (
-    Batch,
-    IndexCalls,
-    Record,
-    Synonyms,
-    as_json,
-    event_body,
-)
-from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service
-from klsa_search.client.results import FederatedResults, IndexInfo, Job
-from klsa_search.client.search_calls import (
-    explain_call,
-    federated_search_call,
-    multi_search_call,
-    search_call,
-)
-from klsa_search.client.service_calls import (
-    INDEXES_CALL,
-    any_call,
-    create_call,
-    deadline_of,
-    delete_call,
-    has_ended,
-    job_call,
-    jobs_call,
-    tenant_token_call,
-    wait_call,
-)
-from klsa_search.collection.model import Document
-from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.client.index_calls import IndexCalls
+from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service, documented_as
+from klsa_search.client.records import Batch, Record, as_json
+from klsa_search.client.results import Job
+from klsa_search.client.service_calls import ServiceCalls, deadline_of, has_ended
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.pages.excerpts import Excerpt
-from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.options import Query, RankingOptions, SearchOptions, as_query
-from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.ranking.vector_ranking import VectorLike
-from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.writing import WriteResult
-
-Filter = str | Mapping[str, Any]
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _method(make: Callable[Concatenate[Any, P], Call[T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return the method that sends a call and returns what it answers."""
+
+    @documented_as(make)
+    def method(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        answer: T = self.send(make(self._calls, *args, **options))
+        return answer
+
+    return method
 
 
 class Client:
@@ -78,6 +52,8 @@ class Client:
     >>> [hit.title for hit in open_shop()]
     ['Red bicycle']
     """
+
+    _calls = ServiceCalls()
 
     def __init__(
         self,
@@ -120,83 +96,24 @@ class Client:
             time.sleep(pause)
             attempt += 1
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        idempotent: bool | None = None,
-    ) -> Any:
-        """Send any request of the HTTP API, and return the JSON of its answer.
-
-        method      such as "GET"
-        path        such as "/indexes"
-        query       parameters of the URL, without those that are None
-        body        JSON
-        idempotent  whether it gives the same result if it is processed twice, so that it may be
-                    sent again if its answer was lost; by default for GET and PUT
-        """
-        return self.send(any_call(method, path, query, body, idempotent))
+    request = _method(ServiceCalls.request)
+    indexes = _method(ServiceCalls.indexes)
+    delete_index = _method(ServiceCalls.delete_index)
+    tenant_token = _method(ServiceCalls.tenant_token)
+    multi_search = _method(ServiceCalls.multi_search)
+    federated_search = _method(ServiceCalls.federated_search)
+    jobs = _method(ServiceCalls.jobs)
+    job = _method(ServiceCalls.job)
+    cancel_job = _method(ServiceCalls.cancel_job)
 
     def index(self, name: str) -> RemoteIndex:
         """Return an index or alias by its name; nothing is sent."""
         return RemoteIndex(self, name)
 
-    def indexes(self) -> list[IndexInfo]:
-        """Return all indexes that the key may see."""
-        return self.send(INDEXES_CALL)
-
     def create_index(self, name: str, **settings: Unpack[IndexSettings]) -> RemoteIndex:
         """Create an empty index; IndexExists, QueryError for an invalid name or setting."""
-        self.send(create_call(name, settings))
+        self.send(self._calls.create_index(name, settings))
         return self.index(name)
-
-    def delete_index(self, name: str) -> None:
-        """Delete an index with all its documents; IndexNotFound."""
-        self.send(delete_call(name))
-
-    def tenant_token(
-        self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
-    ) -> str:
-        """Return a token that finds only the documents of the filters, for the users of one tenant.
-
-        filters     filters by index, as text or JSON; the token is for these indexes only
-        expires_in  lifetime in seconds, at most a day
-        Create it on your server and send it to their browser. QueryError for an invalid filter,
-        IndexNotFound, InsufficientScope.
-        """
-        return self.send(tenant_token_call(filters, expires_in))
-
-    def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> list[SearchResults]:
-        """Run several searches, of any indexes, in one request.
-
-        queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
-        """
-        return self.send(multi_search_call(queries))
-
-    def federated_search(
-        self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
-    ) -> FederatedResults:
-        """Run several searches in one request, and merge their hits by rank.
-
-        queries  parameters of each: `index`, `q`, `weight`, and those of `Index.search` without `k`
-        A search with weight 2 contributes about two hits for each hit of one with weight 1.
-        """
-        return self.send(federated_search_call(queries, limit, offset))
-
-    def jobs(self, index: str | None = None) -> list[Job]:
-        """Return the jobs of all indexes, or of one, newest first."""
-        return self.send(jobs_call(index))
-
-    def job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
-        """Return a job; JobNotFound."""
-        return self.send(job_call(id))
-
-    def cancel_job(self, id: int) -> Job:  # noqa: A002 - as in `Job`
-        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
-        return self.send(job_call(id, "DELETE"))
 
     def wait(self, job: Job, timeout: float | None = None) -> Job:
         """Return a job when it has ended: look at its `state`.
@@ -204,7 +121,7 @@ class Client:
         timeout  seconds after which TimeoutError is raised; None: never
         """
         deadline = deadline_of(timeout)
-        while not has_ended(job := self.send(wait_call(job.id, deadline)), deadline):
+        while not has_ended(job := self.send(self._calls.wait(job, deadline)), deadline):
             pass
         return job
 
@@ -222,145 +139,31 @@ class RemoteIndex:
 
     def __init__(self, client: Client, name: str) -> None:
         self.name = name
-        self._client = client
+        self.send = client.send
         self._calls = IndexCalls(name)
 
-    def info(self) -> IndexInfo:
-        """Return its number of documents and state."""
-        return self._client.send(self._calls.info())
-
-    def refit(self) -> Job:
-        """Rebuild the index from its documents in the background: see `Client.wait`.
-
-        If a refit of it waits or runs, its job is returned. WritingRefused.
-        """
-        return self._client.send(self._calls.refit())
-
-    def update_settings(self, **settings: Unpack[IndexSettings]) -> Job | None:
-        """Change settings; return the job of the refit if one of them needs it: see `wait`.
-
-        Those that only queries use are in effect on return. QueryError for an invalid setting;
-        IndexBusy if a refit with other settings waits or runs.
-        """
-        return self._client.send(self._calls.update_settings(settings))
-
-    def search(
-        self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
-    ) -> SearchResults:
-        """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
-        return self._client.send(search_call(self.name, as_query(query, k, options)))
-
-    def explain(
-        self,
-        query: str,
-        id: str,  # noqa: A002 - as in `Index`
-        *,
-        vector: VectorLike | None = None,
-        **options: Unpack[RankingOptions],
-    ) -> Explanation:
-        """Return the parts of the score of a document: see `Index.explain`."""
-        return self._client.send(explain_call(self.name, query, id, {**options, "vector": vector}))
-
-    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return completions of typed text: see `Index.suggest`."""
-        return self._client.send(self._calls.suggest(typed, k))
-
-    def facet_search(
-        self,
-        field: str,
-        typed: str = "",
-        k: int = 10,
-        *,
-        query: str = "",
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
-    ) -> Facet:
-        """Return the values of a metadata field that contain the typed text, most frequent first.
-
-        query, filter  count in the matches of this search only; by default in all documents
-        QueryError for an unknown field.
-        """
-        options = {"query": query, "filter": filter}
-        return self._client.send(self._calls.facet_search(field, typed, k, options))
-
-    def rules(self) -> list[dict[str, Any]]:
-        """Return the rules of searches, in order: see `Index.set_rules`."""
-        return self._client.send(self._calls.rules())
-
-    def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Replace the rules: see `Index.set_rules`; return warnings. QueryError names a rule."""
-        return self._client.send(self._calls.set_rules(rules))
-
-    def put_rule(self, rule: Mapping[str, Any]) -> list[str]:
-        """Replace the rule of the same ID, or add it as the last; return warnings."""
-        return self._client.send(self._calls.put_rule(rule))
-
-    def delete_rule(self, id: str) -> None:  # noqa: A002 - as in `Index`
-        """Delete a rule; RuleNotFound."""
-        self._client.send(self._calls.delete_rule(id))
-
-    def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
-        """Return a document; DocumentNotFound."""
-        return self._client.send(self._calls.document(id))
-
-    def excerpt(
-        self,
-        id: str,  # noqa: A002 - as in `Index`
-        *,
-        span: tuple[int, int] | None = None,
-        page: int | None = None,
-    ) -> Excerpt:
-        """Return a passage, or a part of a document: see `Index.excerpt`."""
-        return self._client.send(self._calls.excerpt(id, span, page))
-
-    def event(
-        self,
-        type: Literal["click", "conversion"],  # noqa: A002 - as in the HTTP API
-        results: SearchResults,
-        hit: Hit,
-        previous: SearchResults | None = None,
-    ) -> None:
-        """Record that a visitor used a hit of these results, if the service records analytics.
-
-        previous  results of the search that the visitor replaced by this one
-        QueryError if the results have no `search_id`.
-        """
-        self._client.send(self._calls.event(event_body(type, results, hit, previous)))
-
-    def analytics(self, days: int = 30, k: int = 20) -> Analytics:
-        """Return figures by day, frequent and failing queries, and clicked documents.
-
-        k  length of each list
-        AnalyticsOff; InsufficientScope without the scope `write`.
-        """
-        return self._client.send(self._calls.analytics(days, k))
-
-    def analytics_csv(
-        self,
-        list: ListName = "queries",  # noqa: A002 - as in the HTTP API
-        days: int = 30,
-        k: int = 1_000,
-    ) -> str:
-        """Return a list of the analytics as CSV, for a spreadsheet; errors as `analytics`."""
-        return self._client.send(self._calls.analytics_csv(list, days, k))
-
-    def synonym_proposals(self, days: int = 30, k: int = 10) -> list[SynonymProposal]:
-        """Return synonyms for the k most searched words that no or few documents contain.
-
-        Nothing is set: see `set_synonyms`. Errors as `analytics`.
-        """
-        return self._client.send(self._calls.synonym_proposals(days, k))
-
-    def synonyms(self) -> dict[str, list[str]]:
-        """Return the synonyms of the index by word."""
-        return self._client.send(self._calls.synonyms())
-
-    def set_synonyms(self, synonyms: Synonyms) -> int:
-        """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
-        return self._client.send(self._calls.set_synonyms(synonyms))
-
-    def add_synonyms(self, synonyms: Synonyms) -> int:
-        """Add synonyms: see `Index.add_synonyms`; return the number of words with some."""
-        return self._client.send(self._calls.add_synonyms(synonyms))
+    info = _method(IndexCalls.info)
+    refit = _method(IndexCalls.refit)
+    update_settings = _method(IndexCalls.update_settings)
+    search = _method(IndexCalls.search)
+    explain = _method(IndexCalls.explain)
+    suggest = _method(IndexCalls.suggest)
+    facet_search = _method(IndexCalls.facet_search)
+    rules = _method(IndexCalls.rules)
+    set_rules = _method(IndexCalls.set_rules)
+    put_rule = _method(IndexCalls.put_rule)
+    delete_rule = _method(IndexCalls.delete_rule)
+    document = _method(IndexCalls.document)
+    excerpt = _method(IndexCalls.excerpt)
+    event = _method(IndexCalls.event)
+    analytics = _method(IndexCalls.analytics)
+    analytics_csv = _method(IndexCalls.analytics_csv)
+    synonym_proposals = _method(IndexCalls.synonym_proposals)
+    synonyms = _method(IndexCalls.synonyms)
+    set_synonyms = _method(IndexCalls.set_synonyms)
+    add_synonyms = _method(IndexCalls.add_synonyms)
+    patch = _method(IndexCalls.patch)
+    delete = _method(IndexCalls.delete)
 
     def add(self, documents: Iterable[Record]) -> int:
         """Add or replace documents, in batches of 1,000; return how many.
@@ -371,23 +174,10 @@ class RemoteIndex:
         batch, count = Batch(), 0
         for record in documents:
             if batch.add(record):
-                count += self._add(batch)
-        return count + self._add(batch)
-
-    def _add(self, batch: Batch) -> int:
-        if not batch.documents:
-            return 0
-        result = self._client.send(self._calls.add(batch.take()))
-        return result.written
-
-    def patch(self, id: str, changes: Mapping[str, Any]) -> WriteResult:  # noqa: A002
-        """Merge changes into a document, None removes a field: see `Index.patch`."""
-        return self._client.send(self._calls.patch(id, changes))
-
-    def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents by ID; return how many there were."""
-        result = self._client.send(self._calls.delete(ids))
-        return result.deleted
+                count += self.send(self._calls.add(batch.take()))
+        if batch.documents:
+            count += self.send(self._calls.add(batch.take()))
+        return count
 
     def sync(
         self,
@@ -397,9 +187,5 @@ class RemoteIndex:
         dry_run: bool = False,
     ) -> SyncResult:
         """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
-
-        def lines() -> Iterator[bytes]:
-            for record in documents:
-                yield as_json(record).encode() + b"\n"
-
-        return self._client.send(self._calls.sync(lines(), max_delete, dry_run))
+        lines = (as_json(record).encode() + b"\n" for record in documents)
+        return self.send(self._calls.sync(lines, max_delete, dry_run))

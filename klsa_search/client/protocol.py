@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import update_wrapper
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
@@ -164,3 +166,25 @@ def path_part(text: str) -> str:
             f"`{text}` cannot be sent in an address, which it would change; rename it", field="id"
         )
     return quote(text, safe="")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def documented_as(make: Callable[..., Call[Any]]) -> Callable[[F], F]:
+    """Return a decorator: name, documentation and signature are those of a function of calls.
+
+    The method returns what the call is answered.
+    """
+    signature = inspect.signature(make)
+    result = signature.return_annotation.removeprefix("Call[").removesuffix("]")
+
+    def decorate(method: F) -> F:
+        module = method.__module__
+        update_wrapper(method, make)
+        method.__module__ = module
+        method.__annotations__ = {**make.__annotations__, "return": result}
+        vars(method)["__signature__"] = signature.replace(return_annotation=result)
+        return method
+
+    return decorate

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
-from klsa_search.client.search_calls import results_of
+from klsa_search.client.answers import results_of
 from klsa_search.embedding.checked import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
