@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import home_option
-from klsa_search.cli.output import Column, echo, write_facts, write_table
+from klsa_search.cli.options import index_argument
+from klsa_search.cli.output import echo, numbers, wrapped, write_facts, write_table
 
 if TYPE_CHECKING:
     from klsa_search.core.analytics import Analytics, ListName
@@ -18,7 +18,7 @@ _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.option(
     "--days",
     default=30,
@@ -43,26 +43,18 @@ _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
 )
 @click.option("--list", "list_", type=click.Choice(_LISTS), help="Show one list only")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV; without --list the queries")
-@home_option
 @debug_option
 def analytics(
-    name: str,
-    days: int,
-    limit: int,
-    min_searches: int,
-    list_: str | None,
-    as_csv: bool,
-    home: Path,
+    path: Path, days: int, limit: int, min_searches: int, list_: str | None, as_csv: bool
 ) -> None:
     """Show frequent and failing queries that klsa-serve --analytics recorded."""
     from klsa_search.service.analytics import reports
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import require_index
 
-    path = followed(index_path(home, name))
+    path = followed(path)
     require_index(path)
-    analytics = reports.report(home, path.name, days=days, k=limit, least=min_searches)
+    analytics = reports.report(path.parent, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
         for line in reports.as_csv(analytics, cast("ListName", list_ or "queries")).splitlines():
             echo(line)
@@ -85,13 +77,11 @@ def analytics(
 
 def _write_list(analytics: Analytics, name: str) -> None:
     if name == "documents":
-        columns = [Column("document", wraps=True), Column("clicks", right=True)]
-        write_table(
-            columns, [(document.id, f"{document.clicks:,}") for document in analytics.documents]
-        )
+        rows = [(document.id, f"{document.clicks:,}") for document in analytics.documents]
+        write_table([*wrapped("document"), *numbers("clicks")], rows)
         return
     titles = ("searches", "no results", "low quality", "click-through", "mean position")
-    rows = [
+    figures = [
         (
             key,
             f"{entry.searches:,}",
@@ -102,8 +92,7 @@ def _write_list(analytics: Analytics, name: str) -> None:
         )
         for key, entry in getattr(analytics, name).items()
     ]
-    head = Column(name.replace("_", " "), wraps=True)
-    write_table([head, *(Column(title, right=True) for title in titles)], rows)
+    write_table([*wrapped(name.replace("_", " ")), *numbers(*titles)], figures)
 
 
 def _share(value: float | None) -> str:

@@ -10,7 +10,7 @@ import click
 
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import home_option
-from klsa_search.cli.output import Column, echo, in_bytes, write_table
+from klsa_search.cli.output import echo, in_bytes, numbers, wrapped, write_table
 from klsa_search.errors import IndexNotFound, StoreError
 
 if TYPE_CHECKING:
@@ -144,8 +144,7 @@ def _list(repository: Repository) -> None:
         (f"{number}", backup.created, in_bytes(backup.bytes()), " ".join(sorted(backup.indexes)))
         for number, backup in backups.items()
     ]
-    columns = [Column("number", right=True), Column("time"), Column("size", right=True)]
-    write_table([*columns, Column("indexes", wraps=True)], rows)
+    write_table([*numbers("number"), "time", *numbers("size"), *wrapped("indexes")], rows)
 
 
 def _count(indexes: int) -> str:

@@ -14,14 +14,15 @@ from klsa_search.cli.options import (
     FigurePath,
     PluginChoice,
     data_option,
-    home_option,
+    index_argument,
     json_file_option,
 )
 from klsa_search.cli.output import (
-    Column,
     echo,
     echo_notes,
     make_folders,
+    numbers,
+    wrapped,
     write_json_file,
     write_table,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @click.command("judgements")
-@click.argument("name")
+@index_argument
 @click.option(
     "--ranker",
     "rankers",
@@ -47,10 +48,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Compare these rankers with the first; repeatable",
 )
-@home_option
 @json_file_option
 @debug_option
-def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | None) -> None:
+def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> None:
     """Compare rankers by the judgements of an index.
 
     Prints MAP and the queries won and lost. Judgements come from the page of klsa-serve and from
@@ -60,12 +60,11 @@ def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | 
     require("eval")
     from klsa_search.evaluation.systems import compare_rankers, index_judgements
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
     if len(set(rankers)) < len(rankers):
         raise click.UsageError("a ranker is given twice: give each once")
     make_folders(json_file)
-    index = open_index(index_path(home, name))
+    index = open_index(path)
     queries, judged, deleted = index_judgements(index)
     _, comparison = compare_rankers(index, queries, judged, rankers)
     index.close()
@@ -77,8 +76,6 @@ def judgements(name: str, rankers: Sequence[str], home: Path, json_file: Path | 
 
 
 def _write(comparison: Comparison, texts: dict[str, str]) -> None:
-    columns = [Column("ranker"), Column("map", right=True), Column("95 %", right=True)]
-    columns += [Column(title, right=True) for title in ("gain", "p", "won", "lost", "tied")]
     rows = []
     for name, system in comparison.systems.items():
         interval, contrast = system.interval, system.contrast
@@ -96,8 +93,8 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
                 ),
             )
         )
-    write_table(columns, rows)
-    base = comparison.baseline
+    titles = ("map", "95 %", "gain", "p", "won", "lost", "tied")
+    write_table(["ranker", *numbers(*titles)], rows)
     extremes = [
         (name, end, f"{at.baseline:.2f}", f"{at.value:.2f}", texts[at.query])
         for name, system in comparison.systems.items()
@@ -107,9 +104,8 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
     ]
     if extremes:
         echo()
-        columns = [Column("ranker"), Column("end"), Column(base, right=True)]
-        columns += [Column("its own", right=True), Column("query", wraps=True)]
-        write_table(columns, extremes)
+        values = numbers(comparison.baseline, "its own")
+        write_table(["ranker", "end", *values, *wrapped("query")], extremes)
 
 
 _TARGET = "{target}"
@@ -287,17 +283,12 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 
 def _write_contrasts(comparison: Comparison) -> None:
-    columns = [Column("system"), Column(comparison.measure, right=True)]
-    columns += [
-        Column(title, right=True)
-        for title in ("gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust")
-    ]
-    columns.append(Column("worst 10%", right=True))
+    titles = ("gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust", "worst 10%")
     rows = []
     for name, system in comparison.systems.items():
         cells = [""] * 10 if system.contrast is None else _cells(system.contrast)
         rows.append((name, f"{system.mean:.4f}", *cells))
-    write_table(columns, rows)
+    write_table(["system", *numbers(comparison.measure, *titles)], rows)
 
 
 def _cells(contrast: Contrast) -> list[str]:
@@ -321,13 +312,12 @@ def _p_value(p: float) -> str:
 
 def _write_extremes(comparison: Comparison) -> None:
     title = f"query:{comparison.baseline}→system"
-    columns = [Column("system"), Column("end"), Column(title, wraps=True)]
     rows = []
     for name, system in comparison.systems.items():
         if system.contrast is not None:
             rows.append((name, "worst", _queries(system.contrast.worst)))
             rows.append(("", "best", _queries(system.contrast.best)))
-    write_table(columns, rows)
+    write_table(["system", "end", *wrapped(title)], rows)
 
 
 def _queries(counts: Sequence[AtQuery]) -> str:

@@ -39,9 +39,7 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("source", manifest.source),
         ("documents", f"{counts.documents:,}"),
         *([("passages", f"{counts.passages:,}")] if counts.passages is not None else []),
-        *_language_rows(manifest),
-        *_html_rows(manifest),
-        *_identifier_rows(manifest),
+        *_detected_rows(manifest),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
         *_field_rows(manifest.fields, counts.documents, manifest.settings.get("units") or ()),
@@ -60,27 +58,19 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
-def _language_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    """Return a row of the language that was detected; none if the settings named one."""
+def _detected_rows(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return rows of what the build has detected in the texts, or was told of them."""
+    rows, settings = [], manifest.settings
     if manifest.detected is not None:
         text = f"{manifest.detected.language}, {manifest.detected.share:.0%} of the text"
-    elif manifest.settings["language"] == AUTO:
-        text = "too little text to tell; read as English"
-    else:
-        return []
-    return [("language detected", text)]
-
-
-def _identifier_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    """Return a row if identifiers such as getUserName are found by their parts, too."""
-    divides = manifest.settings["identifiers"] == "parts"
-    return [("identifiers", "found by their parts, too")] if divides else []
-
-
-def _html_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    """Return a row of the fields whose HTML is read as text; none without them."""
-    names = manifest.settings.get("html") or ()
-    return [("HTML read as text", ", ".join(names))] if names else []
+        rows.append(("language detected", text))
+    elif settings["language"] == AUTO:
+        rows.append(("language detected", "too little text to tell; read as English"))
+    if html := settings.get("html"):
+        rows.append(("HTML read as text", ", ".join(html)))
+    if settings["identifiers"] == "parts":
+        rows.append(("identifiers", "found by their parts, too"))
+    return rows
 
 
 def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> list[tuple[str, str]]:
@@ -275,19 +265,37 @@ def unread_text(unread: Unread) -> str:
     return f"{files}: {', '.join(counted)} (first: {first}){links}{extras}"
 
 
-def numbered_text(files: list[str]) -> str:
-    """Return a note on files without IDs."""
-    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
-    return (
-        f"note: the documents of {which} have no IDs and were numbered; --id names a column of IDs"
-    )
+def reading_json(collection: OpenedCollection) -> dict[str, Any]:
+    """Return what the last pass over a source has skipped, not read, numbered and recognised."""
+    return {
+        "skipped": collection.problems.as_json(),
+        "unread": collection.unread.as_json(),
+        "numbered": collection.numbered,
+        "notes": collection.notes,
+    }
 
 
-def write_notes(collection: OpenedCollection) -> None:
-    """Write to stderr what the last pass over a source has recognised, and files without IDs."""
+def write_reading(collection: OpenedCollection) -> None:
+    """Write to stderr what the last pass over a source has recognised, numbered and skipped."""
     echo_notes(collection.notes)
-    if collection.numbered:
-        echo(numbered_text(collection.numbered), err=True)
+    if files := collection.numbered:
+        which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
+        numbered = f"the documents of {which} have no IDs and were numbered"
+        echo_notes([f"{numbered}; --id names a column of IDs"])
+    problems = collection.problems
+    records = problems.count - sum(problems.kinds.values())
+    line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
+    line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
+    if line:
+        echo(f"skipped {', '.join(line)}; the first reasons:", err=True)
+    for reason in problems.reasons:
+        echo(f"  {reason}", err=True)
+
+
+def write_unread(collection: OpenedCollection) -> None:
+    """Write to stderr which files of the source were not read."""
+    if collection.unread.count:
+        echo(f"not read: {unread_text(collection.unread)}", err=True)
 
 
 def write_field_warnings(warnings: Problems) -> None:
@@ -299,15 +307,4 @@ def write_field_warnings(warnings: Problems) -> None:
             err=True,
         )
     for reason in warnings.reasons:
-        echo(f"  {reason}", err=True)
-
-
-def write_problems(problems: Problems) -> None:
-    """Write to stderr the number of skipped records and files by kind, and the first reasons."""
-    records = problems.count - sum(problems.kinds.values())
-    line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
-    line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
-    if line:
-        echo(f"skipped {', '.join(line)}; the first reasons:", err=True)
-    for reason in problems.reasons:
         echo(f"  {reason}", err=True)

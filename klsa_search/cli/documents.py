@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.describe import unread_text, write_field_warnings, write_notes, write_problems
+from klsa_search.cli.describe import (
+    reading_json,
+    write_field_warnings,
+    write_reading,
+    write_unread,
+)
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
-    home_option,
+    index_argument,
     json_option,
     memory_option,
     settings_options,
@@ -28,17 +33,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("source")
-@home_option
 @source_options
 @settings_options(*FormSettings.model_fields, default="as the index reads them")
 @json_option
 @debug_option
 def add(
-    name: str,
+    path: Path,
     source: Any,
-    home: Path,
     reading: dict[str, Any],
     as_json: bool,
     **forms: Any,
@@ -51,73 +54,63 @@ def add(
     """
     from klsa_search.collection.opening import open_collection
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
     collection = open_collection(source, **reading)
     with progress_bar() as bar:
-        index = open_index(index_path(home, name))
+        index = open_index(path)
         added = index.add(collection, progress=bar, **without_none(forms))
-    problems, unread = collection.problems, collection.unread
     if as_json:
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
-        left_out = {"skipped": problems.as_json(), "unread": unread.as_json()}
-        write_json(facts | left_out | {"notes": collection.notes})
+        write_json(facts | reading_json(collection))
     else:
-        echo(f"{name}: added {added:,} documents; {len(index):,} in total")
+        echo(f"{path.name}: added {added:,} documents; {len(index):,} in total")
         write_field_warnings(added.warnings)
-        if unread.count:
-            echo(f"not read: {unread_text(unread)}", err=True)
-        write_notes(collection)
-        write_problems(problems)
+        write_unread(collection)
+        write_reading(collection)
     index.close()
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("ids", nargs=-1, required=True)
-@home_option
 @json_option
 @debug_option
-def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
+def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove documents by ID from an index; unknown IDs are ignored."""
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
-    index = open_index(index_path(home, name))
+    index = open_index(path)
     count = index.delete(ids)
     if as_json:
         write_json(index_facts(index) | {"removed": count})
     else:
-        echo(f"{name}: removed {count:,} documents; {len(index):,} in total")
+        echo(f"{path.name}: removed {count:,} documents; {len(index):,} in total")
     index.close()
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @memory_option
 @settings_options(
     *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="as it is"
 )
 @debug_option
-def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
+def refit(path: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.
 
     Documents added after a build are ranked by its statistics until the next refit. Searches and
     writes continue meanwhile. Settings given here become the settings of the index.
     """
     from klsa_search.indexing.rewrite import refit as refit_index
-    from klsa_search.storage.names import index_path
 
     with progress_bar() as bar:
-        path = index_path(home, name)
         index = refit_index(path, progress=bar, memory=memory, **without_none(options))
-    echo(f"{name}: {len(index):,} documents, generation {index.generation}")
+    echo(f"{path.name}: {len(index):,} documents, generation {index.generation}")
     index.close()
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.option(
     "--partitions",
     type=click.IntRange(1),
@@ -129,23 +122,20 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     type=click.IntRange(1),
     help="Build this many partitions at the same time  [default: one per processor]",
 )
-@home_option
 @memory_option
 @debug_option
-def split(name: str, partitions: int, workers: int | None, home: Path, memory: str | None) -> None:
+def split(path: Path, partitions: int, workers: int | None, memory: str | None) -> None:
     """Divide an index into another number of partitions, under its name.
 
     It is rebuilt from its stored documents. Searches and writes continue meanwhile. The index
     before is kept until the next build; klsa-index rollback returns to it.
     """
     from klsa_search.indexing.repartition import split as split_index
-    from klsa_search.storage.names import index_path
 
     with progress_bar() as bar:
-        path = index_path(home, name)
         index = split_index(path, partitions, workers=workers, progress=bar, memory=memory)
     divided = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
-    echo(f"{name}: {len(index):,} documents in {divided}, generation {index.generation}")
+    echo(f"{path.name}: {len(index):,} documents in {divided}, generation {index.generation}")
     index.close()
 
 
@@ -163,11 +153,10 @@ _FOLDER = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("file", required=False, type=_FOLDER)
-@home_option
 @debug_option
-def export(name: str, file: Path | None, home: Path) -> None:
+def export(path: Path, file: Path | None) -> None:
     """Write the live documents of an index as JSON lines, to FILE or standard output.
 
     klsa-index build reads them as the same documents. For a damaged index, all readable documents
@@ -175,12 +164,11 @@ def export(name: str, file: Path | None, home: Path) -> None:
     """
     from klsa_search.storage.backup import as_line, readable_documents, refuse_faults
     from klsa_search.storage.backup import export as export_to
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import parts_of
     from klsa_search.storage.recovery import readable_generation
 
     faults: list[str] = []
-    parts = parts_of(index_path(home, name))
+    parts = parts_of(path)
     generations = [readable_generation(part, faults) for part in parts]
     if file is None:
         lines = (
@@ -189,17 +177,16 @@ def export(name: str, file: Path | None, home: Path) -> None:
             for document in readable_documents(generation, faults)
         )
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
-        refuse_faults(faults, f"{name} was written to standard output")
+        refuse_faults(faults, f"{path.name} was written to standard output")
     else:
-        echo(f"{name}: {export_to(generations, file, faults):,} documents in {file}")
+        echo(f"{path.name}: {export_to(generations, file, faults):,} documents in {file}")
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @memory_option
 @debug_option
-def repair(name: str, home: Path, memory: str | None) -> None:
+def repair(path: Path, memory: str | None) -> None:
     """Repair a damaged index, including all writes to it.
 
     The index is verified first, as by klsa-index verify --deep. A damaged CURRENT file is written
@@ -208,14 +195,13 @@ def repair(name: str, home: Path, memory: str | None) -> None:
     readable documents with klsa-index export.
     """
     from klsa_search.indexing.rewrite import repair as repair_index
-    from klsa_search.storage.names import index_path
 
     with progress_bar() as bar:
-        done = repair_index(index_path(home, name), progress=bar, memory=memory)
+        done = repair_index(path, progress=bar, memory=memory)
     index = done.index
     if done.fault is None:
-        echo(f"{name}: no damage found; nothing changed")
+        echo(f"{path.name}: no damage found; nothing changed")
     else:
         echo(f"damage found: {done.fault}")
-        echo(f"{name}: repaired, {len(index):,} documents, generation {index.generation}")
+        echo(f"{path.name}: repaired, {len(index):,} documents, generation {index.generation}")
     index.close()

@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import home_option, memory_option
+from klsa_search.cli.options import index_argument, memory_option
 from klsa_search.cli.output import echo
 from klsa_search.core.progress import progress_bar
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "--space", required=True, help="Name the vectors so, as in minilm; searches use the same name"
 )
@@ -30,20 +29,17 @@ from klsa_search.core.progress import progress_bar
 )
 @memory_option
 @debug_option
-def embed(
-    name: str, home: Path, space: str, embedder: str, replace: bool, memory: str | None
-) -> None:
+def embed(path: Path, space: str, embedder: str, replace: bool, memory: str | None) -> None:
     """Compute the vectors that documents of an index lack, and rebuild it with them.
 
     Searches and writes continue meanwhile. If the command is interrupted, another run continues
     where it was.
     """
     from klsa_search.indexing.embedding import embed as embed_index
-    from klsa_search.storage.names import index_path
 
     with progress_bar() as bar:
         done = embed_index(
-            index_path(home, name),
+            path,
             space=space,
             embedder=embedder,
             replace=replace,
@@ -52,7 +48,7 @@ def embed(
         )
     index = done.index
     if done.documents:
-        echo(f"{name}: embedded {done.documents:,} documents, generation {index.generation}")
+        echo(f"{path.name}: embedded {done.documents:,} documents, generation {index.generation}")
     else:
-        echo(f"{name}: all documents have vectors in `{space}`; nothing changed")
+        echo(f"{path.name}: all documents have vectors in `{space}`; nothing changed")
     index.close()

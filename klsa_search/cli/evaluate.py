@@ -17,10 +17,10 @@ from klsa_search.cli.options import (
     json_file_option,
 )
 from klsa_search.cli.output import (
-    Column,
     echo,
     echo_notes,
     make_folders,
+    numbers,
     write_json_file,
     write_table,
 )
@@ -150,9 +150,7 @@ def fetch(names: Sequence[str], data: Path | None) -> None:
 
 def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
     """Write a table of the measures, with the gain of each system's MAP over BM25."""
-    columns = [Column("target"), Column("system"), Column("map", right=True)]
-    columns += [Column("over bm25", right=True), Column("ndcg@10", right=True)]
-    columns += [Column("p@10", right=True), Column("recall@1000", right=True)]
+    titles = ("map", "over bm25", "ndcg@10", "p@10", "recall@1000")
     rows = []
     for target, systems in means.items():
         base = systems["bm25"]["map"]
@@ -160,4 +158,4 @@ def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None
             first, *rest = (f"{value:.4f}" for value in measures.values())
             gain = f"{measures['map'] / base - 1:+.1%}" if base and system != "bm25" else ""
             rows.append((target, system, first, gain, *rest))
-    write_table(columns, rows)
+    write_table(["target", "system", *numbers(*titles)], rows)

@@ -14,9 +14,9 @@ from klsa_search.cli.backup import backup, restore
 from klsa_search.cli.describe import (
     manifest_json,
     manifest_rows,
+    reading_json,
     unread_text,
-    write_notes,
-    write_problems,
+    write_reading,
 )
 from klsa_search.cli.documents import add, export, refit, remove, repair, split
 from klsa_search.cli.embedding import embed
@@ -197,16 +197,10 @@ def build(
             f"{name} will be empty; name the field of the texts with --text",
             err=True,
         )
-    problems, unread = collection.problems, collection.unread
     if as_json:
-        left_out = {
-            "skipped": problems.as_json(),
-            "unread": unread.as_json(),
-            "numbered": collection.numbered,
-            "notes": collection.notes,
-        }
-        write_json(manifest_json(index.name, index.manifest) | left_out)
+        write_json(manifest_json(index.name, index.manifest) | reading_json(collection))
         return
+    unread = collection.unread
     not_read = [("not read", unread_text(unread))] if unread.count else []
     divided = [("partitions", f"{partitions:,}")] if partitions and partitions > 1 else []
     write_facts([*manifest_rows(index.name, index.manifest), *divided, *not_read])
@@ -216,8 +210,7 @@ def build(
             "the differences",
             err=True,
         )
-    write_notes(collection)
-    write_problems(problems)
+    write_reading(collection)
 
 
 def _on_cluster(address: str) -> PartitionWorkers:

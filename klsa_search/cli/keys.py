@@ -10,7 +10,7 @@ import click
 
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import json_option, without_none
-from klsa_search.cli.output import Column, echo, write_json, write_table
+from klsa_search.cli.output import echo, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
@@ -112,7 +112,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
         echo(f"{path} has no keys: all requests that need one are refused")
     else:
         titles = ("name", "scopes", "indexes", "created", "expires", "used")
-        write_table(list(map(Column, titles)), [_row(key, uses.last(key)) for key in keys])
+        write_table(titles, [_row(key, uses.last(key)) for key in keys])
 
 
 @klsa_keys.command()

@@ -20,12 +20,13 @@ from klsa_search.cli.describe import (
     writes_rows,
 )
 from klsa_search.cli.main import debug_option, explain
-from klsa_search.cli.options import home_option, json_option
+from klsa_search.cli.options import home_option, index_argument, json_option
 from klsa_search.cli.output import (
-    Column,
     echo,
     in_bytes,
+    numbers,
     printable,
+    wrapped,
     write_facts,
     write_json,
     write_table,
@@ -63,7 +64,7 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
     elif name is not None:
         echo(f"{name} -> {index}" if index else f"removed alias {name}")
     elif aliases:
-        write_table([Column("alias"), Column("index")], list(aliases.items()))
+        write_table(["alias", "index"], list(aliases.items()))
     else:
         echo(f"no aliases in {home}")
 
@@ -91,36 +92,27 @@ def list_(home: Path, as_json: bool) -> None:
     elif not manifests:
         echo(f"no indexes in {home}")
     else:
-        columns = [
-            Column("name"),
-            Column("documents", right=True),
-            Column("size", right=True),
-            Column("built"),
-            Column("source", wraps=True),
-        ]
         rows = [
             (name, "", "", "", f"unusable: {m}")
             if isinstance(m, str)
             else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
             for name, m in manifests.items()
         ]
-        write_table(columns, rows)
+        titles = numbers("documents", "size")
+        write_table(["name", *titles, "built", *wrapped("source")], rows)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @json_option
 @debug_option
-def info(name: str, home: Path, as_json: bool) -> None:
+def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import is_partitioned
     from klsa_search.storage.query_settings import current_manifest
 
-    path = index_path(home, name)
     if is_partitioned(path):
         _partitioned_info(path, as_json=as_json)
         return
@@ -132,14 +124,14 @@ def info(name: str, home: Path, as_json: bool) -> None:
         if other.name != generation.name
     }
     if as_json:
-        facts = manifest_json(name, manifest) | {"generation": generation.name}
+        facts = manifest_json(path.name, manifest) | {"generation": generation.name}
         facts["writes"] = writes_json(generation)
         facts["drift"] = drift_json([generation])
         write_json(facts | {"kept": [_kept_json(*entry) for entry in kept.items()]})
     else:
         write_facts(
             [
-                *manifest_rows(name, manifest),
+                *manifest_rows(path.name, manifest),
                 *writes_rows(generation),
                 *drift_rows([generation]),
                 ("generation", generation.name),
@@ -172,11 +164,10 @@ def _partitioned_info(path: Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option("--deep", is_flag=True, help="Also analyse all documents again, and compare")
 @debug_option
-def verify(name: str, home: Path, deep: bool) -> None:
+def verify(path: Path, deep: bool) -> None:
     """Verify the checksums of all files and writes of an index.
 
     Of generations kept for a rollback only the manifests are read. With --deep, everything that
@@ -184,9 +175,7 @@ def verify(name: str, home: Path, deep: bool) -> None:
     klsa-index repair repairs an index that fails.
     """
     from klsa_search.storage.checksums import verify as verify_index
-    from klsa_search.storage.names import index_path
 
-    path = index_path(home, name)
     if deep:
         from klsa_search.indexing.verify import verify_deep
 
@@ -196,12 +185,11 @@ def verify(name: str, home: Path, deep: bool) -> None:
         manifest = verify_index(path)
     compared = ", and BM25 data agree with the documents" if deep else ""
     files = f"{len(manifest.files)} files, {in_bytes(manifest.bytes())}"
-    echo(f"{name}: {files}, all checksums match{compared}")
+    echo(f"{path.name}: {files}, all checksums match{compared}")
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "--to",
     metavar="GENERATION",
@@ -214,7 +202,7 @@ def verify(name: str, home: Path, deep: bool) -> None:
     help="Undo the last N batches of writes instead; klsa-index info lists the last ones",
 )
 @debug_option
-def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
+def rollback(path: Path, to: str | None, writes: int | None) -> None:
     """Return to the previous generation, or undo the last writes.
 
     A build keeps the generation that it replaces; klsa-index info lists them. The present
@@ -225,29 +213,27 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
     """
     from klsa_search.storage.maintenance import rollback as roll_back
     from klsa_search.storage.maintenance import undo_writes
-    from klsa_search.storage.names import index_path
 
-    path = index_path(home, name)
     if writes is not None:
         if to is not None:
             raise click.UsageError("--to and --writes exclude each other: give one of them")
         last = undo_writes(path, writes)
         batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        echo(f"{name}: undid {batches} of writes; {last.seq:,} writes remain in the log")
+        echo(f"{path.name}: undid {batches} of writes; {last.seq:,} writes remain in the log")
         return
     back = roll_back(path, to)
-    echo(f"{name}: generation {back.now} is current, {_of(back.manifest)}")
+    echo(f"{path.name}: generation {back.now} is current, {_of(back.manifest)}")
     if back.before and back.before != back.now:
-        command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
+        command = ["klsa-index", "rollback", path.name]
+        command += ["--home", str(path.parent), "--to", back.before]
         echo(f"undo with {shlex.join(command)}, until the next build")
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation")
 @debug_option
-def delete(name: str, home: Path, yes: bool) -> None:
+def delete(path: Path, yes: bool) -> None:
     """Delete an index.
 
     Files in its folder that do not belong to the index are kept, and listed. If the index is a
@@ -255,9 +241,7 @@ def delete(name: str, home: Path, yes: bool) -> None:
     """
     from klsa_search.storage.directories import is_index
     from klsa_search.storage.maintenance import delete_index
-    from klsa_search.storage.names import index_path
 
-    path = index_path(home, name)
     # Not whether it can be read: a damaged index can be deleted too.
     if not yes and is_index(path):
         click.confirm(printable(f"Permanently delete {path}?"), abort=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import FigurePath, home_option, json_option
-from klsa_search.cli.output import Column, echo, make_folders, write_json, write_table
+from klsa_search.cli.options import FigurePath, index_argument, json_option
+from klsa_search.cli.output import echo, make_folders, numbers, wrapped, write_json, write_table
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("term")
-@home_option
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Show this many terms"
 )
 @click.option("--rule", is_flag=True, help="Print a rule for a file of klsa-index synonyms")
 @json_option
 @debug_option
-def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool) -> None:
+def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms most related to TERM in the index NAME.
 
     TERM is one word or several, analysed like the documents, so any form of a word will do. Words
@@ -38,7 +37,7 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
 
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
-    related = related_terms(_open(home, name), term, k)
+    related = related_terms(_open(path), term, k)
     if as_json:
         write_json([asdict(one) for one in related])
     elif not related:
@@ -47,18 +46,12 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
         words = " ".join(re.sub("=>|,", " ", term).split())  # without the syntax of rules
         echo(f"{words} => {', '.join(one.word for one in related)}")
     else:
-        columns = [
-            Column("word"),
-            Column("similarity", right=True),
-            Column("documents", right=True),
-        ]
         rows = [(one.word, f"{one.similarity:.2f}", f"{one.documents:,}") for one in related]
-        write_table(columns, rows)
+        write_table(["word", *numbers("similarity", "documents")], rows)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),
@@ -75,34 +68,27 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
 )
 @json_option
 @debug_option
-def duplicates(name: str, home: Path, threshold: float, kernel: str, as_json: bool) -> None:
+def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None:
     """List near-duplicate documents of the index NAME, in groups."""
     from klsa_search.mining.duplicates import duplicates as duplicate_groups
 
     with progress_bar() as bar:
-        groups = duplicate_groups(_open(home, name), threshold, kernel=kernel, progress=bar)
+        groups = duplicate_groups(_open(path), threshold, kernel=kernel, progress=bar)
     if as_json:
         write_json([asdict(group)["documents"] for group in groups])
     elif not groups:
         echo("no near-duplicates found")
     else:
-        columns = [
-            Column("group", right=True),
-            Column("similarity", right=True),
-            Column("id"),
-            Column("title", wraps=True),
-        ]
         rows = [
             (str(number), f"{one.similarity:.3f}", one.id, one.title)
             for number, group in enumerate(groups, start=1)
             for one in group.documents
         ]
-        write_table(columns, rows)
+        write_table([*numbers("group", "similarity"), "id", *wrapped("title")], rows)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "-k", type=click.IntRange(min=1), default=20, show_default=True, help="Make this many clusters"
 )
@@ -114,43 +100,35 @@ def duplicates(name: str, home: Path, threshold: float, kernel: str, as_json: bo
 )
 @json_option
 @debug_option
-def cluster(name: str, home: Path, k: int, kernel: str, as_json: bool) -> None:
+def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
     """Divide the documents of the index NAME into clusters.
 
     Each is named by its strongest terms.
     """
     from klsa_search.mining.clusters import cluster as cluster_documents
 
-    clustering = cluster_documents(_open(home, name), k, kernel=kernel)
+    clustering = cluster_documents(_open(path), k, kernel=kernel)
     if as_json:
         write_json(asdict(clustering))
         return
-    columns = [
-        Column("documents", right=True),
-        Column("words", wraps=True),
-        Column("central"),
-        Column("title", wraps=True),
-    ]
     rows = [
         (f"{one.size:,}", ", ".join(one.words), one.central[0], one.titles[0])
         for one in clustering.clusters
     ]
-    write_table(columns, rows)
+    write_table([*numbers("documents"), *wrapped("words"), "central", *wrapped("title")], rows)
     if clustering.unplaced:
         without = "a vector" if kernel.startswith("vectors:") else "a known term"
         echo(f"{len(clustering.unplaced):,} documents without {without} are in no cluster")
 
 
-def _open(home: Path, name: str) -> Index:
+def _open(path: Path) -> Index:
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
-    return open_index(index_path(home, name))
+    return open_index(path)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "--what",
     type=click.Choice(["spectrum", "map", "drift", "terms"]),
@@ -159,13 +137,12 @@ def _open(home: Path, name: str) -> Index:
 )
 @click.option(
     "--out",
-    "path",
     type=FigurePath(),
     required=True,
     help="Write the figure to this file: .png, .svg or .pdf",
 )
 @debug_option
-def plot(name: str, home: Path, what: str, path: Path) -> None:
+def plot(path: Path, what: str, out: Path) -> None:
     """Draw a figure of the index NAME.
 
     spectrum: its eigenvalues and the variance they explain. map: its documents in two dimensions,
@@ -174,10 +151,10 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
     """
     from klsa_search.mining.figures import PICTURES
 
-    make_folders(path)
-    index = _open(home, name)
+    make_folders(out)
+    index = _open(path)
     try:
-        PICTURES[what](index, path)
+        PICTURES[what](index, out)
     finally:
         index.close()
-    echo(f"{path}: {what} of {name}")
+    echo(f"{out}: {what} of {path.name}")

@@ -17,6 +17,7 @@ from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
+from klsa_search.storage.names import index_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +34,18 @@ home_option = click.option(
     show_envvar=True,
     help="Use this index directory: the folder that holds all indexes",
 )
+
+
+def index_argument(function: F) -> F:
+    """Add NAME and --home to a command, which gets the folder of that index as `path`."""
+
+    @wraps(function)
+    def located(*args: Any, name: str, home: Path, **kwargs: Any) -> Any:
+        return function(*args, path=index_path(home, name), **kwargs)
+
+    return cast(F, click.argument("name")(home_option(located)))
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 json_file_option = click.option(
     "--json",
@@ -265,12 +278,13 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
     flag = "--" + name.replace("_", "-")
     if name in _REPEATED:
         flag, metavar = _REPEATED[name]
+        none = ("none",) if name == "html" else None
         return click.option(
             flag,
             name,
             multiple=True,
             metavar=metavar,
-            callback=_none_of_fields if name == "html" else _values_or_none,
+            callback=lambda _context, _option, values: () if values == none else values or None,
             help=f"{_sentence(field)}; repeatable",
         )
     if name == "extra_stop_words":
@@ -303,18 +317,6 @@ _REPEATED: Final = {
     "units": ("--units", "NAME=UNIT"),
 }
 """Flag and value of the options that are given once for each value of a setting."""
-
-
-def _values_or_none(
-    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    return values or None
-
-
-def _none_of_fields(
-    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    return () if values == ("none",) else values or None
 
 
 def _sentence(field: FieldInfo) -> str:

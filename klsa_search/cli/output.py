@@ -42,6 +42,16 @@ class Column:
     wraps: bool = False
 
 
+def numbers(*titles: str) -> list[Column]:
+    """Return columns of numbers."""
+    return [Column(title, right=True) for title in titles]
+
+
+def wrapped(*titles: str) -> list[Column]:
+    """Return columns whose texts may be wrapped on a terminal."""
+    return [Column(title, wraps=True) for title in titles]
+
+
 class Marked(NamedTuple):
     """Text with marked ranges of characters, shown in bold on a terminal."""
 
@@ -92,18 +102,19 @@ def make_folders(*files: Path | None) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+def write_table(columns: Iterable[Column | str], rows: Iterable[Sequence[Cell]]) -> None:
     """Write a table as wide as the terminal; in a pipe, each row is one line.
 
-    Only columns with `wraps` are wrapped, so that no number is cut.
+    Only columns with `wraps` are wrapped, so that no number is cut; a text is a column without.
     """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     terminal = sys.stdout.isatty()
+    titled = [Column(column) if isinstance(column, str) else column for column in columns]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
+    for column in titled:
         table.add_column(
             _shown(column.title, Text),  # which may be the name of a field
             justify="right" if column.right else "left",
@@ -113,7 +124,7 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> No
     for row in rows:
         # Text, so that brackets in a document are not read as markup.
         table.add_row(*(_shown(cell, Text) for cell in row))
-    fits = terminal and any(column.wraps for column in columns)
+    fits = terminal and any(column.wraps for column in titled)
     console = Console(file=sys.stdout, width=None if fits else _UNBOUNDED, highlight=False)
     with console.capture() as captured:
         console.print(table)

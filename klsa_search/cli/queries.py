@@ -12,11 +12,20 @@ from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
     home_option,
+    index_argument,
     json_option,
     settings_options,
     without_none,
 )
-from klsa_search.cli.output import Column, echo, make_folders, write_facts, write_json, write_table
+from klsa_search.cli.output import (
+    echo,
+    make_folders,
+    numbers,
+    wrapped,
+    write_facts,
+    write_json,
+    write_table,
+)
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 
@@ -54,19 +63,17 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
     elif not tokens:
         echo("no terms: the analyser removed every word")
     else:
-        columns = [Column("position", right=True), Column("term"), Column("text")]
         rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
-        write_table(columns, rows)
+        write_table([*numbers("position"), "term", "text"], rows)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @settings_options(*(n for n in Settings.model_fields if n in QUERY_SETTINGS), default="as it is")
 @click.option("--reset", is_flag=True, help="Return to the settings of the build")
 @json_option
 @debug_option
-def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) -> None:
+def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     """Change settings that only queries use, or show all settings.
 
     Changes take effect at once and survive rebuilds. klsa-index refit changes other settings.
@@ -75,14 +82,13 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.manifest import read_manifest
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import is_partitioned, read_partitions
     from klsa_search.storage.query_settings import current_settings
 
     changes = without_none(options)
     if reset and changes:
         raise click.UsageError("--reset and settings exclude each other: give one of them")
-    path = followed(index_path(home, name))
+    path = followed(path)
     if reset or changes:
         settings = change_settings(path, None if reset else changes)
     elif is_partitioned(path):
@@ -93,24 +99,21 @@ def settings(name: str, home: Path, reset: bool, as_json: bool, **options: Any) 
     if as_json:
         write_json(settings.model_dump(mode="json"))
     elif reset:
-        echo(f"{name}: settings of the build")
+        echo(f"{path.name}: settings of the build")
     elif changes:
-        echo(f"{name}: changed {', '.join(changes)}")
+        echo(f"{path.name}: changed {', '.join(changes)}")
     else:
         write_facts(settings_rows(settings))
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
 @click.option("--clear", is_flag=True, help="Remove all synonyms")
-@home_option
 @json_option
 @debug_option
-def synonyms(
-    name: str, file: Path | None, add: bool, clear: bool, home: Path, as_json: bool
-) -> None:
+def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: bool) -> None:
     """Set the synonyms of an index from FILE, or list them.
 
     FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
@@ -118,7 +121,6 @@ def synonyms(
     """
     from klsa_search.errors import SettingsError
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import require_index
     from klsa_search.storage.synonyms import (
         add_synonyms,
@@ -131,7 +133,7 @@ def synonyms(
         raise click.UsageError("--add needs FILE, the synonyms to add")
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    path = followed(index_path(home, name))
+    path = followed(path)
     require_index(path)
     if clear:
         write_synonyms(path, {})
@@ -147,22 +149,21 @@ def synonyms(
     if as_json:
         write_json(synonyms)
     elif clear or file is not None:
-        echo(f"{name}: {len(synonyms):,} words have synonyms")
+        echo(f"{path.name}: {len(synonyms):,} words have synonyms")
     elif synonyms:
         rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
-        write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
+        write_table(wrapped("word", "synonyms"), rows)
     else:
-        echo(f"{name} has no synonyms")
+        echo(f"{path.name} has no synonyms")
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--clear", is_flag=True, help="Remove all rules")
-@home_option
 @json_option
 @debug_option
-def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
+def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     """Set the rules of an index from FILE, or list them.
 
     Rules pin, hide and boost documents of searches. FILE is a JSON list, as in [{"id": "tyres",
@@ -175,12 +176,11 @@ def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) 
     from klsa_search.search.opening import open_index
     from klsa_search.search.query.rules import checked_rules
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.rules import write_rules
 
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    path = followed(index_path(home, name))
+    path = followed(path)
     if clear:
         write_rules(path, ())
     elif file is not None:
@@ -196,15 +196,14 @@ def rules(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) 
     if as_json:
         write_json(rules)
     elif clear or file is not None:
-        echo(f"{name}: {len(rules):,} rules")
+        echo(f"{path.name}: {len(rules):,} rules")
     elif rules:
         rows = [
             (rule["id"], _compact(rule.get("when", {})), _compact(rule["then"])) for rule in rules
         ]
-        columns = [Column("rule"), Column("when", wraps=True), Column("then", wraps=True)]
-        write_table(columns, rows)
+        write_table(["rule", *wrapped("when", "then")], rows)
     else:
-        echo(f"{name} has no rules")
+        echo(f"{path.name} has no rules")
     for warning in warnings:
         echo(f"warning: {warning}", err=True)
 
@@ -217,17 +216,16 @@ def _compact(value: object) -> str:
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write them to this file as TREC qrels, and the queries to a file next to it, with the "
     "suffix .queries.tsv, as lines of number and text",
 )
-@home_option
 @json_option
 @debug_option
-def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
+def judgements(path: Path, out: Path | None, as_json: bool) -> None:
     """Show the relevance judgements of an index.
 
     They come from the page of klsa-serve and from index.judge. klsa-eval judgements NAME measures
@@ -236,10 +234,9 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     from klsa_search.collection.qrels import qrels_text
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.judgements import Judgements
-    from klsa_search.storage.names import index_path
     from klsa_search.storage.partitions import require_index
 
-    path = followed(index_path(home, name))
+    path = followed(path)
     require_index(path)  # raises if there is no such index
     queries = Judgements(path).queries()
     if out is not None:
@@ -249,8 +246,8 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
         sidecar = out.with_suffix(".queries.tsv")
         sidecar.write_text("".join(judged.as_line() for judged in queries), encoding="utf-8")
         echo(
-            f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
-            f"{sidecar}"
+            f"{path.name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries "
+            f"in {sidecar}"
         )
         for one in left_out:
             echo(
@@ -266,14 +263,12 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
             ]
         )
     elif not queries:
-        echo(f"{name} has no judgements")
+        echo(f"{path.name} has no judgements")
     else:
-        columns = [Column("number", right=True), Column("relevant", right=True)]
-        columns += [Column("not", right=True), Column("query", wraps=True)]
         rows = []
         for query in queries:
             relevant = sum(grade > 0 for grade in query.grades.values())
             rows.append(
                 (str(query.number), str(relevant), str(len(query.grades) - relevant), query.text)
             )
-        write_table(columns, rows)
+        write_table([*numbers("number", "relevant", "not"), *wrapped("query")], rows)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
+from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_json, write_table
 from klsa_search.search.query.syntax import QUOTES
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.pages.results import Hit, Reranked, SearchResults
     from klsa_search.search.query.interpretation import Relaxed
-
-
-_COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))
 
 
 def write_explanation(explanation: Explanation, rerank: Reranked | None = None) -> None:
@@ -61,7 +58,7 @@ def write_explanation(explanation: Explanation, rerank: Reranked | None = None) 
         rows.append(("rule", _number(effect.value), f"{effect.rule}: {did}"))
     if rerank is not None:
         rows.append(("rerank", _number(rerank.score), f"rank {rerank.rank} before"))
-    write_table(_COLUMNS, rows)
+    write_table(["part", *numbers("value"), *wrapped("of what")], rows)
 
 
 def _facts(explanation: Explanation) -> str:
@@ -114,19 +111,12 @@ def write_results(results: SearchResults) -> None:
     if not results.hits:
         echo("no documents found")
     else:
-        columns = [
-            Column("rank", right=True),
-            Column("id"),
-            Column("score", right=True),
-            *([] if results.quality is None else [Column("quality", right=True)]),
-            Column("title", wraps=True),
-            Column("snippet", wraps=True),
-        ]
+        scores = numbers("score") if results.quality is None else numbers("score", "quality")
         rows = [
             (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
             for hit in results
         ]
-        write_table(columns, rows)
+        write_table([*numbers("rank"), "id", *scores, *wrapped("title", "snippet")], rows)
         if results.good_match is False:
             echo("no good match")
     for warning in results.warnings:
@@ -141,7 +131,7 @@ def write_results(results: SearchResults) -> None:
     for name, facet in results.facets.items():
         echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
-        write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
+        write_table([*wrapped(name), *numbers("documents")], counts)
 
 
 def write_results_json(index: str, generation: str, results: SearchResults) -> None:

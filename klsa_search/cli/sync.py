@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import (
-    unread_text,
+    reading_json,
     write_field_warnings,
-    write_notes,
-    write_problems,
+    write_reading,
+    write_unread,
 )
 from klsa_search.cli.documents import index_facts
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import home_option, json_option, source_options
+from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@index_argument
 @click.argument("source")
-@home_option
 @source_options
 @click.option(
     "--max-delete",
@@ -47,9 +46,8 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def sync(
-    name: str,
+    path: Path,
     source: Any,
-    home: Path,
     reading: dict[str, Any],
     max_delete: str | None,
     dry_run: bool,
@@ -65,13 +63,12 @@ def sync(
     """
     from klsa_search.collection.opening import open_collection
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
     if watch:
         if dry_run or as_json:
             raise click.UsageError("--watch cannot be combined with --dry-run or --json")
         require("watch")
-    with open_index(index_path(home, name)) as index:
+    with open_index(path) as index:
         # One bad file must not keep the others out for as long as the source is watched.
         skipping = {"on_error": "skip"} if watch else {}
         collection = open_collection(source, **{**skipping, **index.manifest.reading, **reading})
@@ -81,7 +78,9 @@ def sync(
         with progress_bar() as bar:
             result = index.sync(collection, max_delete=max_delete, dry_run=dry_run, progress=bar)
         if as_json:
-            _write_json(index, collection, result, ids=ids, dry_run=dry_run)
+            facts = {"dry_run": dry_run, "warnings": result.warnings.as_json()}
+            facts = index_facts(index) | result.as_json(ids=ids) | facts
+            write_json(facts | reading_json(collection))
         else:
             _write(index, collection, result, ids=ids, dry_run=dry_run)
 
@@ -102,23 +101,6 @@ def _watch(
             lambda result: _write(index, collection, result, ids=ids),
             max_delete=max_delete,
         )
-
-
-def _write_json(
-    index: Index, collection: OpenedCollection, result: SyncResult, *, ids: bool, dry_run: bool
-) -> None:
-    write_json(
-        index_facts(index)
-        | result.as_json(ids=ids)
-        | {
-            "dry_run": dry_run,
-            "warnings": result.warnings.as_json(),
-            "skipped": result.skipped.as_json(),
-            "unread": collection.unread.as_json(),
-            "numbered": collection.numbered,
-            "notes": collection.notes,
-        }
-    )
 
 
 def _write(
@@ -143,7 +125,5 @@ def _write(
     for field in result.removed_fields:
         echo(f"note: no document of the source has the field '{field}' any more", err=True)
     write_field_warnings(result.warnings)
-    if collection.unread.count:
-        echo(f"not read: {unread_text(collection.unread)}", err=True)
-    write_notes(collection)
-    write_problems(result.skipped)
+    write_unread(collection)
+    write_reading(collection)

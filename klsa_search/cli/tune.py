@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import data_option, home_option, json_file_option
+from klsa_search.cli.options import data_option, index_argument, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
@@ -21,8 +21,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
 @click.command()
-@click.argument("name")
-@home_option
+@index_argument
 @click.option(
     "--queries",
     type=_FILE,
@@ -62,8 +61,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 )
 @debug_option
 def tune(
-    name: str,
-    home: Path,
+    path: Path,
     queries: Path | None,
     qrels: Path | None,
     target: str | None,
@@ -92,10 +90,9 @@ def tune(
     from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing.rewrite import rebuild
     from klsa_search.search.opening import open_index
-    from klsa_search.storage.names import index_path
 
     judged = _judged(queries, qrels, target, data)
-    index = open_index(index_path(home, name))
+    index = open_index(path)
     with progress_bar() as bar:
         if judged is None:
             tuning = tune_by_halves(index, folds=folds, seed=seed, progress=bar)
@@ -107,7 +104,7 @@ def tune(
         if tuning.changes and (tuning.sure or force):
             stored = rebuild(index, progress=bar, **tuning.changes).generation
     if json_file is not None:
-        write_json_file(json_file, {"index": name, **tuning.as_json(), "stored": stored})
+        write_json_file(json_file, {"index": path.name, **tuning.as_json(), "stored": stored})
     _write(tuning, stored)
 
 

@@ -12,7 +12,7 @@ import click
 
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import FOLDER
-from klsa_search.cli.output import Column, write_json_file, write_table
+from klsa_search.cli.output import numbers, write_json_file, write_table
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
 from studies.datasets import datasets_homes, find_dataset, read_ionosphere, read_reuters
@@ -110,10 +110,8 @@ def _reproduced(
 def _write(done: Reproduction) -> None:
     click.echo(f"{done.name}: {done.source}; mean (standard deviation), splits: {done.splits}")
     click.echo()
-    columns = [Column("task"), Column("kernel"), Column("measure")]
-    columns += [Column("published", right=True), Column("measured", right=True)]
     write_table(
-        columns,
+        ["task", "kernel", "measure", *numbers("published", "measured")],
         [
             (row.task, row.method, row.measure, _figure(row.published), _figure(row.measured))
             for row in done.rows

@@ -49,7 +49,7 @@ def test_commands_that_write_print_json(shell, built, new):
     assert "invalid JSON" in told["skipped"].pop("first")[0]
     assert told == {
         "name": "cars", "generation": "000001", "documents": 5, "log_position": 2, "added": 2,
-        "skipped": {"count": 1, "kinds": {}}, "notes": [],
+        "skipped": {"count": 1, "kinds": {}}, "numbered": [], "notes": [],
         "warnings": {"count": 0, "first": [], "kinds": {}},
     }  # fmt: skip
     told = shell("klsa-index", "remove", "cars", "horn", "horn", "never", "--json").json
