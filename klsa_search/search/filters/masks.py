@@ -32,7 +32,16 @@ from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.relative_dates import absolute, is_relative
 from klsa_search.search.filters.text import filter_of_text
 from klsa_search.storage.columns.amounts import amount
-from klsa_search.storage.columns.columns import Field, Fields, RangeMask, column_predicate
+from klsa_search.storage.columns.columns import (
+    Field,
+    Fields,
+    RangeMask,
+    any_of,
+    between,
+    containing,
+    present,
+    ranges_of,
+)
 from klsa_search.storage.columns.local_forms import (
     LocalForms,
     could_be_thousands,
@@ -174,26 +183,25 @@ def _finder(
     if condition.field == ID and ID not in fields and find is not None:
         return _id_finder(condition, find)
     field = fields.filterable(condition.field, "filter")
-    finder = column_predicate(field)
     try:
         values = [_typed(field, value, now, fields.forms) for value in condition.values]
         match condition.comparison:
             case "=" | "IN":
-                return finder.any_of(values)
+                return ranges_of(field, any_of, values)
             case "CONTAINS":
-                return finder.containing(str(values[0]))
+                return ranges_of(field, containing, str(values[0]))
             case "EXISTS":
-                return finder.present()
+                return ranges_of(field, present)
             case "TO":
-                return finder.between(*values)
+                return ranges_of(field, between, *values)
             case "<":
-                return finder.between(None, values[0], inclusive="neither")
+                return ranges_of(field, between, None, values[0], "neither")
             case "<=":
-                return finder.between(None, values[0])
+                return ranges_of(field, between, None, values[0])
             case ">":
-                return finder.between(values[0], None, inclusive="neither")
+                return ranges_of(field, between, values[0], None, "neither")
             case ">=":
-                return finder.between(values[0], None)
+                return ranges_of(field, between, values[0], None)
     except QueryError as error:
         raise QueryError(f"filter: {error.message}", field="filter") from None
 

@@ -26,128 +26,6 @@ RangeMask = Callable[[int, int], DocumentMask]
 """Returns the part of a mask for doc ids from the first up to the second, in new memory."""
 
 
-class ColumnPredicate:
-    """Predicates of a column, evaluated by ranges of doc ids. Arguments as in `Field`."""
-
-    def __init__(
-        self,
-        name: str,
-        type: FieldType,  # noqa: A002 - as users name it
-        values: npt.NDArray[Any],
-        starts: Integers | None,
-        texts: KeywordTexts,
-    ) -> None:
-        self._name = name
-        self._type: FieldType = type
-        self._values, self._starts, self._texts = values, starts, texts
-
-    def present(self) -> RangeMask:
-        """See `Field.present`."""
-        starts = self._starts
-        if starts is not None:
-            return lambda first, after: starts[first + 1 : after + 1] > starts[first:after]
-        if self._type == "number":
-            return self._mask(lambda values: values == values)  # NaN is missing
-        missing = MISSING[self._type]
-        return self._mask(lambda values: values != missing)
-
-    def any_of(self, values: Iterable[object]) -> RangeMask:
-        """See `Field.any_of`."""
-        if isinstance(values, str):
-            raise QueryError(
-                f"values = {values!r} is a text; give a list of values", field=self._name
-            )
-        if self._type == "keyword":
-            codes = {self._texts.code(text(self._name, value)) for value in values}
-            # The last entry is for -1, a missing value.
-            table = np.zeros(len(self._texts) + 1, np.bool_)
-            table[[code for code in codes if code is not None]] = True
-            return self._mask(lambda codes: table[codes])
-        spans = sorted({self._span(value) for value in values})
-        if not spans:
-            return lambda first, after: np.zeros(after - first, np.bool_)
-        if len(spans) == 1:
-            return self._within(*spans[0])
-        begins, ends = np.array(spans, self._values.dtype).T
-        # The last end of all spans that begin up to a value decides whether one contains it.
-        last = np.maximum.accumulate(ends)
-
-        def in_spans(values: npt.NDArray[Any]) -> DocumentMask:
-            begun = np.searchsorted(begins, values, "right") - 1
-            return np.asarray((begun >= 0) & (values <= last[begun]))
-
-        return self._mask(in_spans)
-
-    def between(
-        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> RangeMask:
-        """See `Field.between`."""
-        if self._type == "keyword":
-            raise QueryError(
-                f"{self._name!r} is a keyword field, which has no ranges; use its values",
-                field=self._name,
-            )
-        first = last = None
-        if low is not None:
-            # An exclusive lower bound starts after the last equal value.
-            first = self._span(low)[0 if inclusive in ("both", "low") else 1]
-        if high is not None:
-            last = self._span(high)[1 if inclusive in ("both", "high") else 0]
-        return self._within(first, last, inclusive)
-
-    def containing(self, text: str) -> RangeMask:
-        """See `Field.containing`."""
-        if self._type != "keyword":
-            raise QueryError(
-                f"{self._name!r} is a {self._type} field, which cannot contain "
-                "texts; use its values",
-                field=self._name,
-            )
-        table = np.append(self._texts.containing(text), False)
-        return self._mask(lambda codes: table[codes])
-
-    def _span(self, value: object) -> tuple[float, float]:
-        coerce = numbers if self._type == "number" else moments
-        return coerce(self._name, value)
-
-    def _within(
-        self, first: float | None, last: float | None, inclusive: Inclusive = "both"
-    ) -> RangeMask:
-        """Return the mask of values within bounds, which excludes missing values.
-
-        One comparison a bound: NaN is within none, and a missing date is below all.
-        """
-        above = np.greater_equal if inclusive in ("both", "low") else np.greater
-        below = np.less_equal if inclusive in ("both", "high") else np.less
-        if first is None and self._type == "date":
-            first, above = MISSING["date"], np.greater
-        if first is not None and last is not None:
-            low, high = first, last
-            return self._mask(lambda values: above(values, low) & below(values, high))
-        if first is not None:
-            low = first
-            return self._mask(lambda values: above(values, low))
-        if last is not None:
-            high = last
-            return self._mask(lambda values: below(values, high))
-        return self.present()
-
-    def _mask(self, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> RangeMask:
-        """Return the mask of documents with a matching value."""
-        values, starts = self._values, self._starts
-        if starts is None:
-            return lambda first, after: match(values[first:after])
-
-        def any_match(first: int, after: int) -> DocumentMask:
-            begins = starts[first : after + 1]
-            before = np.zeros(begins[-1] - begins[0] + 1, np.int64)
-            np.cumsum(match(values[begins[0] : begins[-1]]), out=before[1:])
-            up_to = before[begins - begins[0]]
-            return np.asarray(up_to[1:] > up_to[:-1])
-
-        return any_match
-
-
 class Field:
     """A filterable metadata field, as a column; immutable, safe to share between threads.
 
@@ -238,7 +116,7 @@ class Field:
         >>> index.fields["year"].present().tolist()
         [True, True, True, True, True, False]
         """
-        return self._predicate().present()(0, len(self))
+        return self._ranges(present)(0, len(self))
 
     def equal(self, value: object) -> DocumentMask:
         """Return a mask of documents with this value; a date without time is the whole day, in UTC.
@@ -256,7 +134,8 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["about"].any_of(["pumps", "roads"])))
         ['heat', 'pump', 'grip']
         """
-        return self._predicate().any_of(values)(0, len(self))
+        listed = values if isinstance(values, str) else list(values)
+        return self._ranges(any_of, listed)(0, len(self))
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
@@ -270,7 +149,7 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["seen"].between("2024-03-01", "2024-03-31")))
         ['pump', 'leak']
         """
-        return self._predicate().between(low, high, inclusive=inclusive)(0, len(self))
+        return self._ranges(between, low, high, inclusive)(0, len(self))
 
     def containing(self, text: str) -> DocumentMask:
         """Return a mask of documents with a text that contains this, ignoring case.
@@ -280,15 +159,126 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
         ['heat', 'pump']
         """
-        return self._predicate().containing(text)(0, len(self))
+        return self._ranges(containing, text)(0, len(self))
 
-    def _predicate(self) -> ColumnPredicate:
-        return ColumnPredicate(self.name, self.type, self.values, self.starts, self.texts)
+    def _ranges(self, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
+        return predicate(self, *arguments)
 
 
-def column_predicate(field: Field) -> ColumnPredicate:
-    """Return the predicates of a field, to evaluate by ranges of doc ids."""
-    return field._predicate()
+def ranges_of(field: Field, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
+    """Return a predicate of a field, such as `present`, to evaluate by ranges of doc ids.
+
+    arguments  of the predicate after the field
+    """
+    return field._ranges(predicate, *arguments)
+
+
+def present(field: Field) -> RangeMask:
+    """See `Field.present`."""
+    starts = field.starts
+    if starts is not None:
+        return lambda first, after: starts[first + 1 : after + 1] > starts[first:after]
+    if field.type == "number":
+        return _mask(field, lambda values: values == values)  # NaN is missing
+    missing = MISSING[field.type]
+    return _mask(field, lambda values: values != missing)
+
+
+def any_of(field: Field, values: Iterable[object]) -> RangeMask:
+    """See `Field.any_of`."""
+    if isinstance(values, str):
+        raise QueryError(f"values = {values!r} is a text; give a list of values", field=field.name)
+    if field.type == "keyword":
+        codes = {field.texts.code(text(field.name, value)) for value in values}
+        # The last entry is for -1, a missing value.
+        table = np.zeros(len(field.texts) + 1, np.bool_)
+        table[[code for code in codes if code is not None]] = True
+        return _mask(field, lambda codes: table[codes])
+    spans = sorted({_span(field, value) for value in values})
+    if not spans:
+        return lambda first, after: np.zeros(after - first, np.bool_)
+    if len(spans) == 1:
+        return _within(field, *spans[0])
+    begins, ends = np.array(spans, field.values.dtype).T
+    # The last end of all spans that begin up to a value decides whether one contains it.
+    last = np.maximum.accumulate(ends)
+
+    def in_spans(values: npt.NDArray[Any]) -> DocumentMask:
+        begun = np.searchsorted(begins, values, "right") - 1
+        return np.asarray((begun >= 0) & (values <= last[begun]))
+
+    return _mask(field, in_spans)
+
+
+def between(field: Field, low: object, high: object, inclusive: Inclusive = "both") -> RangeMask:
+    """See `Field.between`."""
+    if field.type == "keyword":
+        raise QueryError(
+            f"{field.name!r} is a keyword field, which has no ranges; use its values",
+            field=field.name,
+        )
+    first = last = None
+    if low is not None:
+        # An exclusive lower bound starts after the last equal value.
+        first = _span(field, low)[0 if inclusive in ("both", "low") else 1]
+    if high is not None:
+        last = _span(field, high)[1 if inclusive in ("both", "high") else 0]
+    return _within(field, first, last, inclusive)
+
+
+def containing(field: Field, text: str) -> RangeMask:
+    """See `Field.containing`."""
+    if field.type != "keyword":
+        raise QueryError(
+            f"{field.name!r} is a {field.type} field, which cannot contain texts; use its values",
+            field=field.name,
+        )
+    table = np.append(field.texts.containing(text), False)
+    return _mask(field, lambda codes: table[codes])
+
+
+def _span(field: Field, value: object) -> tuple[float, float]:
+    coerce = numbers if field.type == "number" else moments
+    return coerce(field.name, value)
+
+
+def _within(
+    field: Field, first: float | None, last: float | None, inclusive: Inclusive = "both"
+) -> RangeMask:
+    """Return the mask of values within bounds, which excludes missing values.
+
+    One comparison a bound: NaN is within none, and a missing date is below all.
+    """
+    above = np.greater_equal if inclusive in ("both", "low") else np.greater
+    below = np.less_equal if inclusive in ("both", "high") else np.less
+    if first is None and field.type == "date":
+        first, above = MISSING["date"], np.greater
+    if first is not None and last is not None:
+        low, high = first, last
+        return _mask(field, lambda values: above(values, low) & below(values, high))
+    if first is not None:
+        low = first
+        return _mask(field, lambda values: above(values, low))
+    if last is not None:
+        high = last
+        return _mask(field, lambda values: below(values, high))
+    return present(field)
+
+
+def _mask(field: Field, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> RangeMask:
+    """Return the mask of documents with a matching value."""
+    values, starts = field.values, field.starts
+    if starts is None:
+        return lambda first, after: match(values[first:after])
+
+    def any_match(first: int, after: int) -> DocumentMask:
+        begins = starts[first : after + 1]
+        before = np.zeros(begins[-1] - begins[0] + 1, np.int64)
+        np.cumsum(match(values[begins[0] : begins[-1]]), out=before[1:])
+        up_to = before[begins - begins[0]]
+        return np.asarray(up_to[1:] > up_to[:-1])
+
+    return any_match
 
 
 _NO_TEXTS: Final = KeywordTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))

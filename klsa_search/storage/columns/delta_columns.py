@@ -8,7 +8,7 @@ follow from the build and the log alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -22,14 +22,7 @@ from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.growable_array import GrowableArray
 from klsa_search.storage.columns.builder import distinct
-from klsa_search.storage.columns.columns import (
-    ColumnPredicate,
-    Field,
-    Fields,
-    Inclusive,
-    RangeMask,
-    column_predicate,
-)
+from klsa_search.storage.columns.columns import Field, Fields, RangeMask, ranges_of
 from klsa_search.storage.columns.format import DTYPES, MISSING
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.texts import KeywordTexts, texts_of
@@ -322,8 +315,22 @@ class CombinedField(Field):
     def _parts(self) -> _Parts:
         return self._make_parts()
 
-    def _predicate(self) -> ColumnPredicate:
-        return _CombinedPredicate(self._parts, self._live)
+    def _ranges(self, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
+        masks = [
+            (begin, begin + len(part), ranges_of(part, predicate, *arguments))
+            for begin, part in self._parts
+        ]
+
+        def combined(first: int, after: int) -> DocumentMask:
+            mask = np.zeros(after - first, np.bool_)
+            for begin, end, mask_of in masks:
+                low, high = max(first, begin), min(after, end)
+                if low < high:
+                    mask[low - first : high - first] = mask_of(low - begin, high - begin)
+            mask &= self._live[first:after]
+            return mask
+
+        return combined
 
     @lazy_property
     def _combined(self) -> tuple[_Values, Integers | None, KeywordTexts]:
@@ -352,45 +359,3 @@ class CombinedField(Field):
         dense = np.full(len(self), MISSING[self.type], DTYPES[self.type])
         dense[counts > 0] = values
         return dense, None, texts_of(texts)
-
-
-class _CombinedPredicate(ColumnPredicate):
-    """The predicates of all parts of a field."""
-
-    def __init__(self, parts: _Parts, live: DocumentMask) -> None:
-        self._parts, self._live = parts, live
-
-    def present(self) -> RangeMask:
-        """See `Field.present`."""
-        return self._combined(lambda part: part.present())
-
-    def any_of(self, values: Iterable[object]) -> RangeMask:
-        """See `Field.any_of`."""
-        texts_ = values if isinstance(values, str) else list(values)
-        return self._combined(lambda part: part.any_of(texts_))
-
-    def between(
-        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> RangeMask:
-        """See `Field.between`."""
-        return self._combined(lambda part: part.between(low, high, inclusive=inclusive))
-
-    def containing(self, text: str) -> RangeMask:
-        """See `Field.containing`."""
-        return self._combined(lambda part: part.containing(text))
-
-    def _combined(self, of: Callable[[ColumnPredicate], RangeMask]) -> RangeMask:
-        masks = [
-            (begin, begin + len(part), of(column_predicate(part))) for begin, part in self._parts
-        ]
-
-        def combined(first: int, after: int) -> DocumentMask:
-            mask = np.zeros(after - first, np.bool_)
-            for begin, end, mask_of in masks:
-                low, high = max(first, begin), min(after, end)
-                if low < high:
-                    mask[low - first : high - first] = mask_of(low - begin, high - begin)
-            mask &= self._live[first:after]
-            return mask
-
-        return combined

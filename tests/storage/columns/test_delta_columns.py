@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search.collection import Document
 from klsa_search.errors import QueryError
 from klsa_search.storage.columns import delta_columns as module
-from klsa_search.storage.columns.columns import column_predicate
+from klsa_search.storage.columns.columns import any_of, between, present, ranges_of
 from klsa_search.storage.columns.delta_columns import DeltaColumns
 from tests.storage.columns.test_columns import in_parts, written
 
@@ -73,9 +73,9 @@ def same(joined, living, fresh):
     for mask, expected in masks:
         assert not mask[~living].any()
         assert mask[living].tolist() == expected.tolist()
-    predicate = column_predicate(joined)
-    assert in_parts(predicate.present(), len(living), 3) == joined.present().tolist()
-    some = predicate.any_of([]) if joined.type != "number" else predicate.between(2)
+    assert in_parts(ranges_of(joined, present), len(living), 3) == joined.present().tolist()
+    predicate = (between, 2, None) if joined.type == "number" else (any_of, [])
+    some = ranges_of(joined, *predicate)
     assert in_parts(some, len(living), 2) == some(0, len(living)).tolist()
     assert (joined.starts is None) == (fresh.starts is None)
     assert joined.texts[:] == fresh.texts[:]
