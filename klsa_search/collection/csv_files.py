@@ -21,7 +21,7 @@ from klsa_search.collection.csv_dialects import (
 )
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
-from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns
+from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns, listed
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
@@ -69,7 +69,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if 0 in header.nameless and not has_id and _is_key(path, intake, kind, dialect):
         key = header.names[0]
     columns, numbered = intake.begin(path, header.names, key=key)
-    refuse_without_text(header.names, columns, origin)
+    columns.refuse_without_text(header.names, origin)
     for number, row in rows:
         origin = f"{path}:{number}"
         fault = _fault(row, header.names, dialect)
@@ -222,28 +222,10 @@ def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
     missing = ", ".join(repr(name) for name in named if name not in names)
     if missing:
         raise CollectionError(
-            f"{origin}: no column {missing} among {_listed(names)}; name columns as the header "
-            "does",
+            f"{origin}: no column {missing} among {listed(names)}; name columns as the header does",
             field="columns",
         )
     return names
-
-
-def refuse_without_text(names: list[str], columns: Columns, origin: str) -> None:
-    """Raise CollectionError if a table has no column of titles or texts."""
-    if columns.lacks(names):
-        raise CollectionError(
-            f"{origin}: no column 'title' or 'text' among {_listed(names)}; name them "
-            f"(--title, --text, in Python columns=){_missing_header(names)}"
-        )
-
-
-def _missing_header(names: list[str]) -> str:
-    """Return what to do if names of columns look like a document, as the end of a message."""
-    is_document = any(name.isdecimal() or (" " in name and name.endswith(".")) for name in names)
-    return (
-        "; if this line is a document, add one with the names of the columns" if is_document else ""
-    )
 
 
 def is_header(cells: list[str], columns: Columns) -> bool:
@@ -254,10 +236,6 @@ def is_header(cells: list[str], columns: Columns) -> bool:
         return False
     known = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
     return bool(columns.title or columns.text or names & known)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def _shown(cell: str) -> str:

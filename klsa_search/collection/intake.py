@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
 from klsa_search.collection.model import Document, Problems, Unread
-from klsa_search.collection.nested import flat, has_path
+from klsa_search.collection.nested import flat, has_path, path_names
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.errors import CollectionError
 
@@ -91,16 +91,20 @@ class Intake:
         kind     for a file that cannot be read: its suffix and fault
         """
         if not self.skipping:
-            raise CollectionError(message + ADVICE)
-        self.problems.add(message, kind=kind)
+            raise CollectionError(self.shown(message) + ADVICE)
+        self.problems.add(self.shown(message), kind=kind)
+
+    def shown(self, message: str) -> str:
+        """Return a message with the paths that users know."""
+        return message
 
     def note(self, file: Path, fact: str) -> None:
         """Record what was recognised in a file."""
-        self.notes.setdefault(fact, []).append(str(file))
+        self.notes.setdefault(fact, []).append(self.shown(str(file)))
 
     def note_once(self, file: Path, fact: str) -> None:
         """Record what was recognised in a record of a file, unless it is recorded."""
-        if str(file) not in self.notes.get(fact, ()):
+        if self.shown(str(file)) not in self.notes.get(fact, ()):
             self.note(file, fact)
 
     def compare_header(self, file: Path, names: list[str]) -> None:
@@ -149,6 +153,35 @@ class Intake:
             for name in columns.common("id", names):
                 self.note(file, f"column {name!r} is not used as ID; --id {name} uses it")
         return columns, numbered
+
+    def documents(
+        self,
+        file: Path,
+        records: Iterable[tuple[str, Mapping[str, Any] | Document]],
+        *,
+        key: str | None = None,
+        needs_text: bool = False,
+        has_ids: bool = False,
+    ) -> Iterator[Document]:
+        """Yield the documents of records with their origins; the first decides as in `begin`.
+
+        needs_text  whether the first must have a title or text
+        has_ids     whether all have an ID, title and text of the usual names: nothing is decided
+        """
+        columns, numbered, begun = None, False, has_ids
+        for origin, record in records:
+            if isinstance(record, Document):
+                yield record
+                continue
+            if not begun:
+                names = path_names(record)
+                columns, numbered = self.begin(file, names, key=key)
+                if needs_text:
+                    columns.refuse_without_text(names, str(file))
+                begun = True
+            document = self.document(record, origin, columns, numbered=numbered)
+            if document is not None:
+                yield document
 
     def may_number(self, file: Path) -> bool:
         """Return whether documents of a file without ids may be numbered, and record the file."""
@@ -219,9 +252,10 @@ class Intake:
         try:
             yield from records
         except TruncatedFile as error:
+            message = self.shown(error.message)
             if not self.skipping:
-                raise
-            self.problems.add(error.message)
+                raise TruncatedFile(message) from None
+            self.problems.add(message)
 
     def validated(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Yield documents with a new, non-blank id, and text and metadata that can be stored.

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ from klsa_search.collection.mappings import (
     as_document,
 )
 from klsa_search.collection.model import Document, Topic
-from klsa_search.collection.nested import has_path, path_names
+from klsa_search.collection.nested import has_path
 from klsa_search.errors import CollectionError
 
 
@@ -34,25 +35,7 @@ def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterato
     read as their documents.
     """
     records = _documents_of_requests(_records(path, intake), path, intake)
-    yield from _documents(records, path, intake, may_number=may_number)
-
-
-def _documents(
-    records: Iterable[tuple[str, Mapping[str, Any]]],
-    path: Path,
-    intake: Intake,
-    *,
-    may_number: bool,
-) -> Iterator[Document]:
-    """Yield the documents of records with their origins; the first decides about names and IDs."""
-    columns, numbered, begun = None, False, not may_number
-    for origin, record in records:
-        if not begun:
-            columns, numbered = intake.begin(path, path_names(record))
-            begun = True
-        document = intake.document(record, origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
+    yield from intake.documents(path, records, has_ids=not may_number)
 
 
 def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -206,7 +189,7 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     """
     start = head(path, CHUNK).lstrip(_BLANKS)
     rows = elements(path) if start.startswith("[") else _enclosed(path, intake)
-    yield from _documents(_objects(rows, path, intake), path, intake, may_number=True)
+    yield from intake.documents(path, _objects(rows, path, intake))
 
 
 def _objects(
@@ -320,111 +303,123 @@ def _names_id(record: Mapping[str, Any]) -> bool:
     return not {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(record)
 
 
-def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (number of its first line, object) for each object of a file of several."""
+class _Values:
+    """The values in a stream of JSON, read one after another.
+
+    line  number of the line that is read
+    """
+
+    def __init__(self, stream: TextIOWrapper, path: Path) -> None:
+        self._stream, self._path, self._buffer = stream, path, ""
+        self.line = 1
+
+    def peek(self) -> str:
+        """Return the next character that is not blank; "" at the end of the file."""
+        while True:
+            stripped = self._buffer.lstrip(_BLANKS)
+            self.line += self._buffer[: len(self._buffer) - len(stripped)].count("\n")
+            self._buffer = stripped or self._stream.read(CHUNK)
+            if stripped or not self._buffer:
+                return self._buffer[:1]
+
+    def skip(self, expected: str) -> str:
+        """Read one of these characters, and return it."""
+        character = self.peek()
+        if not character:
+            raise self.fault(": the array is cut short")
+        if character not in expected:
+            raise self.fault(f" (expecting {expected[0]!r})")
+        self._buffer = self._buffer[1:]
+        return character
+
+    def next(self) -> tuple[int, Any]:
+        """Read a value; return the number of its first line, and the value.
+
+        One with a name that is given twice is a RepeatedName. The buffer doubles until the value is
+        complete, so parsing it is linear in its length.
+        """
+        begin = self.line
+        while True:
+            fault, remedy, more = "", "", ""
+            try:
+                value, end = DECODER.raw_decode(self._buffer)
+            except RepeatedName as repeated:
+                value, (_, end) = repeated, _LENIENT.raw_decode(self._buffer)
+            except json.JSONDecodeError as error:
+                fault = f" ({error.msg.removesuffix(' at')} at character {error.pos + 1})"
+                remedy = _remedy(self._buffer, error.pos)
+            except (ValueError, RecursionError) as error:
+                raise self.fault(f" ({error})") from None
+            # A number at the end of the buffer may continue.
+            if (fault or end == len(self._buffer)) and len(self._buffer) < _LONGEST:
+                more = self._stream.read(max(len(self._buffer), CHUNK))
+            if more:
+                self._buffer += more
+                continue
+            if fault:
+                raise self.fault(f"{fault}{remedy}")
+            text, self._buffer = self._buffer[:end], self._buffer[end:]
+            if reason := text_fault(text):
+                raise TruncatedFile(f"{self._path}:{begin}: the element {reason}")
+            self.line += text.count("\n")
+            return begin, without_types(value) if _TYPED in text else value
+
+    def fault(self, fact: str) -> TruncatedFile:
+        """Return the error of invalid JSON."""
+        return TruncatedFile(f"{self._path}:{self.line}: invalid JSON{fact}")
+
+
+@contextmanager
+def _open_values(path: Path) -> Iterator[_Values]:
     line = 1
     with (
         translate_read_errors(path, lambda: line),
         open_decompressed(path) as raw,
         TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
-        buffer = ""
-        while True:
-            stripped = buffer.lstrip(_BLANKS)
-            line += buffer[: len(buffer) - len(stripped)].count("\n")
-            buffer = stripped
-            if not buffer:
-                buffer = stream.read(CHUNK)
-                if not buffer:
-                    return
-                continue
-            if buffer[0] != "{":
-                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting '{{')")
-            element, end, buffer = _element(buffer, stream, f"{path}:{line}")
-            if isinstance(element, RepeatedName):
-                raise TruncatedFile(f"{path}:{line}: {element}")
-            yield line, element
-            line += buffer[:end].count("\n")
-            buffer = buffer[end:]
+        values = _Values(stream, path)
+        try:
+            yield values
+        finally:
+            line = values.line
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (number of its first line, object) for each object of a file of several."""
+    with _open_values(path) as values:
+        while character := values.peek():
+            if character != "{":
+                raise values.fault(" (expecting '{')")
+            line, value = values.next()
+            if isinstance(value, RepeatedName):
+                raise TruncatedFile(f"{path}:{line}: {value}")
+            yield line, value
 
 
 def elements(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (number of its first line, element) for each element of the array."""
-    line = 1
-    with (
-        translate_read_errors(path, lambda: line),
-        open_decompressed(path) as raw,
-        TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
-    ):
-        buffer, first, expected, ended, of_texts = "", True, "[", False, False
-        while True:
-            stripped = buffer.lstrip(_BLANKS)
-            line += buffer[: len(buffer) - len(stripped)].count("\n")
-            buffer = stripped
-            if not buffer:
-                buffer = stream.read(CHUNK)
-                if not buffer:
-                    if ended:
-                        return
-                    raise TruncatedFile(f"{path}:{line}: invalid JSON: the array is cut short")
+    """Yield (number of its first line, element) for each element of the arrays of a file."""
+    with _open_values(path) as values:
+        of_texts = False
+        while values.peek():
+            if of_texts:
+                raise TruncatedFile(
+                    f"{path}:{values.line}: another array of texts; write one array, or an object "
+                    "with id and text in each line"
+                )
+            values.skip("[")
+            if values.peek() == "]":
+                values.skip("]")
                 continue
-            if ended and of_texts:
-                raise TruncatedFile(
-                    f"{path}:{line}: another array of texts; write one array, or an object with "
-                    "id and text in each line"
-                )
-            if expected == "[" and buffer[0] == "[":
-                buffer, expected, first, ended = buffer[1:], "", True, False
-            elif expected == "," and buffer[0] in ",]":
-                ended, first = buffer[0] == "]", False
-                buffer, expected = buffer[1:], "[" if ended else ""
-            elif expected:
-                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting {expected!r})")
-            elif first and buffer[0] == "]":
-                buffer, expected, ended = buffer[1:], "[", True
-            elif buffer[0] == "]":
-                raise TruncatedFile(
-                    f"{path}:{line}: invalid JSON (expecting a value); remove the comma before ']'"
-                )
-            else:
-                element, end, buffer = _element(buffer, stream, f"{path}:{line}")
-                of_texts = isinstance(element, str)
-                yield line, element
-                line += buffer[:end].count("\n")
-                buffer, expected = buffer[end:], ","
-
-
-def _element(buffer: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, str]:
-    """Return the element at the start of the buffer, its end, and the buffer as far as read.
-
-    An element with a name that is given twice is a RepeatedName.
-
-    The buffer doubles until the element is complete, so parsing it is linear in its length.
-    """
-    while True:
-        fault, remedy = None, ""
-        try:
-            element, end = DECODER.raw_decode(buffer)
-        except RepeatedName as repeated:
-            element, (_, end) = repeated, _LENIENT.raw_decode(buffer)
-        except json.JSONDecodeError as error:
-            fault = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
-            remedy = _remedy(buffer, error.pos)
-        except (ValueError, RecursionError) as error:
-            raise TruncatedFile(f"{origin}: invalid JSON ({error})") from None
-        # A number at the end of the buffer may continue.
-        more = ""
-        if fault is not None or end == len(buffer):
-            more = stream.read(max(len(buffer), CHUNK)) if len(buffer) < _LONGEST else ""
-        if fault is None and not more:
-            reason = text_fault(buffer[:end])
-            if reason:
-                raise TruncatedFile(f"{origin}: the element {reason}")
-            is_typed = _TYPED in buffer[:end]
-            return without_types(element) if is_typed else element, end, buffer
-        if not more:
-            raise TruncatedFile(f"{origin}: invalid JSON ({fault}){remedy}")
-        buffer += more
+            following = ","
+            while following == ",":
+                if (character := values.peek()) == "]":
+                    raise values.fault(" (expecting a value); remove the comma before ']'")
+                if not character:
+                    raise values.fault(": the array is cut short")
+                line, value = values.next()
+                of_texts = isinstance(value, str)
+                yield line, value
+                following = values.skip(",]")
 
 
 def _remedy(text: str, at: int) -> str:

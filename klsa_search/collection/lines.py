@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import TruncatedFile
@@ -25,9 +25,12 @@ UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_LINE: Final = 2**28
 """Limit of a line in bytes: a few compressed kB may contain one of many GB."""
 
+_DAMAGES: Final = (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError)
+"""Errors of damaged archives, or of a kind that is not supported."""
+
 
 @contextmanager
-def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
+def open_decompressed(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a file for reading decompressed bytes; the first bytes give the compression.
 
     gzip, zstd (Python 3.14, or the extra `files`), or a zip archive of one file.
@@ -45,8 +48,8 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
             except zstd.ZstdError as error:
                 raise zlib.error(str(error)) from None
         elif start == ZIP:
-            with ZipFile(raw) as archive, archive.open(_only(archive, path)) as stream:
-                yield stream
+            with ZipFile(raw) as archive, archive.open(_only(archive, path)) as part:
+                yield io.BufferedReader(cast(io.RawIOBase, part))
         else:
             yield raw
 
@@ -56,7 +59,7 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
     """Raise TruncatedFile for errors of reading or decompressing a file."""
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError) as error:
+    except _DAMAGES as error:
         kind = _kind(path)
         raise TruncatedFile(
             f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
@@ -124,30 +127,20 @@ def utf16_of(data: bytes) -> str | None:
 
 
 def head_bytes(path: Path, size: int) -> bytes:
-    """Return the first `size` bytes of a file, decompressed; never fails on content.
+    """Return the first `size` bytes of a file, decompressed, or fewer if it is damaged.
 
-    Empty if the file cannot be decompressed. TruncatedFile if it cannot be opened.
+    TruncatedFile if it cannot be opened.
     """
+    data = b""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(size)
+        with open_decompressed(path) as stream:
+            # Unlike `read`, this returns the data before a place that is cut short.
+            while len(data) < size and (more := stream.read1(size - len(data))):
+                data += more
+    except (*_DAMAGES, RuntimeError, TruncatedFile, MissingExtra):
+        pass
     except OSError as error:
         raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
-    try:
-        if data.startswith(GZIP):
-            # Unlike `gzip`, a decompressor returns the data of a truncated stream.
-            data = zlib.decompressobj(wbits=31).decompress(data, size)
-        elif data.startswith(ZSTD):
-            zstd = _zstd()
-            try:
-                data = zstd.ZstdDecompressor().decompress(data, size)
-            except zstd.ZstdError:
-                return b""
-        elif data.startswith(ZIP):
-            with translate_read_errors(path), open_decompressed(path) as stream:
-                data = stream.read(size)
-    except (zlib.error, TruncatedFile, MissingExtra):
-        return b""
     return data
 
 

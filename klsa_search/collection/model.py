@@ -135,44 +135,6 @@ class Collection(Protocol):
         """Return the relevance judgements; empty if the source has none."""
 
 
-@runtime_checkable
-class FileCollection(Protocol):
-    """A collection of files, whose sizes give the progress of a pass."""
-
-    def files(self) -> Iterable[Path]:
-        """Return the files of the documents in reading order; none for Python objects."""
-
-
-@runtime_checkable
-class RefusingCollection(Protocol):
-    """A collection that stops at invalid records or counts them."""
-
-    def refuse(self, message: str) -> None:
-        """Refuse one record: raise CollectionError, or count it."""
-
-
-@runtime_checkable
-class LocatedCollection(Protocol):
-    """A collection with a location."""
-
-    @property
-    def root(self) -> Path | None:
-        """Return the file or folder that is read; None for Python objects."""
-
-    @property
-    def address(self) -> str | None:
-        """Return its absolute path; None if the name is sufficient."""
-
-
-@runtime_checkable
-class ConfiguredCollection(Protocol):
-    """A collection that was opened with options."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """Return the options of `Reading` that are not defaults, as JSON values."""
-
-
 Row = Document | Mapping[str, Any] | str | tuple[Any, ...]
 """A document in Python: a mapping, a text, or a tuple of ID, perhaps title, and text."""
 

@@ -41,7 +41,6 @@ from klsa_search.collection.folder import Selection
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import PLAIN
 from klsa_search.collection.model import Document, Row, Unread
-from klsa_search.collection.nested import path_names
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
     COLLECTIONS,
@@ -327,31 +326,32 @@ def _files(
             folder.record_unread(path, root, unread)
 
 
-def _records(records: Iterable[Any], intake: Intake) -> Iterator[Document]:
-    columns, numbered, begun = None, False, False
-    for number, row in enumerate(records, start=1):
+def _records(rows: Iterable[Any], intake: Intake) -> Iterator[Document]:
+    return intake.documents(_ROWS, _read_rows(rows, intake))
+
+
+def _read_rows(
+    rows: Iterable[Any], intake: Intake
+) -> Iterator[tuple[str, Mapping[str, Any] | Document]]:
+    """Yield the rows of a Python program as documents or mappings, with their origins."""
+    for number, row in enumerate(rows, start=1):
         origin = f"document {number}"
         if isinstance(row, Document):
             intake.without_columns()
-            yield row if row.origin else replace(row, origin=origin)
+            yield origin, row if row.origin else replace(row, origin=origin)
             continue
         try:
             record = mappings.record_of(row)
         except RecursionError:
             intake.refuse(f"{origin}: is not JSON (nested too deeply); flatten it")
             continue
-        if record is None:
+        if record is not None:
+            yield origin, record
+        else:
             intake.refuse(
                 f"{origin}: is of type {type(row).__name__}; give a text, a tuple of ID and text, "
                 "or a mapping with id, title and text"
             )
-            continue
-        if not begun:
-            columns, numbered = intake.begin(_ROWS, path_names(record))
-            begun = True
-        document = intake.document(record, origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
 
 
 def _rows(source: Any, intake: Intake) -> Iterator[Document]:

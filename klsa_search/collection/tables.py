@@ -15,7 +15,6 @@ from klsa_search.collection.csv_files import (
     header_names,
     is_blank,
     is_header,
-    refuse_without_text,
 )
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.mappings import Columns, json_value
@@ -233,17 +232,17 @@ def _documents(
 
     key  column of a primary key, which is the ID if no column is named for it
     """
-    columns, numbered, names = None, False, list[str]()
-    for number, row in enumerate(rows, start=1):
-        if columns is None:
-            names = header_names(list(row), str(path), intake.columns)
-            intake.compare_header(path, names)
-            columns, numbered = intake.begin(path, names, key=key)
-            refuse_without_text(names, columns, str(path))
-        record = dict(zip(names, map(json_value, row.values()), strict=True))
-        document = intake.document(record, f"{path}, row {number}", columns, numbered=numbered)
-        if document is not None:
-            yield document
+
+    def records() -> Iterator[tuple[str, dict[str, Any]]]:
+        names: list[str] = []
+        for number, row in enumerate(rows, start=1):
+            if not names:
+                names = header_names(list(row), str(path), intake.columns)
+                intake.compare_header(path, names)
+            record = dict(zip(names, map(json_value, row.values()), strict=True))
+            yield f"{path}, row {number}", record
+
+    yield from intake.documents(path, records(), key=key, needs_text=True)
 
 
 def _cell(value: Any) -> Any:

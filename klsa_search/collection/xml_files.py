@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from klsa_search.collection.csv_files import KNOWN_NAMES, refuse_without_text
+from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.lines import open_decompressed, translate_read_errors
 from klsa_search.collection.model import Document
-from klsa_search.collection.nested import path_names
 from klsa_search.errors import CollectionError
 
 _CHUNK: Final = 2**16
@@ -45,22 +44,20 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
             f"{path}: no element is repeated with fields in it; convert the file to JSON lines or "
             "CSV, or read it as a page with --format text"
         )
-    columns, numbered, begun = None, False, False
-    for number, element in enumerate(_elements(path, record), start=1):
-        fields = {
-            name.lower() if name.lower() in KNOWN_NAMES else name: value
-            for name, value in _fields(element).items()
-        }
-        if not begun:
-            names = path_names(fields)
-            columns, numbered = intake.begin(path, names)
-            refuse_without_text(names, columns, str(path))
-            intake.note(path, f"read each <{record[-1]}> as a document")
-            begun = True
-        origin = f"{path}, <{record[-1]}> {number}"
-        document = intake.document(fields, origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
+    intake.note(path, f"read each <{record[-1]}> as a document")
+    records = (
+        (f"{path}, <{record[-1]}> {number}", _lowered(_fields(element)))
+        for number, element in enumerate(_elements(path, record), start=1)
+    )
+    yield from intake.documents(path, records, needs_text=True)
+
+
+def _lowered(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with the names of documents in lower case."""
+    return {
+        name.lower() if name.lower() in KNOWN_NAMES else name: value
+        for name, value in fields.items()
+    }
 
 
 def _record_path(path: Path) -> _Path | None:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from klsa_search.collection.model import Collection, ConfiguredCollection, LocatedCollection
+from klsa_search.collection.model import Collection
+from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import memory_limit
 from klsa_search.errors import CollectionError, SettingsError, StoreError
@@ -57,7 +58,7 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
 
     The index would be read as part of the source. A source file may be in the index directory.
     """
-    root = collection.root if isinstance(collection, LocatedCollection) else None
+    root = collection.root if isinstance(collection, OpenedCollection) else None
     if root is None:
         return
     source, index, home = root.resolve(), path.resolve(), path.parent.resolve()
@@ -257,9 +258,9 @@ def refuse_to_drop_writes(path: Path) -> None:
 
 def address(collection: Collection) -> str | None:
     """Return the place of a collection; None if it has none, or its name is sufficient."""
-    return collection.address if isinstance(collection, LocatedCollection) else None
+    return collection.address if isinstance(collection, OpenedCollection) else None
 
 
 def reading_options(collection: Collection) -> dict[str, Any]:
     """Return the options with which a collection is read; none if it has none."""
-    return dict(collection.options) if isinstance(collection, ConfiguredCollection) else {}
+    return dict(collection.options) if isinstance(collection, OpenedCollection) else {}

@@ -23,12 +23,12 @@ from klsa_search.collection.lines import GZIP, ZIP, ZSTD
 from klsa_search.collection.model import (
     Collection,
     Document,
-    FileCollection,
     Judgement,
     Problems,
     Topic,
     batches,
 )
+from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter
@@ -80,7 +80,7 @@ class Extent:
     """Estimates the number of documents during a pass over a collection."""
 
     def __init__(self, collection: Collection) -> None:
-        files = collection.files() if isinstance(collection, FileCollection) else []
+        files = collection.files() if isinstance(collection, OpenedCollection) else []
         self._sizes = {str(path): path.stat().st_size for path in files}
         self._seen = 0
         self._next = _FIRST

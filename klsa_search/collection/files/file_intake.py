@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from klsa_search.collection.files.content import Unreadable
-from klsa_search.collection.intake import Intake, TruncatedFile
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import Columns
-from klsa_search.collection.model import Document
 
 
 class FileIntake(Intake):
@@ -35,14 +34,6 @@ class FileIntake(Intake):
         """Return a message with the path that users know."""
         return message.replace(self._path, self._shown)
 
-    def refuse(self, message: str, *, kind: str | None = None) -> None:
-        """Refuse one record or the file."""
-        super().refuse(self.shown(message), kind=kind)
-
-    def note(self, file: Path, fact: str) -> None:
-        """Record what was recognised in the file."""
-        super().note(Path(self.shown(str(file))), fact)
-
     def compare_header(self, file: Path, names: list[str]) -> None:
         """Return: tables of a folder have nothing to do with each other."""
 
@@ -57,13 +48,3 @@ class FileIntake(Intake):
             raise Unreadable("no title or text column")
         self.begun = True
         return super().begin(file, names, key=key)
-
-    def read_file(self, records: Iterator[Document]) -> Iterator[Document]:
-        """Yield the documents of the file; when skipping, a truncated file is counted and ends."""
-        try:
-            yield from records
-        except TruncatedFile as error:
-            message = self.shown(error.message)
-            if not self.skipping:
-                raise TruncatedFile(message) from None
-            self.problems.add(message)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from klsa_search.collection.html_cells import metadata_with_text, with_html_as_text
-from klsa_search.collection.model import Collection, Document, RefusingCollection
+from klsa_search.collection.model import Collection, Document
+from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.build_settings import FieldSettings, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.columns import Fields
@@ -147,7 +148,7 @@ def fitting(
             yield document
             continue
         message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
-        if not isinstance(collection, RefusingCollection):
+        if not isinstance(collection, OpenedCollection):
             raise CollectionError(f"{message}; declare another type, or remove the declaration")
         collection.refuse(message)
 
