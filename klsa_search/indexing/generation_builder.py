@@ -37,12 +37,8 @@ from klsa_search.indexing.passages import DividedDocuments, number_of_passages
 from klsa_search.indexing.reading import (
     StoredCollection,
     read,
-    require_declared,
-    require_html,
-    require_searched,
-    require_split,
-    searched_before,
 )
+from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.weighing import weigh
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_generation
@@ -105,7 +101,7 @@ def build_generation(
         def check(built: Built) -> None:
             if not built.counts["terms"]:
                 refuse_unused_texts(collection)
-            require_fields(collection, built)
+            require_fields(collection, built.settings, built.fields, built.counts["documents"])
             refuse_to_shrink(path, built.counts["documents"], collection, replace=replace)
 
         built = _write(generation, collection, chosen, report, budget, check)
@@ -123,17 +119,6 @@ def refuse_unused_texts(collection: Collection) -> None:
     """Raise CollectionError if no document of an opened collection, which was read, has a text."""
     if isinstance(collection, OpenedCollection):
         collection.refuse_unused_texts()
-
-
-def require_fields(collection: Collection, built: Built) -> None:
-    """Raise SettingsError if no document has a field that is searched, split or declared."""
-    documents, fields, settings = built.counts["documents"], built.fields, built.settings
-    earlier = searched_before(collection)
-    require_searched(settings.searched_fields, fields, documents, earlier)
-    if not isinstance(collection, StoredCollection):  # it may have lost the last one
-        require_html(settings.html or (), fields, documents)
-        require_split(settings.separators(), fields, documents)
-        require_declared(settings.declared(), fields, documents)
 
 
 def _write(

@@ -42,7 +42,6 @@ from klsa_search.indexing.generation_builder import (
     PartitionWorkers,
     manifest_of,
     refuse_unused_texts,
-    require_fields,
     spectrum_entry,
 )
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
@@ -53,6 +52,7 @@ from klsa_search.indexing.reading import (
     content_of,
     html_fields,
 )
+from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
@@ -250,7 +250,7 @@ def build_set(
             routed.fields,
             language=routed.language,
         )
-        require_fields(collection, built)
+        require_fields(collection, routed.settings, routed.fields, documents)
         manifest = manifest_of(collection, built, started, {})
         types = {name: column.type for name, column in routed.fields.columns.items()}
         share = min(1, min(MOST, documents_within(size, memory)) / max(documents, 1))

@@ -33,18 +33,16 @@ from klsa_search.collection.searched_text import all_texts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import Settings
-from klsa_search.core.field_weights import TEXT, TITLE, SearchedFields
+from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
-from klsa_search.errors import SettingsError
 from klsa_search.indexing.html_fields import HtmlFields
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spools, spool_limit
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
-from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.writer import FieldsWriter
 from klsa_search.storage.documents import DocumentReader, DocumentWriter
 from klsa_search.storage.forward_index import write_forward
@@ -340,79 +338,6 @@ def html_fields(collection: Collection, settings: Settings) -> HtmlFields:
     """Return the fields of a collection that settings read as HTML."""
     converted = collection.html if isinstance(collection, StoredCollection) else None
     return HtmlFields(settings.html, converted)
-
-
-def searched_before(collection: Collection) -> Sequence[str]:
-    """Return the metadata fields that a stored collection's index searched."""
-    return collection.searched if isinstance(collection, StoredCollection) else ()
-
-
-def require_searched(
-    searched: SearchedFields, fields: FieldsEntry, documents: int, known: Iterable[str] = ()
-) -> None:
-    """Raise SettingsError if no document has one of the searched fields.
-
-    known  fields that the index searched already: their last document may have been deleted
-    """
-    names = {*fields.columns, *fields.others}
-    present = names.union(known)
-    missing = [
-        name
-        for name in searched.others
-        if name not in present and not any(field.startswith(f"{name}.") for field in names)
-    ]
-    if missing and documents and not fields.more:
-        known = ", ".join(f"`{name}`" for name in (TITLE, *sorted(names), TEXT))
-        raise SettingsError(
-            f"search = {str(searched)!r}: no document has a field `{missing[0]}`; the fields "
-            f"are: {known}",
-            field="search",
-        )
-
-
-def require_declared(declared: Iterable[str], fields: FieldsEntry, documents: int) -> None:
-    """Raise SettingsError if no document has a value of one of the declared fields."""
-    columns = fields.columns
-    missing = [
-        name
-        for name in declared
-        if fields.others.get(name) == NO_VALUE
-        or (name in columns and not (columns[name].values or columns[name].misfits))
-    ]
-    if missing and documents:
-        names = sorted({*columns, *fields.others}.difference(declared))
-        choices = ", ".join(f"`{name}`" for name in names) or "none"
-        raise SettingsError(
-            f"fields = '{missing[0]}': no document has a field `{missing[0]}`; the other metadata "
-            f"fields are: {choices}",
-            field="fields",
-        )
-
-
-def require_split(separators: Mapping[str, str], fields: FieldsEntry, documents: int) -> None:
-    """Raise SettingsError if no document has one of the split fields."""
-    names = {*fields.columns, *fields.others}
-    missing = [name for name in separators if name not in names]
-    if missing and documents and not fields.more:
-        choices = ", ".join(f"`{name}`" for name in sorted(names)) or "none"
-        raise SettingsError(
-            f"split = '{missing[0]}={separators[missing[0]]}': no document has a metadata field "
-            f"`{missing[0]}`; the metadata fields are: {choices}",
-            field="split",
-        )
-
-
-def require_html(names: Iterable[str], fields: FieldsEntry, documents: int) -> None:
-    """Raise SettingsError if no document has one of the fields that are read as HTML."""
-    present = {TITLE, TEXT, *fields.columns, *fields.others}
-    missing = [name for name in names if name not in present]
-    if missing and documents and not fields.more:
-        choices = ", ".join(f"`{name}`" for name in (TITLE, TEXT, *sorted(present - {TITLE, TEXT})))
-        raise SettingsError(
-            f"html = '{missing[0]}': no document has a field `{missing[0]}`; the fields are: "
-            f"{choices}",
-            field="html",
-        )
 
 
 def _numbered(

@@ -145,7 +145,7 @@ def test_errors_of_workers_are_raised(
     ("settings", "field", "message"),
     [
         ({"search": ("title", "text", "notes")}, "search", "no document has a field `notes`"),
-        ({"split": {"notes": ";"}}, "split", "no document has a metadata field `notes`"),
+        ({"split": {"notes": ";"}}, "split", "no document has a field `notes`"),
         ({"fields": ("notes",)}, "fields", "no document has a field `notes`"),
     ],
 )

@@ -67,7 +67,7 @@ def index(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["tagz", "text", "id"])
 def test_a_split_field_that_no_document_has_is_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=f"a metadata field `{name}`.*`sizes`, `tags`"):
+    with pytest.raises(SettingsError, match=f"a field `{name}`.*`sizes`, `tags`"):
         build(table(tmp_path / "a.csv", ROWS), name="a", home=tmp_path, split={name: ";"})
 
 
