@@ -22,21 +22,19 @@ from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
-from klsa_search.errors import SettingsError, StoreError
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.generation_builder import build_generation
 from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
-from klsa_search.indexing.replay import LogTail, replay, replayed_settings
+from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index, open_partitions
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.generations import index_lock, writing
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.generations import index_lock
 from klsa_search.storage.maintenance import use_partitions
-from klsa_search.storage.partitions import read_partitions, retire_partitions
-from klsa_search.storage.query_settings import current_settings, replace_settings
+from klsa_search.storage.partitions import retire_partitions
 
 
 def split(
@@ -86,28 +84,23 @@ def repartition(
                 f"`klsa-index refit {before.name}`",
                 field="partitions",
             )
-        collection, replayed = (
-            stored_documents(before, settings),
-            partial(_in_one, before, settings),
-        )
+        collection = stored_documents(before, settings)
+        replay = partial(_in_one, before, settings)
         return build_generation(
-            path, collection, settings, report, budget, replace=True, replay=replayed
+            path, collection, settings, report, budget, replace=True, replay=replay
         )
     refuse_unpartitioned(partitions, settings)
     at_once = min(partitions, workers or processors())
     if memory is None:
         budget //= at_once
     with index_lock(path, allow_writes=True):
-        _refuse_rebuilt(before)
+        refuse_rebuilt(before)
         partition_set = build_set(
             path, stored_documents(before, settings), settings, partitions, at_once, report, budget
         )
-        with writing(path):
-            tails = _tails(before)
-            replay(tails, [current_generation(path / name) for name in partition_set.folders])
-            built = partition_set.manifest.checked_settings()
-            chosen = replayed_settings(before.settings, _settings(before), built)
-            replace_settings(path, partition_set.generation, built, chosen)
+        built = partition_set.manifest.checked_settings()
+        targets = [current_generation(path / name) for name in partition_set.folders]
+        with replayed(before, built, partition_set.generation, targets):
             use_partitions(path, partition_set)
     return open_partitions(path)
 
@@ -115,13 +108,9 @@ def repartition(
 @contextmanager
 def _in_one(before: Index, settings: Settings, generation: Path) -> Iterator[None]:
     """Replay writes to partitions in a generation, which takes their place."""
-    path = generation.parent
-    with writing(path):
-        replay(_tails(before), [generation])
-        chosen = replayed_settings(before.settings, _settings(before), settings)
-        replace_settings(path, generation.name, settings, chosen)
+    with replayed(before, settings, generation.name, [generation]):
         yield
-        retire_partitions(path)
+        retire_partitions(generation.parent)
 
 
 def stored_documents(before: Index, settings: FieldSettings | None = None) -> StoredCollection:
@@ -135,32 +124,3 @@ def stored_documents(before: Index, settings: FieldSettings | None = None) -> St
     if settings is not None and forms_of(settings) != forms_of(before.settings):
         types = {name: kind for name, kind in types.items() if kind != "keyword"}
     return StoredCollection(before.manifest, len(before), before.live_documents, types)
-
-
-def _tails(before: Index) -> list[LogTail]:
-    """Return the later writes to each partition of a snapshot; StoreError if it was rebuilt."""
-    _refuse_rebuilt(before)
-    return [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
-
-
-def _settings(before: Index) -> Settings:
-    """Return the present settings of the index of a snapshot."""
-    if len(before.partitions) > 1:
-        path = before.path.parent
-        return read_partitions(path).settings(path)
-    return current_settings(before.path, before.manifest)
-
-
-def _refuse_rebuilt(before: Index) -> None:
-    """Raise StoreError unless the build of a snapshot is in use."""
-    path = before.path.parent
-    in_use = (
-        read_partitions(path).generation
-        if len(before.partitions) > 1
-        else current_generation(path).name
-    )
-    if in_use != before.generation:
-        raise StoreError(
-            f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
-            "and start over"
-        )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
+from klsa_search.kernels.segments import aligned
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.embedders import without_spaces
+from klsa_search.search.index import Index
 from klsa_search.search.query_settings import refuse_refit
+from klsa_search.storage.arrays import has_array
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.partitions import partition_of
+from klsa_search.storage.partitions import partition_of, read_partitions
+from klsa_search.storage.query_settings import current_settings, replace_settings
 
 _BATCH = 1_000
 
@@ -32,6 +39,81 @@ class LogTail(NamedTuple):
                 f"writes to `{self.log.path.parent}` were undone during the rebuild; start over"
             )
         return self.log.last()
+
+
+@contextmanager
+def replayed(
+    before: Index,
+    settings: Settings,
+    build: str,
+    targets: Sequence[Path],
+    replaced: Collection[str] = (),
+) -> Iterator[None]:
+    """Replay later writes to a snapshot of an index, and changes of query settings, in a new build.
+
+    settings  of the new build
+    build     its name, which its query settings have
+    targets   generations of its partitions, by number
+    replaced  spaces whose vectors are by another model now: documents lose those they have
+
+    Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
+    replay is impossible: the index was rebuilt, documents of the new build were undone, its D is
+    not sparse, or there are more documents than can be numbered; SettingsError if settings changed
+    meanwhile do not go with its own.
+    """
+    path = before.path.parent
+    with writing(path):
+        refuse_rebuilt(before)
+        tails = [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
+        chosen = replayed_settings(before.settings, _present_settings(before), settings)
+        replace_settings(path, build, settings, chosen)
+        if len(targets) == 1:
+            refuse_tails(path, tails, targets[0], len(before))
+        replay(tails, targets, replaced)
+        yield
+
+
+def refuse_rebuilt(before: Index) -> None:
+    """Raise StoreError unless the build of a snapshot is in use."""
+    path = before.path.parent
+    if len(before.partitions) > 1:
+        in_use = read_partitions(path).generation
+    else:
+        in_use = current_generation(path).name
+    if in_use != before.generation:
+        raise StoreError(
+            f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
+            "and start over"
+        )
+
+
+def _present_settings(before: Index) -> Settings:
+    """Return the present settings of the index of a snapshot."""
+    if len(before.partitions) > 1:
+        path = before.path.parent
+        return read_partitions(path).settings(path)
+    return current_settings(before.path, before.manifest)
+
+
+def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documents: int) -> None:
+    """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
+    is_written, puts = False, 0
+    for tail in tails:
+        end = tail.end()
+        is_written |= end.seq > tail.last.seq
+        puts += sum(write.document is not None for write in tail.log.rows(tail.last.seq, end))
+    # A build stores these if its ranking reads eigenvectors.
+    if is_written and has_array(generation, "lsi_eigenvectors"):
+        raise StoreError(
+            f"`{path}` was written to during a rebuild with settings that make it read-only; "
+            "start over"
+        )
+    if puts and aligned(documents) + puts > sparse_expansion.MAX_DOCUMENTS:
+        raise StoreError(
+            f"`{path}` was written to during the refit and has more documents "
+            f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
+            "some, then start over"
+        )
 
 
 def replay(

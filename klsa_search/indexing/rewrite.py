@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -27,78 +27,27 @@ from klsa_search.indexing.generation_builder import build_generation
 from klsa_search.indexing.partitions import build_set
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.repartition import repartition, stored_documents
-from klsa_search.indexing.replay import LogTail, replay, replayed_settings
+from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
-from klsa_search.kernels.segments import aligned
-from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_generation, open_index
-from klsa_search.storage.arrays import has_array, open_array
+from klsa_search.storage.arrays import open_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
-from klsa_search.storage.generations import index_lock, writing
+from klsa_search.storage.generations import index_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import is_partitioned, read_partitions
-from klsa_search.storage.query_settings import current_settings, replace_settings
+from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.recovery import RecoveredRecords, repair_current
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder
-
-
-@contextmanager
-def replayed_log(
-    index: Index, settings: Settings, generation: Path, replaced: Collection[str] = ()
-) -> Iterator[None]:
-    """Replay writes to an index since it was opened, and changes of query settings, in a new
-    generation.
-
-    settings  of the new generation
-    replaced  spaces whose vectors are by another model now: documents lose those they have
-
-    Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
-    replay is impossible: the index was rebuilt, documents of the new generation were undone, its D
-    is not sparse, or there are more documents than can be numbered; SettingsError if settings
-    changed meanwhile do not go with its own.
-    """
-    path, log, last = index.path.parent, WriteLog(index.path), index.last_write
-    with writing(path):
-        if current_generation(path) != index.path:
-            raise StoreError(
-                f"`{path}` was rebuilt after generation {index.generation} was "
-                "opened; open it again and start over"
-            )
-        now = current_settings(index.path, index.manifest)
-        chosen = replayed_settings(index.settings, now, settings)
-        replace_settings(path, generation.name, settings, chosen)
-        tail = LogTail(log, last)
-        refuse_tail(path, tail, generation, len(index))
-        replay([tail], [generation], replaced)
-        yield
-
-
-def refuse_tail(path: Path, tail: LogTail, generation: Path, documents: int) -> None:
-    """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
-    end = tail.end()
-    # A build stores these if its ranking reads eigenvectors.
-    if end.seq > tail.last.seq and has_array(generation, "lsi_eigenvectors"):
-        raise StoreError(
-            f"`{path}` was written to during a rebuild with settings that make it read-only; "
-            "start over"
-        )
-    puts = sum(write.document is not None for write in tail.log.rows(tail.last.seq, end))
-    if puts and aligned(documents) + puts > sparse_expansion.MAX_DOCUMENTS:
-        raise StoreError(
-            f"`{path}` was written to during the refit and has more documents "
-            f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
-            "some, then start over"
-        )
 
 
 def rebuild(
@@ -142,11 +91,7 @@ def rebuilt(
     folder = index.path.parent
     if len(index.partitions) > 1:
         return _rebuilt_partitions(index, models, changes, report, memory)
-    if current_generation(folder) != index.path:
-        raise StoreError(
-            f"`{folder}` was rebuilt after generation {index.generation} was "
-            "opened; open it again and start over"
-        )
+    refuse_rebuilt(index)
     snapshot = index.snapshot()  # without concurrent writes
     settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
     collection = stored_documents(snapshot, settings)
@@ -164,7 +109,9 @@ def rebuilt(
             report,
             memory_budget(memory),
             replace=True,
-            replay=partial(replayed_log, snapshot, settings, replaced=replaced),
+            replay=lambda generation: replayed(
+                snapshot, settings, generation.name, [generation], replaced
+            ),
         )
 
 
