@@ -3,7 +3,8 @@
 Short searches run in the event loop: passing one to a thread and back takes as long as the search,
 because threads compete for the GIL and data moves between processor caches.
 
-The queue is short. Accepted requests are answered soon, and others are refused at once.
+The queue is short, and a request that has waited in it for too long is refused instead of run, so
+that those that are answered are answered soon however many there are.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy
 
 T = TypeVar("T")
 
-INLINE_SECONDS = 0.05
+INLINE_SECONDS = 0.02
 """Seconds of inline searches in one iteration of the event loop; then others run in threads, or are
-refused once `MIN_WAITING` were handled in it or are active.
+refused once `MAX_HANDLED` were handled in it or are active.
 """
 
 _LONG = 0.01
@@ -64,22 +65,21 @@ class LoopBudget:
         """Number of works in this iteration."""
         return self._count
 
-    def run(self, work: Callable[[], T]) -> tuple[T, float]:
-        """Run work now; return its result and its seconds."""
+    def run(self, work: Callable[[], T]) -> T:
+        """Run work now, and return its result."""
         usage, begin = getrusage(_THREAD), perf_counter()
         if self._start is None:
             self._start = begin
             asyncio.get_running_loop().call_soon(self._reset)
         self._count += 1
         try:
-            result = work()
+            return work()
         finally:
             seconds = perf_counter() - begin
             if seconds > _LONG:
                 seconds = _thread_seconds(usage, seconds)
                 if seconds > _LONG:
                     self._paused_until = perf_counter() + _PAUSE_FACTOR * seconds
-        return result, seconds
 
     def _reset(self) -> None:
         self._start, self._count = None, 0
@@ -100,15 +100,15 @@ WAITING = 64
 """Maximum number of waiting requests."""
 
 MAX_QUEUE_DELAY = 0.1
-"""Expected seconds in the queue of light requests above which the queue becomes shorter."""
+"""Seconds in the queue after which a light request is refused while there is no end of them."""
 
-MIN_WAITING = 16
-"""Requests, waiting or handled in one iteration of the event loop, from which on slow ones cause
-refusals.
+MAX_BURST = 0.25
+"""The same seconds if a thread was free less than so many seconds ago: a burst is answered."""
+
+MAX_HANDLED = 16
+"""Requests, active or handled in one iteration of the event loop, from which on others are refused
+if the time of the iteration is spent.
 """
-
-_SMOOTHING = 0.05
-"""Weight of the last request in the moving average of durations."""
 
 HEAVY = 1
 """Running expensive requests. With the light ones that is one thread more than processors."""
@@ -135,19 +135,18 @@ def threads() -> int:
 class _Work(Generic[T]):
     """The work of a request in a thread; `started` is in seconds of `perf_counter`."""
 
-    __slots__ = ("_admission", "_work", "started")
+    __slots__ = ("_admission", "_work", "started", "submitted")
 
     def __init__(self, work: Callable[[], T], admission: Admission) -> None:
         self._work, self._admission = work, admission
+        self.submitted = perf_counter()
         self.started: float | None = None
 
     def __call__(self) -> T:
         self.started = perf_counter()
-        try:
-            with deadline_check(self.check):
-                return self._work()
-        finally:
-            self._admission.record_duration(perf_counter() - self.started)
+        self._admission.check_wait(self.submitted, self.started)
+        with deadline_check(self.check):
+            return self._work()
 
     def check(self) -> None:
         """Raise RequestTimedOut if the work has run for too long."""
@@ -161,11 +160,10 @@ class _PendingCall(Generic[T]):
     `asyncio.wrap_future` with `asyncio.wait` takes four times as long.
     """
 
-    __slots__ = ("future", "loop", "settled", "submitted", "timer", "work")
+    __slots__ = ("future", "loop", "settled", "timer", "work")
     timer: asyncio.TimerHandle
 
     def __init__(self, work: _Work[T], future: Future[T], loop: asyncio.AbstractEventLoop) -> None:
-        self.submitted = perf_counter()
         self.work = work
         self.future = future
         self.loop = loop
@@ -191,7 +189,8 @@ class Admission:
     request_timeout  seconds a request may run; its thread continues, and counts as running, up to
                      the next step at which it can be cancelled (`check_deadline` of
                      `klsa_search.core.deadlines`)
-    max_queue_delay  expected seconds in the queue above which fewer may wait; by default no limit
+    max_queue_delay  seconds in the queue after which a request is refused when its turn comes, or
+                     `MAX_BURST` if that is more and a thread was free since; by default no limit
     inline_seconds   budget for work in the event loop, see `LoopBudget`; by default none
     """
 
@@ -209,7 +208,7 @@ class Admission:
         self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
         self._running, self._waiting = running, waiting
         self._max_queue_delay = max_queue_delay
-        self._mean_seconds = 0.0  # moving average of the durations of requests
+        self._free_at = 0.0  # when a request last found a free thread, in `perf_counter`
         self._budget = LoopBudget(inline_seconds)
         self.queue_timeout = queue_timeout
         self._request_timeout = request_timeout
@@ -227,13 +226,10 @@ class Admission:
             return None
         try:
             with deadline_check(partial(self.check_request_timeout, perf_counter())):
-                result, seconds = self._budget.run(work)
+                return self._budget.run(work)
         except RequestTimedOut:
             self._refused["request_timeout"] += 1
             raise
-        if result is not None:
-            self.record_duration(seconds)
-        return result
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work in a thread and return its result, or raise what it raised.
@@ -286,21 +282,12 @@ class Admission:
 
     def check(self) -> None:
         """Raise ServiceBusy if another request would be refused now."""
-        active, most = len(self._active), self.capacity
+        active, most = len(self._active), self._running + self._waiting
         if self._budget.is_spent():
             # Not at the first: it is slow too if the system runs another process meanwhile.
-            active, most = active + self._budget.count, min(most, MIN_WAITING)
+            active, most = active + self._budget.count, min(most, MAX_HANDLED)
         if active >= most:
             raise self._refusal("full", "the request queue is full")
-
-    @property
-    def capacity(self) -> int:
-        """Number of requests that may run or wait at the same time."""
-        waiting, delay = self._waiting, self._max_queue_delay
-        if delay is not None and waiting * self._mean_seconds > delay * self._running:
-            fewer = int(delay * self._running / self._mean_seconds)
-            waiting = min(waiting, max(MIN_WAITING, fewer))
-        return self._running + waiting
 
     @property
     def active(self) -> int:
@@ -317,9 +304,15 @@ class Admission:
         """Return how many requests were refused or cancelled, by reason, since the start."""
         return dict(self._refused)
 
-    def record_duration(self, seconds: float) -> None:
-        """Add the duration of a request to the moving average."""
-        self._mean_seconds += _SMOOTHING * (seconds - self._mean_seconds)
+    def check_wait(self, submitted: float, started: float) -> None:
+        """Raise ServiceBusy if work that was submitted and started then has waited for too long."""
+        limit = self._max_queue_delay
+        if limit is None:
+            return
+        if started - self._free_at < MAX_BURST:
+            limit = max(limit, MAX_BURST)
+        if started - submitted > limit:
+            raise self._refusal("queue_timeout", f"no thread was free for {limit:g} s")
 
     def check_request_timeout(self, started: float) -> None:
         """Raise RequestTimedOut if work that started then has run for too long."""
@@ -329,6 +322,8 @@ class Admission:
     def _submit(self, work: _Work[T]) -> Future[T]:
         with self._lock:
             self.check()
+            if len(self._active) < self._running:
+                self._free_at = work.submitted
             future = self._pool.submit(work)
             self._active.add(future)
         future.add_done_callback(self._active.discard)
@@ -343,7 +338,7 @@ class Admission:
                 call.settle()
                 return
         else:
-            remaining = call.submitted + self.queue_timeout - perf_counter()
+            remaining = call.work.submitted + self.queue_timeout - perf_counter()
             if remaining <= 0:
                 if call.future.cancel() or call.future.done():
                     return  # `on_done` settles it

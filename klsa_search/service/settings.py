@@ -223,8 +223,8 @@ class ServiceSettings(BaseSettings):
         WAITING,
         ge=0,
         le=100_000,
-        description="Queue at most this many requests and refuse others; the queue is "
-        "shorter, but never below 16, while its last request would wait more than 0.1 s",
+        description="Queue at most this many requests and refuse others; one that has waited "
+        "0.25 s is refused when its turn comes, or 0.1 s while no thread becomes free",
     )
     heavy_threads: int = Field(
         HEAVY,

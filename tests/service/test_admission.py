@@ -7,7 +7,7 @@ import pytest
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service import admission as module
-from klsa_search.service.admission import MIN_WAITING, Admission
+from klsa_search.service.admission import MAX_HANDLED, Admission
 from klsa_search.service.background import Writes
 from tests.support.waiting import PATIENCE, until
 
@@ -170,25 +170,42 @@ def test_one_admission_serves_several_event_loops():
     assert sorted(results) == list(range(8))
 
 
-def test_fewer_wait_where_requests_take_long():
-    admission = Admission(running=2, waiting=64, max_queue_delay=0.1)
-    assert admission.capacity == 66
-    for took, places in ((0.008, 2 + 25), (0.08, 2 + MIN_WAITING), (0.0, 66)):
-        for _ in range(200):
-            admission.record_duration(took)
-        assert admission.capacity == places
-    assert Admission(running=1, waiting=4, max_queue_delay=0.0).capacity == 5
+@pytest.mark.parametrize(
+    ("free", "waited", "is_refused"),
+    [(0.2, 0.2, False), (0.2, 0.3, True), (5.0, 0.09, False), (5.0, 0.2, True)],
+)
+def test_a_request_that_waited_too_long_is_refused(free, waited, is_refused):
+    """Seconds since a thread was free, and since it was submitted."""
 
-
-def test_the_duration_of_requests_is_recorded(monkeypatch):
     async def ask():
-        admission, noted = Admission(running=1), []
-        monkeypatch.setattr(admission, "record_duration", noted.append)
+        admission = Admission(running=1, max_queue_delay=0.1)
         assert await admission.run(lambda: "done") == "done"
-        with pytest.raises(KeyError):
-            await admission.run(lambda: {}["mine"])
-        assert len(noted) == 2
-        assert min(noted) >= 0
+        start = time.perf_counter() + free
+        if is_refused:
+            with pytest.raises(ServiceBusy, match="no thread was free"):
+                admission.check_wait(start - waited, start)
+        else:
+            admission.check_wait(start - waited, start)
+        assert admission.refused()["queue_timeout"] == is_refused
+        Admission(running=1).check_wait(start - LONG, start)
+
+    asyncio.run(ask())
+
+
+def test_a_late_request_is_answered_without_its_work(gate, monkeypatch):
+    async def ask():
+        admission = Admission(running=1, max_queue_delay=LONG)
+        running = asyncio.create_task(admission.run(gate))
+        await until(gate.begun.is_set)
+        late = asyncio.create_task(admission.run(lambda: pytest.fail("it was run")))
+        await asyncio.sleep(0)
+        with monkeypatch.context() as later:
+            later.setattr(module, "perf_counter", lambda: time.perf_counter() + 2 * LONG)
+            gate.let.set()
+            with pytest.raises(ServiceBusy):
+                await late
+        assert await running == "done"
+        assert admission.refused()["queue_timeout"] == 1
 
     asyncio.run(ask())
 
@@ -223,7 +240,7 @@ def test_work_in_the_event_loop_has_a_deadline():
 def test_requests_after_a_full_iteration_of_the_loop_are_refused(monkeypatch):
     async def ask():
         admission = Admission(running=1, inline_seconds=LONG)
-        for _ in range(MIN_WAITING):
+        for _ in range(MAX_HANDLED):
             admission.run_inline(list)
         admission.check()
         with monkeypatch.context() as later:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
@@ -26,7 +26,10 @@ from klsa_search.service.page_files import SearchPage, prefers_html
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
 from klsa_search.service.schemas.index_answers import IndexSummary, JobAnswer
-from klsa_search.service.schemas.replication_answers import replication_answers
+from klsa_search.service.schemas.replication_answers import (
+    ReplicationAnswer,
+    replication_answers,
+)
 from klsa_search.service.schemas.requests import documented_parameters, read_parameters
 from klsa_search.service.schemas.responses import MAX_ANSWER, elapsed, too_large
 from klsa_search.service.schemas.search_answers import (
@@ -266,39 +269,40 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     every = service.catalog.statuses()
     ok = service.is_searchable(every)
     statuses = service.visible.statuses()
-    summaries = [IndexSummary.of(status) for status in statuses]
+    names = {status.name for status in statuses}
     response.status_code = 200 if ok else 503
-    sums = {status.name: status.sums for status in statuses if status.sums is not None}
-    replications, faults = await asyncio.to_thread(replication_answers, service.replications)
     signer: Signer | None = request.app.state.signer
+    # All at once, as each way to a thread and back takes as long as what the event loop does.
+    replications, refits, failing, faults = await asyncio.to_thread(_reports, service, signer)
+    degraded = bool(faults or failing) or any(status.failure is not None for status in every)
+    return Health(
+        ok=ok,
+        degraded=degraded,
+        version=request.app.version,
+        indexes=[IndexSummary.of(status) for status in statuses],
+        sums={status.name: status.sums for status in statuses if status.sums is not None},
+        refits={
+            name: JobAnswer.model_validate(refit) for name, refit in refits.items() if name in names
+        },
+        **replications,
+        faults=faults + service.write_faults(failing) if service.access.scopes else [],
+    )
+
+
+def _reports(
+    service: IndexService, signer: Signer | None
+) -> tuple[dict[str, ReplicationAnswer], Mapping[str, Job], Collection[str], list[str]]:
+    """Return backups and following, last refits, indexes whose writes fail, and faults."""
+    replications, faults = replication_answers(service.replications)
     if signer is not None and (fault := signer.fault()):
         faults.append(fault)
     refits: Mapping[str, Job] = {}
     if service.jobs is not None:
         try:
-            refits = await asyncio.to_thread(service.jobs.last)
-        except StoreError as fault:
-            faults.append(fault.message)
-    failing = await asyncio.to_thread(service.metrics.failing_writes)
-    degraded = bool(faults or failing) or any(status.failure is not None for status in every)
-    if service.access.scopes:
-        faults += service.write_faults(failing)
-    else:
-        faults = []
-    return Health(
-        ok=ok,
-        degraded=degraded,
-        version=request.app.version,
-        indexes=summaries,
-        sums=sums,
-        refits={
-            name: JobAnswer.model_validate(refit)
-            for name, refit in refits.items()
-            if any(status.name == name for status in statuses)
-        },
-        **replications,
-        faults=faults,
-    )
+            refits = service.jobs.last()
+        except StoreError as failure:
+            faults.append(failure.message)
+    return replications, refits, service.metrics.failing_writes(), faults
 
 
 @router.get(
