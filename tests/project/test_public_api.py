@@ -6,7 +6,7 @@ import json
 import pkgutil
 import re
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -37,6 +37,9 @@ METADATA = {
     "tyre": {"year": 2018, "seen": "2024-04-01", "about": "tyres"},
     "grip": {"year": 2022, "about": ["tyres", "roads"]},
     "copy": {},
+}
+MODULES = {"klsa_search"} | {
+    each.name for each in pkgutil.walk_packages(klsa.__path__, "klsa_search.")
 }
 FILES = {
     "queries.jsonl": '{"_id": "1", "text": "leaking coolant"}\n',
@@ -74,9 +77,9 @@ def world(tmp_path_factory):
     return shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "world"), folder
 
 
-@pytest.fixture
-def names(world, monkeypatch):
-    """What examples find: in a world as it was, an open index, a matrix of counts, the rest."""
+@contextmanager
+def names_of(world, monkeypatch):
+    """Yield what examples see: in a world as it was, an open index, counts, the rest."""
     kept, folder = world  # an index knows where its source lies
     shutil.rmtree(folder)
     shutil.copytree(kept, folder)
@@ -90,6 +93,13 @@ def names(world, monkeypatch):
     index = klsa.open_index("index/reports")
     yield found | {"klsa": klsa, "np": np, "Path": Path, "index": index, "counts": counts}
     index.close()
+
+
+def module_of(title):
+    """The module of a documented name: `klsa_search.errors` of `klsa_search.errors.StoreError`."""
+    while title not in MODULES:
+        title = title.rpartition(".")[0]
+    return title
 
 
 def parts(held):
@@ -124,9 +134,9 @@ def other_examples():
     """All other docstrings of the package with examples, which see the names of their module."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     public = {found.docstring for _, found in examples()}
-    for each in pkgutil.walk_packages(klsa.__path__, "klsa_search."):
+    for name in sorted(MODULES):
         try:
-            module = import_module(each.name)
+            module = import_module(name)
         except MissingExtra:
             continue
         for found in finder.find(module):
@@ -135,14 +145,23 @@ def other_examples():
 
 
 SLOW = ("klsa_search.indexing.repartition.split",)
-ALL = [
-    pytest.param(found, id=title, marks=[pytest.mark.slow] * (title in SLOW))
-    for title, found in (*examples(), *other_examples())
-]
+ALL = {}
+for _title, _found in (*examples(), *other_examples()):
+    ALL.setdefault("slow" if _title in SLOW else module_of(_title), []).append(_found)
 
 
-@pytest.mark.parametrize("found", ALL)
-def test_examples_run(found, names):
+@pytest.mark.parametrize(
+    "module", [pytest.param(each, marks=[pytest.mark.slow] * (each == "slow")) for each in ALL]
+)
+def test_examples_run(module, world, monkeypatch):
+    told = []
+    for found in ALL[module]:
+        with names_of(world, monkeypatch) as names:
+            told += failures_of(found, names)
+    assert told == []
+
+
+def failures_of(found, names):
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
     told = []
     runner = doctest.DocTestRunner(optionflags=flags)
@@ -156,7 +175,7 @@ def test_examples_run(found, names):
             names["url"] = "http://{}:{}".format(*service.address)
         found.globs.update(names)
         runner.run(found, out=told.append, clear_globs=False)
-    assert runner.failures == 0, "".join(told)
+    return told
 
 
 def shown():

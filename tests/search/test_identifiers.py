@@ -82,7 +82,8 @@ def prose(request, tmp_path_factory):
         **{f"user{number}": "A story of a user and the name of a thing" for number in range(40)},
     }
     documents = [{"id": name, "text": text} for name, text in texts.items()]
-    home, options = tmp_path_factory.mktemp("home"), {"ranker": "bm25", "partitions": request.param}
+    home = tmp_path_factory.mktemp("home")
+    options = {"ranker": "bm25", "partitions": request.param, "workers": 1}
     with build(documents[:-1], name="prose", home=home, **options) as opened:
         opened.add([documents[-1], {"id": "new", "text": "setUserName sets it"}])
         yield opened

@@ -10,7 +10,7 @@ from klsa_search import Index, build
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.storage.partitions import partition_of
-from tests.support.worlds import TOPIC_QUERIES, topic_records
+from tests.support.worlds import topic_records
 
 
 @pytest.fixture(scope="module")
@@ -25,23 +25,6 @@ def total(found: Explanation) -> float:
     assert found.lexical is not None
     parts = (found.lexical, found.coverage, found.latent, found.expansion)
     return sum(part.value for part in parts if part is not None)
-
-
-@pytest.mark.parametrize("query", TOPIC_QUERIES)
-def test_parts_add_up_to_the_score(three: Index, query: str) -> None:
-    seeds = set()
-    for hit in three.search(query, 60, explain=True).hits:
-        found = hit.explanation
-        assert found is not None
-        assert found.score == hit.score
-        assert total(found) == pytest.approx(hit.score, rel=1e-5)
-        assert found.expansion is not None
-        seeds |= {seed.id for seed in found.expansion.seeds}
-        values = [seed.value for seed in found.expansion.seeds]
-        assert sum(values) + found.expansion.others == pytest.approx(found.expansion.value)
-    hits = {hit.id: hit for hit in three.search(query, 300).hits}
-    assert seeds <= hits.keys()
-    assert all(three.document(id_).id == id_ for id_ in seeds)
 
 
 def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:

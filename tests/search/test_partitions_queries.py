@@ -52,6 +52,11 @@ MISSPELT = [
 LAST = ["engin", "valida", "piston turb", "pres", "gear", "universit", "cooling net", "prin"]
 """Queries whose last word is being typed."""
 
+OPERATORS = [
+    '"gear box" engine', '"valve zebra" engine', '"piston valve coolant"', "turb* +engine*",
+    "universit*", '"gear box" -"cooling network" rudder', "gear-box wire-less", '"rudder rudder"',
+]  # fmt: skip
+
 
 def documents() -> list[dict[str, Any]]:
     """Return short texts with the same word in several forms and cases."""
@@ -92,33 +97,27 @@ def found(index: Index, query: str, **options: Any) -> tuple[Any, list[tuple[flo
     return results.interpretation, hits
 
 
-@pytest.mark.parametrize("query", MISSPELT)
-def test_misspelt_words_are_corrected_alike(one: Index, four: Index, query: str) -> None:
-    for spelling in ("auto", "suggest"):
-        assert found(four, query, spelling=spelling) == found(one, query, spelling=spelling)
-
-
-@pytest.mark.parametrize("query", LAST)
-def test_the_last_word_is_completed_alike(one: Index, four: Index, query: str) -> None:
-    assert found(four, query, prefix="last") == found(one, query, prefix="last")
+SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
+    (MISSPELT, "spelling", ("auto", "suggest")),
+    (LAST, "prefix", ("last",)),
+    (OPERATORS, "match", ("any", "most", "all")),
+    (["doc-7"], "prefix", (None, "last")),
+]
 
 
 @pytest.mark.parametrize(
-    "query",
-    ['"gear box" engine', '"valve zebra" engine', '"piston valve coolant"', "turb* +engine*",
-     "universit*", '"gear box" -"cooling network" rudder', "gear-box wire-less", '"rudder rudder"'],
-)  # fmt: skip
-def test_operators_match_alike(one: Index, four: Index, query: str) -> None:
-    for match in ("any", "most", "all"):
-        assert found(four, query, match=match) == found(one, query, match=match)
+    ("queries", "option", "values"), SEARCHES, ids=["misspelt", "last", "operators", "id"]
+)
+def test_queries_are_read_alike(
+    one: Index, four: Index, queries: list[str], option: str, values: tuple[Any, ...]
+) -> None:
+    for query in queries:
+        for value in values:
+            expected = found(one, query, **{option: value})
+            assert found(four, query, **{option: value}) == expected, (query, value)
 
 
-def test_an_id_is_found_among_its_words(one: Index, four: Index) -> None:
-    for prefix in (None, "last"):
-        assert found(four, "doc-7", prefix=prefix) == found(one, "doc-7", prefix=prefix)
-
-
-@pytest.mark.parametrize("typed", ["eng", "gear b", "turbine ", "valida", "engnie", "Pri", "zzz"])
-def test_suggestions_are_those_of_all_documents(one: Index, four: Index, typed: str) -> None:
-    assert four.suggest(typed) == one.suggest(typed)
-    assert len(four.suggest(typed, 3)) <= 3
+def test_suggestions_are_those_of_all_documents(one: Index, four: Index) -> None:
+    for typed in ("eng", "gear b", "turbine ", "valida", "engnie", "Pri", "zzz"):
+        assert four.suggest(typed) == one.suggest(typed)
+        assert len(four.suggest(typed, 3)) <= 3

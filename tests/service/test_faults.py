@@ -1,6 +1,5 @@
 """A fault of one index, or of the index directory, does not affect others."""
 
-import json
 import os
 
 import pytest
@@ -20,72 +19,20 @@ def overwrite(path, content):
     path.write_bytes(content)
 
 
-def deep_manifest(generation):
-    overwrite(generation / "manifest.json", b"[" * 100_000 + b"]" * 100_000)
-
-
-def other_manifest(generation):
+def damaged_manifest(generation):
     overwrite(generation / "manifest.json", b"[]")
 
 
-def vocabulary_that_is_no_text(generation):
-    path = generation / "vocabulary.txt"
-    overwrite(path, b"\xff" + path.read_bytes()[1:])
-
-
-def vocabulary_of_other_lines(generation):
-    path = generation / "vocabulary.txt"
-    overwrite(path, b"x" * path.stat().st_size)
-
-
-def array_without_a_header(generation):
-    path = generation / "postings_starts.npy"
-    overwrite(path, b"\x00" * path.stat().st_size)
-
-
-def array_of_another_type(generation):
-    path = generation / "postings_starts.npy"
-    overwrite(path, path.read_bytes().replace(b"'<i8'", b"'<c8'"))
-
-
-def documents_that_are_none(generation):
+def documents_that_cannot_be_read(generation):
     path = generation / "documents.db"
     overwrite(path, b"\xa5" * path.stat().st_size)
-
-
-def documents_that_cannot_be_opened(generation):
-    manifest = json.loads((generation / "manifest.json").read_text())
-    del manifest["files"]["documents.db"]
-    (generation / "manifest.json").write_text(json.dumps(manifest))
-    (generation / "documents.db").unlink()
-    (generation / "documents.db").mkdir()
-
-
-def pointer_that_is_no_text(generation):
-    overwrite(generation.parent / "CURRENT", b"\xff\xfe\n")
 
 
 def pointer_to_nothing(generation):
     overwrite(generation.parent / "CURRENT", b"000009\n")
 
 
-def pointer_with_a_zero(generation):
-    overwrite(generation.parent / "CURRENT", b"0000\x0001\n")
-
-
-DAMAGES = [
-    deep_manifest,
-    other_manifest,
-    vocabulary_that_is_no_text,
-    vocabulary_of_other_lines,
-    array_without_a_header,
-    array_of_another_type,
-    documents_that_are_none,
-    documents_that_cannot_be_opened,
-    pointer_that_is_no_text,
-    pointer_to_nothing,
-    pointer_with_a_zero,
-]
+DAMAGES = [damaged_manifest, documents_that_cannot_be_read, pointer_to_nothing]
 
 
 def name_of(damage):

@@ -109,6 +109,12 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         assert answer.result(LONG).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def tiny(tiny_home):
+    with open_index(tiny_home / "tiny") as index:
+        yield index
+
+
 @pytest.mark.parametrize(
     ("asked", "heavy"),
     [
@@ -148,10 +154,9 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"sort": ["year:desc"], "distinct": "year"}, False),
     ],
 )
-def test_expensive_searches_are_heavy(tiny_home, asked, heavy):
+def test_expensive_searches_are_heavy(tiny, asked, heavy):
     body = SearchRequest(**{"q": "wing"} | asked)
-    with open_index(tiny_home / "tiny") as index:
-        assert (body.cost(index) > MAX_LIGHT_COST) == heavy
+    assert (body.cost(tiny) > MAX_LIGHT_COST) == heavy
 
 
 @pytest.mark.parametrize(
@@ -164,10 +169,9 @@ def test_expensive_searches_are_heavy(tiny_home, asked, heavy):
         ({"gamma": 0.5}, True),
     ],
 )
-def test_scoring_every_document_is_heavy(tiny_home, asked, heavy):
-    with open_index(tiny_home / "tiny") as index:
-        for request in (SearchRequest, ExplainRequest):
-            assert (request(q="wing", **asked).cost(index) > MAX_LIGHT_COST) == heavy
+def test_scoring_every_document_is_heavy(tiny, asked, heavy):
+    for request in (SearchRequest, ExplainRequest):
+        assert (request(q="wing", **asked).cost(tiny) > MAX_LIGHT_COST) == heavy
 
 
 def test_filters_cost_what_their_conditions_documents_and_texts_do():

@@ -102,21 +102,17 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("route", "parameter"),
-    PARAMETERS,
-    ids=[f"{route.path} {parameter['name']}" for route, parameter in PARAMETERS],
-)
-def test_only_lists_may_be_repeated_on_any_route(client, route, parameter):
-    (method,) = route.methods
-    name, is_list = parameter["name"], parameter["schema"].get("type") == "array"
-    path = re.sub(r"\{name\}", "tiny", route.path)
-    path = re.sub(r"\{[^}]*\}", "1", path)
-    answer = client.request(method, f"{path}?{name}=1&{name}=2")
-    repeated = f"{name} is given 2 times" in answer.text
-    assert repeated != is_list, answer.text
-    if repeated:
-        assert failure_of(answer, 422)["field"] == name
+def test_only_lists_may_be_repeated_on_any_route(client):
+    for route, parameter in PARAMETERS:
+        (method,) = route.methods
+        name, is_list = parameter["name"], parameter["schema"].get("type") == "array"
+        path = re.sub(r"\{name\}", "tiny", route.path)
+        path = re.sub(r"\{[^}]*\}", "1", path)
+        answer = client.request(method, f"{path}?{name}=1&{name}=2")
+        repeated = f"{name} is given 2 times" in answer.text
+        assert repeated != is_list, (route.path, name, answer.text)
+        if repeated:
+            assert failure_of(answer, 422)["field"] == name
 
 
 def test_every_route_that_reads_a_query_string_describes_it():

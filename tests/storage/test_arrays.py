@@ -23,14 +23,17 @@ from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
-@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 4), (0, 5), (2, 3, 4)])
-def test_written_arrays_are_read_by_numpy_and_opened(kind, shape, tmp_path):
-    array = (np.arange(np.prod(shape)) % 2).reshape(shape).astype(kind)
-    write_arrays(tmp_path, {"kept": array})
-    for found in (open_array(tmp_path, "kept"), np.load(tmp_path / "kept.npy")):
-        assert (found.dtype, found.shape) == (array.dtype, array.shape)
-        assert np.array_equal(found, array)
-    assert not open_array(tmp_path, "kept").flags.writeable
+def test_written_arrays_are_read_by_numpy_and_opened(kind, tmp_path):
+    arrays = {
+        "-".join(map(str, shape)): (np.arange(np.prod(shape)) % 2).reshape(shape).astype(kind)
+        for shape in ((0,), (1,), (7,), (3, 4), (0, 5), (2, 3, 4))
+    }
+    write_arrays(tmp_path, arrays)
+    for name, array in arrays.items():
+        for found in (open_array(tmp_path, name), np.load(tmp_path / f"{name}.npy")):
+            assert (found.dtype, found.shape) == (array.dtype, array.shape)
+            assert np.array_equal(found, array)
+        assert not open_array(tmp_path, name).flags.writeable
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,13 @@ CARS = {"car": ("automobile",)}
 
 @pytest.fixture
 def home(tmp_path):
-    home = tmp_path / "home"
+    return home_in(tmp_path)
+
+
+def home_in(folder):
     for name in ("one", "two"):
-        write(home / name, name)
-    return home
+        write(folder / "home" / name, name)
+    return folder / "home"
 
 
 def test_a_renamed_index_keeps_its_rows_and_a_new_one_has_none(home):
@@ -313,13 +316,22 @@ for number, _ in enumerate(changes(Path())):
 """
 
 
-@pytest.mark.parametrize("every", [60, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_change_is_whole_or_absent_after_a_loss_of_power(home, tmp_path, every):
+@pytest.fixture(scope="module")
+def recorded_changes(tmp_path_factory):
+    """The state before and after each change, and what the changes write."""
+    folder = tmp_path_factory.mktemp("changes")
+    home = home_in(folder)
     states = [everything(home)]
-    shutil.copytree(home, tmp_path / "scratch")
-    states += (everything(tmp_path / "scratch") for _ in changes(tmp_path / "scratch"))
+    shutil.copytree(home, folder / "scratch")
+    states += (everything(folder / "scratch") for _ in changes(folder / "scratch"))
+    return states, record(CHANGES, home, folder / "trace")
+
+
+@pytest.mark.parametrize("every", [60, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_change_is_whole_or_absent_after_a_loss_of_power(recorded_changes, tmp_path, every):
+    states, recording = recorded_changes
     tried = 0
-    for acknowledged, disk in disks(record(CHANGES, home, tmp_path / "trace"), every=every):
+    for acknowledged, disk in disks(recording, every=every):
         lay_out(disk, tmp_path / "disk")
         there, done = tmp_path / "disk", len(acknowledged)
         assert everything(there) in states[done : done + 2], acknowledged

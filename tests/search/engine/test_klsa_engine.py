@@ -7,6 +7,7 @@ queries, an engine answers as before the first.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 import pytest
@@ -107,22 +108,25 @@ def test_a_used_engine_answers_as_a_new_one(options, calls):
         assert all(same(answer, each) for each in used.top([terms, terms], k, params))
 
 
-@given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6))
-def test_nothing_outside_of_the_arrays_is_written_or_read(options, calls):
+@given(
+    options=worlds,
+    calls=st.lists(asked, min_size=1, max_size=6),
+    filling=st.sampled_from([0, 1, 0x7F, 0xFF]),
+)
+def test_nothing_outside_of_the_arrays_is_written_or_read(options, calls, filling):
     plain = world_of(options)
     expected = [
         (top_of(plain.klsa_engine, known(plain, terms), k, klsa_params(plain, chosen)),
          top_of(plain.bm25_engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
-    for filling in (0, 1, 0x7F, 0xFF):
-        fences = Fences(filling)
-        fenced = world_of(options, around=fences.around)
-        for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
-            terms, params = known(fenced, terms), klsa_params(fenced, chosen)
-            assert same(top_of(fenced.klsa_engine, terms, k, params), expanded)
-            assert same(top_of(fenced.bm25_engine, terms, k), lexical)
-        assert fences.intact()
+    fences = Fences(filling)
+    fenced = world_of(options, around=fences.around)
+    for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
+        terms, params = known(fenced, terms), klsa_params(fenced, chosen)
+        assert same(top_of(fenced.klsa_engine, terms, k, params), expanded)
+        assert same(top_of(fenced.bm25_engine, terms, k), lexical)
+    assert fences.intact()
 
 
 @given(
@@ -173,21 +177,17 @@ def many():
 
 
 @pytest.mark.parametrize("part", sorted(PARTS))
-@pytest.mark.parametrize("unit_length", [True, False])
-@pytest.mark.parametrize("z", [1, 20, 400])
-@pytest.mark.parametrize("best", [SOME, BEST])
-def test_each_part_alone_is_what_it_is_by_its_definition(
-    many, part, unit_length, z, best, monkeypatch
-):
-    monkeypatch.setattr("klsa_search.search.rankers.klsa.BEST", best)
+def test_each_part_alone_is_what_it_is_by_its_definition(many, part, monkeypatch):
     changes, tolerance = PARTS[part]
-    chosen = SearchSettings(**changes, unit_length=unit_length, z=z)
-    params = klsa_params(many, chosen)
-    for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
-        exact = exact_scores(many, terms, chosen)
-        positions, scores, *_ = top_of(many.klsa_engine, terms, 20, params)
-        assert len(positions) == 20
-        assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
+    for best, z, unit_length in product([SOME, BEST], [1, 20, 400], [True, False]):
+        monkeypatch.setattr("klsa_search.search.rankers.klsa.BEST", best)
+        chosen = SearchSettings(**changes, unit_length=unit_length, z=z)
+        params = klsa_params(many, chosen)
+        for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
+            exact = exact_scores(many, terms, chosen)
+            positions, scores, *_ = top_of(many.klsa_engine, terms, 20, params)
+            assert len(positions) == 20
+            assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("coverage", [0.1, 0.3])

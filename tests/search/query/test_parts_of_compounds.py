@@ -20,7 +20,7 @@ def index(request, tmp_path_factory):
     documents = [{"id": name, "text": text} for name, text in GERMAN.items()]
     home = tmp_path_factory.mktemp("home")
     options = {"language": "german", "ranker": "bm25", "partitions": request.param}
-    with build(documents, name="german", home=home, **options) as opened:
+    with build(documents, name="german", home=home, workers=1, **options) as opened:
         yield opened
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.languages import languages, stop_list
+from klsa_search.analysis.languages import stop_list
 from klsa_search.core.build_settings import AnalysisSettings
 
 NAMES = [
@@ -137,10 +137,8 @@ def test_long_documents_are_found_by_their_stop_words(tmp_path):
     index.close()
 
 
-@pytest.mark.parametrize(
-    "language", [name for name in languages() if len(stop_list(name)) > 20 and name != "thai"]
-)
-def test_stop_words_of_every_language_are_found(language, tmp_path):
+@pytest.mark.parametrize("language", ["english", "german", "russian", "arabic", "hindi", "chinese"])
+def test_stop_words_of_a_long_list_are_found(language, tmp_path):
     analyzer = Analyzer(AnalysisSettings(language=language, stop_words="long"))
     words = sorted(
         word for word in stop_list(language) if [*analyzer.map_words(word, str, str)] == [word]
