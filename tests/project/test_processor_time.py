@@ -2,6 +2,17 @@
 
 import pytest
 
+PLUGINS = ("-p", "no:randomly", "-p", "no:cacheprovider")
+WORK = """
+import time
+import pytest
+
+def work():
+    end = time.process_time() + 0.1
+    while time.process_time() < end:
+        pass
+"""
+
 
 @pytest.mark.parametrize(("limit", "failed"), [("0.05", 1), (None, 0)])
 def test_a_test_that_takes_too_long_fails_unless_it_says_so(pytester, monkeypatch, limit, failed):
@@ -12,25 +23,35 @@ def test_a_test_that_takes_too_long_fails_unless_it_says_so(pytester, monkeypatc
     pytester.makeini("[pytest]\nmarkers = smoke\n    slow\n    browser\n    external")
     pytester.makeconftest("pytest_plugins = ['tests.support.processor_time']")
     pytester.makepyfile(
-        """
-        import time
-        import pytest
+        WORK
+        + """
+def test_slow(): work()
 
-        def work():
-            end = time.process_time() + 0.1
-            while time.process_time() < end:
-                pass
+@pytest.mark.slow
+def test_a_test_marked_slow_may_be_slow(): work()
 
-        def test_slow(): work()
-
-        @pytest.mark.slow
-        def test_a_test_marked_slow_may_be_slow(): work()
-
-        def test_waits(): time.sleep(0.2)
-        """
+def test_waits(): time.sleep(0.2)
+"""
     )
-    done = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess(*PLUGINS)
     done.assert_outcomes(failed=failed, passed=3 - failed)
     done.stdout.fnmatch_lines(["*slowest 10 tests*", "*0.*test_slow*"])
     if failed:
         done.stdout.fnmatch_lines(["*took 0.1 s of processor time, above 0.05 s: make it cheaper*"])
+
+
+def test_what_a_test_is_the_first_to_use_does_not_count(pytester, monkeypatch):
+    monkeypatch.setenv("KLSA_TEST_SECONDS", "0.05")
+    pytester.makeconftest("pytest_plugins = ['tests.support.processor_time']")
+    pytester.makepyfile(
+        WORK
+        + """
+used = []
+
+def test_first_use():
+    if not used:
+        used.append(work())
+"""
+    )
+    again = ("--reruns", "1", "--only-rerun", "of processor time")
+    pytester.runpytest_inprocess(*PLUGINS, *again).assert_outcomes(passed=1)
