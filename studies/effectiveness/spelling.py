@@ -18,7 +18,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.evaluation.comparison import TIE
-from klsa_search.search.query import spelling
+from klsa_search.search.query import corrections
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import Bench, Task, chance, compared, heading, percent, row
 
@@ -74,7 +74,7 @@ def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
     few = random.Random(size).sample(list(task.documents), size)
     sample = bench.index(replace(task, documents=few, corpus=f"{task.name}-{size}"), {})
     counts = [0] * 4
-    with patch.object(spelling, "MANY", 0):
+    with patch.object(corrections, "MANY", 0):
         for word, all_say in zip(drawn, by_all, strict=True):
             said = _corrected(sample, word)
             if said is not None and " " not in said:  # a word that is parted stays what it is

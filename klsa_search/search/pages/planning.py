@@ -109,7 +109,7 @@ def plan_search(
     finds_id = request.group == "document" and not ranks_only
     named = _named_document(state, request.query) if finds_id else None
     parsed, interpretation = _parse(
-        state, request, reading, named, evidence, correct_alone=not ranks_only or request.explain
+        state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
     dimensions = state.parameters.dimensions(request.dimensions, chosen)
     allowed = intersection(mask, parsed.mask)
@@ -169,7 +169,7 @@ def _parse(
     named: int | None,
     evidence: Evidence | None,
     *,
-    correct_alone: bool,
+    typed: bool,
 ) -> tuple[ParsedQuery, QueryInterpretation]:
     """Return the parsed query, and its interpretation.
 
@@ -182,7 +182,7 @@ def _parse(
         query,
         reading,
         evidence=evidence,
-        correct_alone=correct_alone,
+        typed=typed,
         complete_last=request.prefix == "last" and named is None,
     )
     interpretation = state.query_parser.interpretation(query, parsed, reading)

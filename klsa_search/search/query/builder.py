@@ -49,7 +49,9 @@ class ParsingRules(NamedTuple):
     last      word to complete
     evidence  of documents
     has_case  whether capitals inside a word say that it is an abbreviation, a name or a code
-    alone     whether documents contain no word of the query
+    context   known terms of the query, by which its other words are corrected; None to correct each
+              by itself
+    unfinished  last word, if it may still be typed
     """
 
     spelling: SpellingName = "off"
@@ -57,7 +59,8 @@ class ParsingRules(NamedTuple):
     last: Word | None = None
     evidence: Evidence = LOCAL
     has_case: bool = True
-    alone: bool = False
+    context: tuple[int, ...] | None = None
+    unfinished: str = ""
 
 
 @dataclass

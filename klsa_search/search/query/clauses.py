@@ -15,6 +15,8 @@ from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
 from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.corrections import Circumstances, Corrector
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
@@ -23,7 +25,6 @@ from klsa_search.search.query.matching import (
 )
 from klsa_search.search.query.parts import Words, words_of
 from klsa_search.search.query.pieces import CHARACTERS, MAY_JOIN, Pieces, traits_of
-from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
@@ -71,7 +72,7 @@ class ClauseReader:
         self._snapshot, self._analyzer, self._pieces = snapshot, analyzer, pieces
         self._compounds, self._term_dictionary = compounds, term_dictionary
         self._columns = columns
-        self.spelling = SpellChecker(snapshot, analyzer, term_dictionary, compounds)
+        self.corrector = Corrector(snapshot, analyzer, term_dictionary, compounds)
         self._stop_words = stop_words
 
     def read(self, clause: Clause, builder: QueryBuilder) -> None:
@@ -158,9 +159,36 @@ class ClauseReader:
         joined, pieces = list[Variant](), self._pieces.of(text)
         if traits_of(pieces) & MAY_JOIN or self._compounds.may_join(pieces):
             joined = self._compounds.joined(text, pieces, builder.rules.evidence)
+        if builder.rules.context is not None and builder.rules.spelling == "auto":
+            words, joined = self._replace_split(words, joined, builder.rules.evidence)
         if corrects:
+            joined += self._more_common(words, builder)
             words = self._correct(words, builder, covered_words(joined))
         return words, joined, self._divided(words, builder)
+
+    def _replace_split(
+        self, words: list[Word], joined: list[Variant], evidence: Evidence
+    ) -> tuple[list[Word], list[Variant]]:
+        """Leave out words that no document has side by side, but some as one: *head phones*."""
+        split: set[str] = set()
+        for place, variant in enumerate(joined):
+            if " " in variant.written and not self._compounds.stand_apart(variant, evidence):
+                joined[place] = variant._replace(of=())
+                split.update(words_of(variant.written))
+        return [word for word in words if word.text not in split] if split else words, joined
+
+    def _more_common(self, words: Sequence[Word], builder: QueryBuilder) -> list[Variant]:
+        """Return what rare words that are similar to frequent ones are probably meant to be."""
+        rules, variants = builder.rules, list[Variant]()
+        if rules.context is None or rules.spelling != "auto":
+            return []
+        for word in dict.fromkeys(words):
+            context = tuple(term for term in rules.context if term != word.number)
+            meant = self.corrector.more_common(word, rules.evidence, context)
+            if meant is not None:
+                (term,) = meant.terms
+                variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))
+        return variants
 
     def _restrict(
         self,
@@ -200,7 +228,7 @@ class ClauseReader:
 
         joined  words that documents write joined to their neighbours, which are correct
         """
-        spelling, synonyms, last, evidence, has_case, alone = builder.rules
+        spelling, synonyms, last, evidence, has_case, context, unfinished = builder.rules
         corrected: list[Word] = []
         for word in words:
             if word.number != UNKNOWN:
@@ -215,12 +243,14 @@ class ClauseReader:
                 and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
                 builder.checked.add(word.text)
-                matching = self.spelling.correction(
-                    word.text,
-                    evidence,
+                known = None if context is None else (*context, *sorted(builder.corrected))
+                where = Circumstances(
+                    known,
+                    alone=context == (),
                     abbreviation=has_case and any(map(str.isupper, word.text[1:])),
-                    alone=alone,
+                    unfinished=word.text == unfinished,
                 )
+                matching = self.corrector.correction(word.text, evidence, where)
             if matching is not None:
                 builder.corrections[word.text] = matching.words
             if matching is None or spelling == "suggest" or not matching.sure:

@@ -16,7 +16,6 @@ from klsa_search.search.query.matching import (
     containing_words,
     names_of,
 )
-from klsa_search.search.query.term_dictionary import SHORTEST
 
 COMPLETIONS: Final = 5
 """Most frequent completions of a query of one word that documents are ranked by, at most. With
@@ -32,11 +31,11 @@ chosen on beginnings of titles of cran, cacm, cisi and awsdocs.
 MAX_COMPLETIONS: Final = 100
 """Most frequent completions among which those are chosen that fit the other words."""
 
-_LAST_WORD: Final = re.compile(rf"[^\W_]{{{SHORTEST},}}\Z")
+_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 
 
 def last_word(query: str) -> str:
-    """Return the last word of a query, "" if a blank or a sign follows it or if it is too short."""
+    """Return the last word of a query, "" if a blank or a sign follows it."""
     found = _LAST_WORD.search(query)
     return found[0] if found else ""
 

@@ -73,7 +73,7 @@ class Compounds:
         return (
             _VARIABLE.search(word) is not None
             or _JOINER in word
-            or bool(self._with_signs(word) or self._halves(word))
+            or bool(self._with_signs(word) or self.halves(word))
         )
 
     def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
@@ -162,7 +162,7 @@ class Compounds:
 
         With *data* and *base*, which have meanings of their own, MAP of lisa falls by .6%.
         """
-        for halves in self._halves(word):
+        for halves in self.halves(word):
             terms = [self._numbers[half] for half in halves]
             if not frequency or 2 * self._documents_with(terms, evidence) >= self._least(halves):
                 yield halves
@@ -182,7 +182,7 @@ class Compounds:
         ]
         return max([min(map(self._frequency, numbers)), *map(self._frequency, common)])
 
-    def _halves(self, word: str) -> list[Sequence[str]]:
+    def halves(self, word: str) -> list[Sequence[str]]:
         """Return the divisions of a word into two terms that are not rarer than the word.
 
         If documents contain the word, only those that may be written together often enough.
@@ -346,6 +346,14 @@ class Compounds:
         weights = self._snapshot.query_kernel.weights
         is_heavier = int(weights[joined]) > sum(int(weights[each]) for each in numbers if each >= 0)
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
+
+    def stand_apart(self, variant: Variant, evidence: Evidence) -> bool:
+        """Return whether any document has the words of a joined word side by side."""
+        words = words_of(variant.written)
+        numbers = [self._numbers[word] for word in words]
+        if UNKNOWN in numbers:
+            return False
+        return self._documents_with(self._pattern(words, numbers), evidence) > 0
 
     def _are_common(self, numbers: Sequence[int]) -> bool:
         """Return whether words are stop words or on the long list, as in *some times*."""

@@ -20,7 +20,14 @@ from klsa_search.search.query.clauses import (
     covered_words,
 )
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.pieces import ALL_TRAITS, CORRECTED, VARIES, Pieces, traits_of
+from klsa_search.search.query.pieces import (
+    ALL_TRAITS,
+    CORRECTED,
+    DOUBTFUL,
+    VARIES,
+    Pieces,
+    traits_of,
+)
 
 _CAPACITY: Final = 2**16
 _LONGEST: Final = 1_000  # characters of a query
@@ -67,6 +74,8 @@ class QueryForms:
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         traits = traits_of(pieces) | CORRECTED * bool(builder.corrected)
         traits |= VARIES * (bool(joined) or any(divided.values()))
+        is_split = any(" " in variant.written for variant in joined)
+        traits |= DOUBTFUL * (is_split or any(map(self._clauses.corrector.is_doubtful, before)))
         table.add(
             text=text,
             first=pieces[0].first,

@@ -21,6 +21,8 @@ from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
+from klsa_search.search.query.corrections import Corrector
 from klsa_search.search.query.counting import QueryCounter
 from klsa_search.search.query.evidence import LOCAL, Evidence, Question
 from klsa_search.search.query.forms import QueryForms
@@ -36,7 +38,7 @@ from klsa_search.search.query.operators import (
 from klsa_search.search.query.pieces import (
     BOOLEAN,
     CHARACTERS,
-    CORRECTED,
+    DOUBTFUL,
     HAS_UNKNOWN,
     JOINED_STOP_WORDS,
     SIGNS,
@@ -46,7 +48,6 @@ from klsa_search.search.query.pieces import (
     numbers_of,
     traits_of,
 )
-from klsa_search.search.query.spelling import SpellChecker
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.synonym_terms import add_synonyms
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms
@@ -122,9 +123,9 @@ class QueryParser:
         self._first_terms: frozenset[int] = frozenset()
 
     @property
-    def spelling(self) -> SpellChecker:
-        """Return the spelling correction of words of the snapshot."""
-        return self._clauses.spelling
+    def corrector(self) -> Corrector:
+        """Return what corrects words by the snapshot."""
+        return self._clauses.corrector
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
@@ -145,13 +146,13 @@ class QueryParser:
         query: str,
         settings: LanguageSettings,
         *,
-        correct_alone: bool = False,
+        typed: bool = False,
         complete_last: bool = False,
         evidence: Evidence | None = None,
     ) -> ParsedQuery:
         """Parse a query; QueryError if it is not a text.
 
-        correct_alone  correct more words if documents contain no word of the query: `SpellChecker`
+        typed  by a person: correct words by the others, and complete an unknown last word
         complete_last  also search for completions of the last word
         evidence       of documents, by default of the snapshot
         Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
@@ -160,12 +161,13 @@ class QueryParser:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         evidence = evidence or LOCAL
-        last = self._last_word(query, evidence) if complete_last else None
         parsed = None
-        if not last:
-            parsed = self._parse_words(query, settings, evidence, correct_alone=correct_alone)
+        if not (complete_last and last_word(query)):
+            parsed = self._parse_words(query, settings, evidence, typed=typed)
         if parsed is None or len(parsed.terms) > MAX_TERMS:
-            parsed = self._parse(query, settings, evidence, last, correct_alone=correct_alone)
+            parsed = self._parse(
+                query, settings, evidence, typed=typed, complete_last=complete_last
+            )
         return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(parsed)
 
     def _heaviest(self, parsed: ParsedQuery) -> ParsedQuery:
@@ -191,12 +193,14 @@ class QueryParser:
         return parsed._replace(terms=terms, reading=builder)
 
     def _parse_words(
-        self, query: str, settings: LanguageSettings, evidence: Evidence, *, correct_alone: bool
+        self, query: str, settings: LanguageSettings, evidence: Evidence, *, typed: bool
     ) -> ParsedQuery | None:
         """Parse a query of words by the forms of its words; return None for any other."""
         if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
             return None
         in_capitals, shouted = query.isupper(), _is_in_capitals(query)
+        if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
+            return None
         terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
         operators, refused = settings.operators, CHARACTERS
         if operators is not False:
@@ -209,7 +213,7 @@ class QueryParser:
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._synonyms and has_synonyms:
             return None
-        if correct_alone and traits & HAS_UNKNOWN and traits & CORRECTED:
+        if typed and traits & DOUBTFUL:
             return None
         return ParsedQuery(terms, is_plain=not traits & (HAS_UNKNOWN | VARIES | BOOLEAN))
 
@@ -218,24 +222,23 @@ class QueryParser:
         query: str,
         settings: LanguageSettings,
         evidence: Evidence,
-        last: Word | None,
         *,
-        correct_alone: bool,
+        typed: bool = False,
+        complete_last: bool = False,
     ) -> ParsedQuery:
-        """Parse a query of any number of terms: see `parse`.
-
-        last  word to complete
-        """
+        """Parse a query of any number of terms: see `parse`."""
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self._read_operators(query, settings, evidence, relaxed)
-        last = None if boolean is not None or (clauses and clauses[-1].has_sign) else last
         has_case = not _is_in_capitals(query)
-        rules = ParsingRules(settings.spelling, synonyms, last, evidence, has_case)
+        rules = ParsingRules(settings.spelling, synonyms, None, evidence, has_case)
+        if typed:
+            texts = [query] if boolean is not None else self._ranking_texts(clauses)
+            known = (word.number for text in texts for word in self.words(text))
+            rules = rules._replace(context=tuple(dict.fromkeys(n for n in known if n >= 0)))
+        if boolean is None and not (clauses and clauses[-1].has_sign):
+            rules = self._with_last_word(query, rules, complete_last=complete_last)
         builder = self._read_clauses(clauses, rules, boolean)
-        if correct_alone and _needs_corrections(builder):
-            rules = rules._replace(alone=True)
-            builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
             clauses = [
@@ -317,13 +320,32 @@ class QueryParser:
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
 
-    def _last_word(self, query: str, evidence: Evidence) -> Word | None:
-        """Return the last word of a query if it has completions."""
+    def _with_last_word(
+        self, query: str, rules: ParsingRules, *, complete_last: bool
+    ) -> ParsingRules:
+        """Return rules with the last word of the query if it is to be completed, or may be.
+
+        An unknown one of a query that a person types is completed or corrected, whichever is more
+        likely.
+        """
         words = self.words(last_word(query))
         if len(words) != 1 or words[0].number == NO_TERM:
-            return None
+            return rules
         (word,) = words
-        return word if self.term_dictionary.completions(word.text, evidence) else None
+        corrects = rules.context is not None and rules.spelling == "auto"
+        may_be_unfinished = corrects and word.number == UNKNOWN and word.text.isalpha()
+        if not complete_last and not (may_be_unfinished and len(word.text) >= SHORTEST_WORD):
+            return rules
+        completions = self.term_dictionary.completions(word.text, rules.evidence)
+        if may_be_unfinished and complete_last:
+            rules = rules._replace(unfinished=word.text)
+        if not completions:
+            return rules
+        if may_be_unfinished and self.corrector.is_misspelt(
+            word.text, completions, rules.context or (), rules.evidence
+        ):
+            return rules
+        return rules._replace(last=word)
 
     def _read_clauses(
         self, clauses: Sequence[Clause], rules: ParsingRules, boolean: BooleanQuery | None = None
@@ -381,7 +403,7 @@ class QueryParser:
             return QueryInterpretation(words=tuple(words))
         builder = parsed.reading
         if builder is None:
-            builder = self._parse(query, settings, LOCAL, None, correct_alone=False).reading
+            builder = self._parse(query, settings, LOCAL).reading
         assert builder is not None
         return builder.interpretation(query)
 
@@ -398,8 +420,3 @@ class QueryParser:
 def _is_in_capitals(query: str) -> bool:
     """Return whether several words are all in capitals, which then say nothing about any."""
     return query.isupper() and len(query.split()) > 1
-
-
-def _needs_corrections(builder: QueryBuilder) -> bool:
-    """Return whether documents contain no word of a query as it is written."""
-    return bool(builder.unknown) and builder.corrected.issuperset(builder.terms)

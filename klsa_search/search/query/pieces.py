@@ -46,7 +46,9 @@ CORRECTED: Final = 128
 """It has a word that no document contains, and its correction is searched instead."""
 VARIES: Final = 256
 """Documents write one of its words in another way, which is searched as well."""
-ALL_TRAITS: Final = 511
+DOUBTFUL: Final = 512
+"""It has a rare word that may be misspelt, or words that documents write as one."""
+ALL_TRAITS: Final = 1023
 _TRAITS: Final = attrgetter("traits")
 
 

@@ -69,13 +69,13 @@ class TermDictionary:
         a term, the longest stem with a word of that prefix is returned: `universit*`.
         """
         beginning = self._analyzer.folded(text)
-        first, after = self._range(beginning)
+        first, after = self.range(beginning)
         own = [place for term in self._analyzer.terms(text) for place in self._places(term)]
         places = np.union1d(np.arange(first, after), np.array(own, np.int64))
         if not len(places):
             stem = self._stem_beginning(beginning, evidence)
             places = np.array(self._places(stem) if stem else [], np.int64)
-        terms = self._numbers[places]
+        terms = self.numbers[places]
         frequencies = self.frequencies[terms]
         # Stable, so that terms of equal frequency are in alphabetical order.
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
@@ -103,10 +103,10 @@ class TermDictionary:
         beginning, ending = self._analyzer.folded(word), self._analyzer.term(word)
         if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
             return []
-        first, after = self._range(beginning)
+        first, after = self.range(beginning)
         rest = len(beginning) + SHORTEST_PART
         numbers = self._snapshot.vocabulary.numbers
-        found = {numbers[name] for name in self._names[first:after] if len(name) >= rest}
+        found = {numbers[name] for name in self.names[first:after] if len(name) >= rest}
         text, marked = self._text, f"{ending}\n"
         at = text.find(marked)
         while at >= 0:
@@ -122,7 +122,7 @@ class TermDictionary:
 
     def names_beginning_with(self, beginning: str) -> Sequence[str]:
         """Return terms with a prefix by code points, including those without live documents."""
-        return self._names[slice(*self._range(beginning))]
+        return self.names[slice(*self.range(beginning))]
 
     def forms(self, terms: Sequence[int], evidence: Evidence) -> list[Counter[str]]:
         """Return the written forms of terms with their counts: see `written_forms`."""
@@ -158,15 +158,15 @@ class TermDictionary:
                     return beginning[:length]
         return ""
 
-    def _range(self, beginning: str) -> tuple[int, int]:
+    def range(self, beginning: str) -> tuple[int, int]:
         """Return the range of terms with a prefix, among all by code points."""
-        names = self._names
+        names = self.names
         return bisect_left(names, beginning), bisect_left(names, beginning + _LAST)
 
     def _places(self, term: str) -> list[int]:
         """Return the index of a term among all by code points, if it exists."""
-        place = bisect_left(self._names, term)
-        return [place] if self._names[place : place + 1] == [term] else []
+        place = bisect_left(self.names, term)
+        return [place] if self.names[place : place + 1] == [term] else []
 
     @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
@@ -176,24 +176,25 @@ class TermDictionary:
     @lazy_property
     def _text(self) -> str:
         """All terms, each between line ends."""
-        return "\n".join(["", *self._names, ""])
+        return "\n".join(["", *self.names, ""])
 
     @lazy_property
     def _with_character(self) -> Mapping[str, Sequence[int]]:
         """Term numbers by the characters of pairs, in order of code points."""
         found: dict[str, list[int]] = {}
-        for number, name in zip(self._numbers.tolist(), self._names, strict=True):
+        for number, name in zip(self.numbers.tolist(), self.names, strict=True):
             for character in {*characters(name)}:
                 found.setdefault(character, []).append(number)
         return found
 
     @lazy_property
-    def _numbers(self) -> npt.NDArray[np.int64]:
+    def numbers(self) -> npt.NDArray[np.int64]:
         """Term numbers in order of code points."""
         terms = list(self._snapshot.vocabulary.terms)  # from arrays, single terms cost more
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
     @lazy_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Terms in order of code points."""
         terms = list(self._snapshot.vocabulary.terms)
-        return [terms[number] for number in self._numbers.tolist()]
+        return [terms[number] for number in self.numbers.tolist()]

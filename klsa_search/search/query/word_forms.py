@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
+from klsa_search.core.field_weights import SearchedFields
 from klsa_search.search.engine.snapshot import Snapshot
 
 _SOURCES: Final = 5
@@ -61,7 +63,7 @@ def sources_of(
     ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
     ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     written = {
-        doc_id: _written(analyzer, _beginnings(searched_texts(document, fields)), names)
+        doc_id: _written(analyzer, _beginnings(document, fields), names)
         for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
     return [
@@ -73,8 +75,9 @@ def sources_of(
     ]
 
 
-def _beginnings(texts: Iterable[str]) -> str:
-    return "\n".join(text[:_CHARACTERS] for text in texts)
+def _beginnings(document: Document, fields: SearchedFields) -> str:
+    beginning = replace(document, text=document.text[:_CHARACTERS])
+    return "\n".join(text[:_CHARACTERS] for text in searched_texts(beginning, fields))
 
 
 def commonest(writings: Counter[str]) -> str:

@@ -12,8 +12,6 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
@@ -21,6 +19,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with
+from klsa_search.search.query.corrections import LONGEST, SHORTEST, Circumstances
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     Alternatives,
@@ -30,7 +29,6 @@ from klsa_search.search.query.matching import (
     pattern_of,
 )
 from klsa_search.search.query.parser import QueryParser
-from klsa_search.search.query.spelling import LONG, LONGEST, SHORTEST
 from klsa_search.search.query.word_forms import commonest
 from klsa_search.search.suggest.titles import Titles
 from klsa_search.storage.documents import DocumentReader
@@ -143,7 +141,10 @@ class Suggester:
     ) -> None:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
         self._query_parser = query_parser
-        self._term_dictionary, self._spelling = query_parser.term_dictionary, query_parser.spelling
+        self._term_dictionary, self._corrector = (
+            query_parser.term_dictionary,
+            query_parser.corrector,
+        )
         self.titles = titles
         self._following_cache: dict[tuple[int, ...], Counter[str]] = {}
 
@@ -220,7 +221,9 @@ class Suggester:
         folded = self._analyzer.folded(last)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
             return
-        correction = self._spelling.correction(last, evidence)
+        context = tuple(number for number in self._numbers(before) if number >= 0)
+        where = Circumstances(context, alone=not context, unfinished=True)
+        correction = self._corrector.correction(last, evidence, where)
         if correction is not None:
             words = [*(self._context(before) or ()), [correction.terms]]
             count = count_all(self._snapshot, words, evidence)
@@ -230,34 +233,12 @@ class Suggester:
                     kind="correction", text=correction.words, query=query, documents=count
                 )
         correction_terms = () if correction is None else correction.terms
-        near = self._near_prefix(folded)[:MAX_CORRECTIONS]
+        near = self._corrector.begun(folded)[:MAX_CORRECTIONS]
         for term, count in self._counted(before, near, evidence):
             word = self._form_of(term, evidence)
             if word and term not in correction_terms:
                 query = before + word
                 yield Suggestion(kind="correction", text=word, query=query, documents=count)
-
-    def _near_prefix(self, beginning: str) -> list[int]:
-        """Return terms with a prefix at one or two edits, nearest and most frequent first."""
-        edits = 2 if len(beginning) >= LONG else 1
-        names = self._term_dictionary.names_beginning_with(beginning[0])
-        distances = np.full(len(names), edits + 1, np.uint8)
-        for length in range(len(beginning) - 1, len(beginning) + 2):
-            (distances_,) = process.cdist(
-                [beginning],
-                [name[:length] for name in names],
-                scorer=OSA.distance,
-                score_cutoff=edits,
-                dtype=np.uint8,
-            )
-            distances = np.minimum(distances, distances_)
-        numbers, frequencies = self._snapshot.vocabulary.numbers, self._term_dictionary.frequencies
-        near = [
-            (int(distances[at]), -int(frequencies[numbers[names[at]]]), names[at])
-            for at in np.flatnonzero(distances <= edits).tolist()
-            if names[at] in numbers
-        ]
-        return [numbers[name] for _, _, name in sorted(near)]
 
     def _phrases(self, before: str, last: str, evidence: Evidence) -> Iterator[Suggestion]:
         """Yield terms with this prefix that follow the words before it, with these words."""

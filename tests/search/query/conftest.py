@@ -7,7 +7,7 @@ import random
 import pytest
 
 from klsa_search import build
-from klsa_search.search.query import spelling
+from klsa_search.search.query import corrections
 
 WORDS = ["wing", "wings", "drag", "flow", "networks", "network", "netting", "the", "of", "wi", "fi"]
 KINDS = ["Dry", "Wet Roads", "wing"]
@@ -29,7 +29,7 @@ def documents():
 @pytest.fixture(autouse=True)
 def few_documents_are_many(monkeypatch):
     """Correct words by the few documents of these tests, too."""
-    monkeypatch.setattr(spelling, "MANY", 1)
+    monkeypatch.setattr(corrections, "MANY", 1)
 
 
 @pytest.fixture(scope="package")

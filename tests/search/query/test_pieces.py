@@ -93,8 +93,8 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
     """Evidence of partitions may differ from call to call, so nothing of it is cached."""
     settings = LanguageSettings(spelling=spelling, operators=operators)
     for _ in range(2):
-        by_forms = parser.parse(text, settings, correct_alone=alone)
-        parsed = parser.parse(text, settings, correct_alone=alone, evidence=Evidence())
+        by_forms = parser.parse(text, settings, typed=alone)
+        parsed = parser.parse(text, settings, typed=alone, evidence=Evidence())
         assert [n for n in by_forms.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
         said = parser.interpretation(text, by_forms, settings)
         assert said == parser.interpretation(text, parsed, settings)

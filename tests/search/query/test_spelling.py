@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.search.query import spelling
+from klsa_search.search.query import corrections
 
 TEXTS = {
     "boundary": "The boundary layer of a supersonic wing; boundary layers are thin.",
@@ -73,7 +73,7 @@ def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
 
 @pytest.fixture
 def is_small(monkeypatch):
-    monkeypatch.setattr(spelling, "MANY", 1000)
+    monkeypatch.setattr(corrections, "MANY", 1000)
 
 
 @pytest.fixture(
@@ -132,11 +132,11 @@ def test_a_correction_is_searched_if_no_document_contains_the_words(
 
 
 @pytest.mark.usefixtures("is_small")
-def test_a_correction_is_only_suggested_next_to_words_of_documents(sniffers):
+def test_a_correction_is_searched_next_to_words_of_documents(sniffers):
     found = sniffers.search("snifer packets")
-    assert found.interpretation.unknown == ("snifer",)
-    assert found.interpretation.did_you_mean == "sniffer packets"
-    assert found.hits == sniffers.search("packets").hits
+    assert found.interpretation.corrections == {"snifer": "sniffer"}
+    assert found.interpretation.did_you_mean is None
+    assert found.hits == sniffers.search("sniffer packets").hits
     suggested = sniffers.search("snifer", spelling="suggest")
     assert (suggested.total, suggested.interpretation.did_you_mean) == (0, "sniffer")
 
@@ -149,7 +149,7 @@ def test_an_explanation_is_of_the_corrected_query(sniffers):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_abbreviations_names_and_codes_are_not_corrected(sniffers, large, monkeypatch):
-    monkeypatch.setattr(spelling, "MANY", 100 if large else 1000)
+    monkeypatch.setattr(corrections, "MANY", 100 if large else 1000)
     for query in ("MwSt packets", "SnIffre packets", "snIffeer packets", "sniffr1 packets"):
         said = sniffers.search(query).interpretation
         assert (said.corrections, said.words, said.did_you_mean) == ({}, ("packets",), None)
@@ -187,7 +187,7 @@ def test_words_are_corrected_to_what_is_written_alone(tmp_path):
 
 def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     """Most words are in none of a few documents: one that is near another may well be right."""
-    monkeypatch.setattr(spelling, "MANY", 3)
+    monkeypatch.setattr(corrections, "MANY", 3)
     texts = ["The intersection graph of paths", "A survey of computer response"]
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     index = build(documents, name="small", home=tmp_path, dimensions=2)
@@ -199,9 +199,9 @@ def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     # Two letters that changed places are a slip wherever they are.
     assert index.search("intersetcion").interpretation.words == ("intersection",)
     index.add([{"id": "new", "text": "A tree"}])
-    assert index.search("interaction paths").interpretation.words == ("intersection", "paths")
+    assert index.search("intersecton paths").interpretation.words == ("intersection", "paths")
     index.delete(["new"])
-    assert index.search("interaction paths").interpretation.words == ("paths",)
+    assert index.search("intersecton paths").interpretation.words == ("paths",)
     index.close()
 
 

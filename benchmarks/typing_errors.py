@@ -1,0 +1,273 @@
+"""Search as people type: MRR of the right document for queries with typing errors, by kind.
+
+    python -m benchmarks.typing_errors [NAME ...] [--queries N] [--indexes FOLDER]
+
+Queries are titles of a made shop of 20,000 products, and judged queries of collections. In each
+query one word, drawn by a seed, gets an error; `none` are the queries as they are. MRR@10 is
+measured without and with `match="all"`, over the queries that can have the error, and the median
+time of a search with two misspelt words, which was not searched before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from benchmarks.data import FOLDERS
+from klsa_search import Index, build, open_index
+from klsa_search.collection import open_collection
+
+COLLECTIONS: Final = ("medquad", "awsdocs", "cosqa", "lohelp-de", "lohelp-fi", "lohelp-ja")
+LANGUAGES: Final = {"lohelp-de": "german", "lohelp-fi": "finnish", "lohelp-ja": "japanese"}
+PRODUCTS: Final = 20_000
+DEPTH: Final = 10
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_BRANDS = _words(
+    "Nike Adidas Samsung Sony Philips Bosch Lenovo Apple Canon Makita Logitech Garmin Puma Asus "
+    "Siemens Braun Dyson Nikon Fender Yamaha Lego Shimano Osprey Salomon Tefal Krups Acer Xiaomi"
+)
+_TYPES = {
+    "running shoes": "clothing", "rain jacket": "clothing", "summer dress": "clothing",
+    "bicycle helmet": "sports", "yoga mat": "sports", "tennis racket": "sports",
+    "backpack": "sports", "sleeping bag": "sports", "laptop": "computers",
+    "gaming mouse": "computers", "mechanical keyboard": "computers", "phone case": "phones",
+    "smartphone": "phones", "tablet": "phones", "headphones": "audio",
+    "bluetooth speaker": "audio", "turntable": "audio", "coffee machine": "kitchen",
+    "frying pan": "kitchen", "toothbrush": "bathroom", "television": "video",
+    "digital camera": "video", "washing machine": "household", "vacuum cleaner": "household",
+    "cordless drill": "tools", "screwdriver set": "tools", "garden hose": "garden",
+    "lawnmower": "garden", "acoustic guitar": "music", "building blocks": "toys",
+}  # fmt: skip
+_COLOURS = _words("black white red blue green silver grey yellow orange purple brown pink")
+_EXTRAS = _words(
+    "waterproof wireless lightweight foldable rechargeable portable professional adjustable "
+    "breathable stainless ergonomic compact vintage premium organic insulated washable"
+)
+_SIZES = ("32 GB", "64GB", "128 GB", "256GB", "55 inch", "65 inch", "75 inch", "500 ml", "18V")
+_SYLLABLES = _words("ba co da fe ga lo mi no pa re sa te vo zu lin mar ton ver den sol")
+_REMARKS = (
+    "Dries quickly and is safe to use.", "Machine washable.", "With a case for phones.",
+    "Heads and tails for every sale.", "A game for mice and men.", "Cameras capture each moment.",
+)  # fmt: skip
+_NEAR = dict(zip("qwertyuiopasdfghjklzxcvbnm", "wqwrytyiouopsadgfhjkxzcbvm", strict=False))
+
+
+class Known(NamedTuple):
+    """A query, and the documents that answer it."""
+
+    query: str
+    relevant: frozenset[str]
+
+
+def products(draw: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield the products of the shop; each has a title and a text of its own."""
+    series = sorted({"".join(draw.choices(_SYLLABLES, k=draw.choice((2, 3)))) for _ in range(2000)})
+    for number in range(PRODUCTS):
+        kind = draw.choice([*_TYPES])
+        brand, colour = draw.choice(_BRANDS), draw.choice(_COLOURS)
+        extras, size = draw.sample(_EXTRAS, 3), draw.choice(_SIZES)
+        model = f"{draw.choice('ABCDEGKMRSTX')}{draw.randrange(10, 10_000)}"
+        others = ", ".join(draw.sample([*_TYPES], 2))
+        yield {
+            "id": f"P-{number}",
+            "title": f"{brand} {draw.choice(series).capitalize()} {kind} {extras[0]} {colour} "
+            f"{size} {model}",
+            "text": f"{extras[1].capitalize()} and {extras[2]} {kind} by {brand} in {colour}, for "
+            f"{_TYPES[kind]}. {draw.choice(_REMARKS)} Model {model}. Goes with {others}.",
+            "price": draw.randrange(500, 100_000) / 100,
+        }
+
+
+def shop_queries(draw: random.Random, number: int) -> Iterator[Known]:
+    """Yield two or three words of titles, with the products that have all of them there."""
+    titles = {row["id"]: row["title"].lower() for row in products(random.Random(50))}
+    for title in draw.sample([*titles.values()], number):
+        kind = max((one for one in _TYPES if one in title), key=len)
+        brand, series, *rest = title.replace(kind, "").split()
+        size = " ".join(rest[2:-1])
+        before = draw.choice((brand, series, rest[1], size, f"{brand} {rest[0]}"))
+        query = f"{before} {kind}"
+        relevant = (id_ for id_, one in titles.items() if all(f"{word} " in one for word in (
+            *before.split(), kind)))  # fmt: skip
+        yield Known(query, frozenset(relevant))
+
+
+def one_edit(word: str, draw: random.Random) -> str:
+    """Drop, double, add or replace a letter, the last two by a neighbour on the keyboard."""
+    at = draw.randrange(1, len(word))
+    near = _NEAR.get(word[at].lower(), "e")
+    return word[:at] + draw.choice(["", word[at] * 2, near + word[at], near]) + word[at + 1 :]
+
+
+def two_edits(word: str, draw: random.Random) -> str:
+    """Two errors."""
+    return one_edit(one_edit(word, draw), draw)
+
+
+def transposition(word: str, draw: random.Random) -> str:
+    """Exchange two letters."""
+    places = [at for at in range(1, len(word) - 1) if word[at] != word[at + 1]]
+    if not places:
+        return word
+    at = draw.choice(places)
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def _in_one_word(words: list[str], draw: random.Random, change: Callable[..., str]) -> list[str]:
+    places = [at for at, word in enumerate(words) if word.isalpha() and len(word) > 4]
+    if not places:
+        return words
+    at = draw.choice(places)
+    return [*words[:at], change(words[at], draw), *words[at + 1 :]]
+
+
+def join(words: list[str], draw: random.Random) -> list[str]:
+    """Write two words of letters as one."""
+    pairs = [
+        at
+        for at in range(len(words) - 1)
+        if all(word.isalpha() and len(word) > 2 for word in words[at : at + 2])
+    ]
+    if not pairs:
+        return words
+    at = draw.choice(pairs)
+    return [*words[:at], words[at] + words[at + 1], *words[at + 2 :]]
+
+
+def split(words: list[str], draw: random.Random) -> list[str]:
+    """Write a long word as two."""
+    places = [at for at, word in enumerate(words) if word.isalpha() and len(word) > 6]
+    if not places:
+        return words
+    at = draw.choice(places)
+    middle = draw.randrange(3, len(words[at]) - 2)
+    return [*words[:at], words[at][:middle], words[at][middle:], *words[at + 1 :]]
+
+
+def unfinished(words: list[str], draw: random.Random) -> list[str]:
+    """Leave out the end of the last word, and what follows it."""
+    places = [at for at, word in enumerate(words) if word.isalpha() and len(word) > 4]
+    if not places:
+        return words
+    at = places[-1]
+    return [*words[:at], words[at][: draw.randrange(3, len(words[at]))]]
+
+
+def digits(words: list[str], draw: random.Random) -> list[str]:
+    """Write digits and letters together or apart."""
+    for at, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        if word.isdecimal() and following.isalpha():
+            return [*words[:at], word + following, *words[at + 2 :]]
+        begin = len(word) - len(word.lstrip("0123456789"))
+        if begin and word[begin:].isalpha():
+            return [*words[:at], word[:begin], word[begin:], *words[at + 1 :]]
+    return words
+
+
+KINDS: Final[Mapping[str, Callable[[list[str], random.Random], list[str]]]] = {
+    "none": lambda words, draw: words,
+    "one edit": lambda words, draw: _in_one_word(words, draw, one_edit),
+    "two edits": lambda words, draw: _in_one_word(words, draw, two_edits),
+    "transposition": lambda words, draw: _in_one_word(words, draw, transposition),
+    "join": join,
+    "split": split,
+    "unfinished": unfinished,
+    "digits": digits,
+}
+
+
+def with_errors(queries: list[Known], kind: str) -> list[Known]:
+    """Return the queries that can have an error of a kind, with it."""
+    draw, changed = random.Random(kind), []
+    for query, relevant in queries:
+        words = KINDS[kind](query.split(), draw)
+        if kind == "none" or words != query.split():
+            changed.append(Known(" ".join(words), relevant))
+    return changed
+
+
+def reciprocal_rank(index: Index, known: Known, **options: Any) -> float:
+    """Return 1 / rank of the first right document, 0 beyond `DEPTH`."""
+    for hit in index.search(known.query, DEPTH, **options):
+        if hit.id in known.relevant:
+            return 1 / hit.rank
+    return 0.0
+
+
+def index_of(name: str, indexes: Path) -> Index:
+    """Open the index of a collection, or build it."""
+    if (indexes / name).is_dir():
+        return open_index(indexes / name)
+    if name == "shop":
+        return build(products(random.Random(50)), name=name, home=indexes)
+    collection = open_collection(_folder(name))
+    return build(collection, name=name, home=indexes, language=LANGUAGES.get(name, "english"))
+
+
+def queries_of(name: str, number: int) -> list[Known]:
+    """Return the first judged queries of a collection."""
+    if name == "shop":
+        return [*shop_queries(random.Random(51), number)]
+    collection, relevant = open_collection(_folder(name)), dict[str, set[str]]()
+    for judged in collection.judgements():
+        if judged.grade > 0:
+            relevant.setdefault(judged.query_id, set()).add(judged.document_id)
+    queries = [query for query in collection.queries() if query.id in relevant]
+    return [Known(query.text, frozenset(relevant[query.id])) for query in queries[:number]]
+
+
+def _folder(name: str) -> Path:
+    return next(folder / name for folder in FOLDERS if (folder / name).is_dir())
+
+
+def measure(name: str, number: int, indexes: Path) -> None:
+    """Print the table of a collection."""
+    queries = queries_of(name, number)
+    with index_of(name, indexes) as index:
+        for kind in KINDS:
+            changed = with_errors(queries, kind)
+            if changed:
+                means = (
+                    statistics.mean(reciprocal_rank(index, one, match=match) for one in changed)
+                    for match in ("any", "all")
+                )
+                figures = "  ".join(f"{match} {mean:.4f}" for match, mean in zip(
+                    ("any", "all"), means, strict=True))  # fmt: skip
+                print(f"{name:10} {kind:14} {len(changed):4}  {figures}", flush=True)
+        draw, taken = random.Random(3), []
+        for one in with_errors(queries, "one edit"):
+            query = " ".join(_in_one_word(one.query.split(), draw, two_edits))
+            begin = time.process_time()
+            index.search(query, DEPTH)
+            taken.append(time.process_time() - begin)
+        print(f"{name:10} two misspelt words: median {1000 * statistics.median(taken):.2f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.typing_errors",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="shop or a collection")
+    parser.add_argument("--queries", type=int, default=200, metavar="N")
+    parser.add_argument("--indexes", type=Path, help="folder that keeps the indexes")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.names or ("shop", *COLLECTIONS):
+            measure(name, given.queries, given.indexes or Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""Correction and completion of words: what a word that documents seldom contain was meant to be.
+
+Candidates are terms at one or two edits (optimal string alignment [Damerau 1964]), words that begin
+like the one that is still typed, and parts that documents write side by side. The best one is
+likely to be typed so, frequent, and in documents with the other words of the query. Terms are
+stems; the candidates are compared as documents write them, which decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import OSA
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.builder import Word
+from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.evidence import LOCAL, Evidence
+from klsa_search.search.query.matching import count_all
+from klsa_search.search.query.parts import Words
+from klsa_search.search.query.similar_terms import SimilarTerms, cost
+from klsa_search.search.query.term_dictionary import TermDictionary
+from klsa_search.search.query.word_forms import written_as
+
+SHORTEST: Final = 4
+"""Letters of a word that is corrected, at least: shorter words have too many neighbours."""
+
+SHORT: Final = 3
+"""Letters of a word that is corrected if documents contain no word of the query, at least."""
+
+SURE: Final = 6
+"""Letters from which a similar word replaces an unknown one without regard to other words: of
+shorter unknown words in judged queries, five of six are correct.
+"""
+
+MANY: Final = 1000
+"""Documents from which an unknown word is more often misspelt than correct: with fewer, most
+corrections in judged queries replace correct words (`python -m studies.effectiveness spelling`).
+"""
+
+LONG: Final = 8
+"""Letters from which two edits are allowed without regard to other words."""
+
+LONGEST: Final = 40
+"""Letters of a word that is corrected, at most."""
+
+COVERAGE: Final = 0.55
+"""How much likelier an unknown word is misspelt if the index has e times as many documents."""
+
+PER_LETTER: Final = 0.6
+"""How much likelier a word is misspelt for each letter more: fewer words are similar by chance."""
+
+RARE: Final = 3
+"""Documents that contain a word of which another writing is searched as well, at most."""
+
+MORE_COMMON: Final = 100
+"""Factor by which that writing is more frequent, at least."""
+
+_MAX_CONTEXT: Final = 4
+"""Other words of the query that count, at most: the rarest."""
+
+_SMOOTHING: Final = 2.0
+"""Documents that are added to those with a candidate, with other words as often as in all."""
+
+_BOUNDS: Final = (-1.5, 4.0)
+"""Least and largest weight of one other word."""
+
+_CANDIDATES: Final = 12
+_READ: Final = 2
+"""Candidates that are compared by their frequency, and whose written forms are read at once."""
+
+_UNFINISHED: Final = 1.0
+_MISSING_LETTER: Final = 0.3
+"""Costs of a word that is not typed to its end, and of each letter that is missing."""
+
+_BOTH: Final = 1.5
+"""Further cost of a word that is misspelt as well."""
+
+_CACHE_SIZE: Final = 4096
+
+
+class Correction(NamedTuple):
+    """A correction of a word.
+
+    terms  term numbers
+    words  as documents write them
+    sure   whether it replaces the word, or is only suggested
+    """
+
+    terms: tuple[int, ...]
+    words: str
+    sure: bool = True
+
+
+class Circumstances(NamedTuple):
+    """Where a word stands.
+
+    context       other terms of the query; None to correct a word by itself, as rankings are
+                  evaluated
+    alone         whether documents contain no word of the query
+    abbreviation  whether the word is written like one
+    unfinished    whether it is the last word, which may still be typed
+    """
+
+    context: tuple[int, ...] | None = None
+    alone: bool = False
+    abbreviation: bool = False
+    unfinished: bool = False
+
+
+BY_ITSELF: Final = Circumstances()
+"""A word by itself."""
+
+
+class _Best(NamedTuple):
+    """The best candidate: its score, see `Corrector._best`, its term, and how it is written."""
+
+    score: float
+    term: int
+    written: str
+    form: str
+
+
+class Corrector:
+    """Corrects words by the terms of one snapshot; thread-safe.
+
+    The first correction costs 0.1 s per million terms, each word some 2 ms, most of it for reading
+    documents; the corrections of 4,096 words are cached. Memory: 20 bytes a term.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        term_dictionary: TermDictionary,
+        compounds: Compounds,
+    ) -> None:
+        self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
+        self._compounds = compounds
+        self.similar = SimilarTerms(analyzer, term_dictionary)
+        self._near = cached_method(self.similar.near, _CACHE_SIZE)
+        self._local_correction = cached_method(self._find_local_correction, _CACHE_SIZE)
+
+    def correction(
+        self, word: str, evidence: Evidence, where: Circumstances = BY_ITSELF
+    ) -> Correction | None:
+        """Return the correction of a word that no document contains, or None.
+
+        Abbreviations are only split, unless documents contain no word of the query; then also words
+        of `SHORT` letters are corrected.
+        """
+        if evidence is LOCAL:
+            return self._local_correction(word, where)
+        return self._correction(evidence, word, where)
+
+    def _find_local_correction(self, word: str, where: Circumstances) -> Correction | None:
+        return self._correction(LOCAL, word, where)
+
+    def _correction(self, evidence: Evidence, word: str, where: Circumstances) -> Correction | None:
+        folded = self._analyzer.folded(word)
+        if self._analyzer.term(folded) in self._common:
+            return None
+        shortest = SHORT if where.alone else SHORTEST
+        is_word = shortest <= len(folded) <= LONGEST and folded.isalpha()
+        parts = self._compounds.parts(word, evidence, anywhere=is_word)
+        best = None
+        has_short_part = any(len(part.text) == 1 for part in parts)
+        if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
+            best = self._best(folded, evidence, where)
+        if best is None and not parts and is_word and where.context is not None:
+            parts = self._apart(word, evidence)
+        if best is None:
+            terms = tuple(part.number for part in parts)
+            return Correction(terms, " ".join(part.text for part in parts)) if parts else None
+        return Correction((best.term,), best.written, self._is_sure(folded, best, where))
+
+    def _apart(self, word: str, evidence: Evidence) -> Words:
+        """Return the two words, most often in the same documents, that are written as this one."""
+        numbers, best = self._snapshot.vocabulary.numbers, 0
+        words: Words = ()
+        for halves in self._compounds.halves(word):
+            if min(map(len, halves)) >= SHORTEST:
+                terms = [numbers[self._analyzer.term(half)] for half in halves]
+                count = count_all(self._snapshot, [[(term,)] for term in terms], evidence)
+                if count > best:
+                    best, words = count, tuple(map(Word, halves, terms))
+        return words
+
+    def _is_sure(self, word: str, best: _Best, where: Circumstances) -> bool:
+        """Return whether a candidate replaces a word.
+
+        It does if only letters changed their order, whatever the documents.
+        """
+        form = self._analyzer.folded(best.form)
+        if sorted(form) == sorted(word):
+            return True
+        documents = self._snapshot.query_kernel.documents
+        large = documents >= MANY
+        by_itself = where.context is None
+        edits = 2 if by_itself and len(word) >= LONG else 1
+        if large and len(word) >= SURE and OSA.distance(word, form) <= edits:
+            return True
+        if where.alone:
+            return (large and not where.abbreviation) or len(word) >= SURE
+        likely = COVERAGE * math.log(documents) + PER_LETTER * max(len(word) - SURE, 0)
+        return not by_itself and best.score + likely > 0
+
+    def more_common(
+        self, word: Word, evidence: Evidence, context: tuple[int, ...]
+    ) -> Correction | None:
+        """Return a far more frequent word that a rare word is probably meant to be, or None."""
+        if not self.is_doubtful(word):
+            return None
+        folded = self._analyzer.folded(word.text)
+        best = self._best(folded, evidence, Circumstances(context), typed=word)
+        return None if best is None else Correction((best.term,), best.written)
+
+    def is_doubtful(self, word: Word) -> bool:
+        """Return whether a word is so rare beside a similar one that it may be misspelt."""
+        kernel = self._snapshot.query_kernel
+        if word.number < 0 or kernel.documents < MANY or not word.text.isalpha():
+            return False
+        frequency = int(kernel.frequencies[word.number])
+        folded = self._analyzer.folded(word.text)
+        if frequency > RARE or len(folded) < SURE or any(map(str.isupper, word.text[1:])):
+            return False
+        terms, distances = self._near(folded, 1)
+        near = terms[distances <= 1]
+        return bool((kernel.frequencies[near] >= MORE_COMMON * frequency).any())
+
+    def _best(
+        self,
+        word: str,
+        evidence: Evidence,
+        where: Circumstances,
+        typed: Word | None = None,
+    ) -> _Best | None:
+        """Return the best candidate for a folded word.
+
+        typed  the word if documents contain it: only far more frequent ones are candidates
+        Its score is ln(documents), the sum of the weights of the other words, less its cost.
+        """
+        longest = len(word) >= (LONG if where.context is None else SURE) and typed is None
+        edits = 2 if longest else 1
+        terms, distances = self._near(word, edits)
+        frequencies = self._snapshot.query_kernel.frequencies
+        scores = _priors(frequencies[terms], distances)
+        if where.unfinished and len(word) >= SHORTEST:
+            begun, distances = self.similar.begun(word, 1)
+            lengths = np.array([len(self._name(term)) for term in begun.tolist()], np.int64)
+            missing = _MISSING_LETTER * np.maximum(lengths - len(word), 0) + _UNFINISHED + _BOTH
+            terms = np.concatenate((terms, begun))
+            scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
+        least = 1 if typed is None else MORE_COMMON * int(frequencies[typed.number])
+        is_candidate = frequencies[terms] >= least
+        terms, scores = terms[is_candidate], scores[is_candidate]
+        order = np.lexsort((terms, -scores))[: 2 * _CANDIDATES]
+        candidates = list(dict.fromkeys(terms[order].tolist()))[:_CANDIDATES]
+        if not candidates:
+            return None
+        weights = self.weights(candidates, where.context or (), evidence)
+        prior = dict(
+            zip(reversed(terms[order].tolist()), reversed(scores[order].tolist()), strict=True)
+        )
+        candidates.sort(key=lambda term: -prior[term] - weights[term])
+        best: _Best | None = None
+        for first in range(0, len(candidates), _READ):
+            if (
+                best is not None
+                and best.score >= prior[candidates[first]] + weights[candidates[first]]
+            ):
+                break
+            some = candidates[first : first + _READ]
+            for term, forms in zip(some, self._term_dictionary.forms(some, evidence), strict=True):
+                score = math.log(frequencies[term]) + weights[term]
+                found = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
+                if found is not None and (best is None or score - found[0] > best.score):
+                    best = _Best(score - found[0], term, written_as(forms, found[1]), found[1])
+        return best
+
+    def _nearest_form(
+        self, word: str, forms: Counter[str], edits: int, *, unfinished: bool
+    ) -> tuple[float, str] | None:
+        """Return the cost of the written form that is most like a word, and the form."""
+        costs: list[tuple[float, str]] = []
+        for form in dict.fromkeys(map(str.casefold, forms)):
+            folded = self._analyzer.folded(form)
+            costs.append((cost(word, folded, edits), form))
+            if unfinished and len(word) >= SHORTEST:
+                missing = _UNFINISHED + _BOTH + _MISSING_LETTER * max(len(folded) - len(word), 0)
+                costs += (
+                    (cost(word, folded[:length], 1) + missing, form)
+                    for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
+                )
+        best = min(costs, default=None)
+        return None if best is None or math.isinf(best[0]) else best
+
+    def weights(
+        self, terms: Sequence[int], context: Sequence[int], evidence: Evidence
+    ) -> dict[int, float]:
+        """Return how well each term goes with other words, by the documents that contain both.
+
+        The sum over the other words of the logarithm of how much more often than in all documents
+        they are in those that contain the term. Cost: the postings of all terms.
+        """
+        snapshot, kernel = self._snapshot, self._snapshot.query_kernel
+        frequencies, names = kernel.frequencies, snapshot.vocabulary.terms
+        others = sorted({*context}, key=lambda term: (int(frequencies[term]), names[term]))
+        others = [term for term in others if frequencies[term] > 0][:_MAX_CONTEXT]
+        if not others:
+            return dict.fromkeys(terms, 0.0)
+
+        def count() -> Counter[str]:
+            others_of = np.full(len(snapshot), 1 << _MAX_CONTEXT, np.uint8)
+            others_of[snapshot.live_docs()] = 0
+            for bit, term in enumerate(others):
+                others_of[kernel.postings.of_term(term)[0]] |= 1 << bit
+            counts: Counter[str] = Counter()
+            for term in terms:
+                of_documents = others_of[kernel.postings.of_term(term)[0]]
+                for bits, number in enumerate(np.bincount(of_documents).tolist()):
+                    if number:
+                        counts[f"{names[term]} {bits}"] = number
+            return counts
+
+        question = "beside", *(names[term] for term in others), "", *(names[term] for term in terms)
+        counts = evidence.of(question, count)
+        weights = dict.fromkeys(terms, 0.0)
+        for term in terms:
+            for bit, other in enumerate(others):
+                share = frequencies[other] / kernel.documents
+                both = sum(counts[f"{names[term]} {bits}"] for bits in range(1 << _MAX_CONTEXT)
+                           if bits >> bit & 1)  # fmt: skip
+                expected = _SMOOTHING * share
+                rate = (both + expected) / (frequencies[term] + _SMOOTHING)
+                weights[term] += float(np.clip(math.log(rate / share), *_BOUNDS))
+        return weights
+
+    def is_misspelt(
+        self, word: str, completions: Sequence[int], context: tuple[int, ...], evidence: Evidence
+    ) -> bool:
+        """Return whether a last word is rather misspelt, or correct, than unfinished.
+
+        completions  of it, most frequent first
+        """
+        folded = self._analyzer.folded(word)
+        terms = completions[:_CANDIDATES]
+        weights = self.weights(terms, context, evidence)
+        frequencies = self._snapshot.query_kernel.frequencies
+        missing = {term: max(len(self._name(term)) - len(folded), 0) for term in terms}
+        likely = max(
+            math.log(frequencies[term])
+            + weights[term]
+            - _UNFINISHED
+            - _MISSING_LETTER * missing[term]
+            for term in terms
+        )
+        where = Circumstances(context, alone=not context)
+        best = self._best(folded, evidence, where) if len(folded) >= SHORTEST else None
+        if best is not None and best.score > likely:
+            return True
+        documents = self._snapshot.query_kernel.documents
+        return bool(context) and likely + COVERAGE * math.log(documents) <= 0
+
+    def begun(self, beginning: str) -> list[int]:
+        """Return terms with a beginning at one edit of a folded text, best first."""
+        terms, distances = self.similar.begun(beginning, 1)
+        frequencies = self._snapshot.query_kernel.frequencies
+        order = np.lexsort((terms, -_priors(frequencies[terms], distances)))
+        return [term for term in terms[order].tolist() if frequencies[term]]
+
+    def _name(self, term: int) -> str:
+        return self._snapshot.vocabulary.terms[term]
+
+    @lazy_property
+    def _common(self) -> frozenset[str]:
+        """Terms of the language's function words, which are never corrected."""
+        return self._analyzer.common()
+
+
+def _priors(
+    frequencies: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return scores of candidates by their frequency and number of edits."""
+    return np.log(np.maximum(frequencies, 1)) - 3.5 * distances

@@ -1,0 +1,145 @@
+"""What people type in the search box of a shop, and what they find."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+
+KINDS = {
+    "coffee machine": "For beans. Goes with a coffee cup.",
+    "washing machine": "Quiet, with a coffin-shaped door.",
+    "gaming mouse": "Wireless.",
+    "gamma meter": "Measures rays of samples.",
+    "yoga mat": "Dries quickly.",
+    "summer dress": "Machine washable.",
+    "bicycle helmet": "Dries fast, safe on roads.",
+    "headphones": "Wireless, with a bag.",
+    "phone case": "For phones of any size. A phone is not included.",
+    "samsung television": "75 inch.",
+    "samsung tablet": "64 GB.",
+    "smartphone": "iPhone 14 with 128 GB.",
+    "old smartphone": "iPhone 12 with 64 GB.",
+    "laptop": "32 GB of memory.",
+    "small laptop": "8 GB of memory. Weighs 32 ounces.",
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one part", "two parts"])
+def shop(request, tmp_path_factory):
+    rows = [
+        {"id": f"{title} {number}", "title": title, "text": f"{text} Offer {number}."}
+        for title, text in KINDS.items()
+        for number in range(20)
+    ]
+    rows.append({"id": "typo", "title": "headphnoes", "text": "Someone cannot type."})
+    home = tmp_path_factory.mktemp("home")
+    options = {"partitions": request.param, "workers": 1, "ranker": "bm25"}
+    with build(rows, name="shop", home=home, **options) as index:
+        yield index
+
+
+def kinds(results):
+    """Return the titles of hits, in order, each once."""
+    return list(dict.fromkeys(hit.id.rpartition(" ")[0] for hit in results))
+
+
+TYPED = [
+    ("coffe machine", "all", None, "coffee machine"),
+    ("gamin mouse", "all", None, "gaming mouse"),
+    ("coffe ma", "all", "last", "coffee machine"),
+    ("samsung tele", "all", None, "samsung television"),
+    ("samsung t", "all", "last", "samsung t"),
+    ("samsn", "all", "last", "samsung t"),
+    ("mouse wirl", "all", "last", "gaming mouse"),
+    ("headpohn", "all", "last", "headphones"),
+    ("head phones", "all", None, "headphones"),
+    ("dres", "any", None, "summer dress"),
+    ("gamingmouse", "any", None, "gaming mouse"),
+    ("sumer dress", "any", None, "summer dress"),
+    ("washng mashine", "all", None, "washing machine"),
+    ("laptpo", "all", None, "laptop"),
+    ("iphone14", "all", None, "smartphone"),
+]
+
+
+@pytest.mark.parametrize(("query", "match", "prefix", "first"), TYPED)
+def test_misspelt_and_unfinished_words_find_what_was_meant(shop, query, match, prefix, first):
+    found = shop.search(query, 400, match=match, prefix=prefix)
+    assert kinds(found)[0].startswith(first)
+    said = found.interpretation
+    assert said.unknown == ()
+    assert said.did_you_mean is None
+    assert said.corrections or said.prefixes or said.variants
+
+
+def test_all_words_must_match_as_they_were_understood(shop):
+    for query, meant in [("coffe machine", "coffee machine"), ("gamin mouse", "gaming mouse")]:
+        found = shop.search(query, match="all")
+        assert found.total == shop.search(meant, match="all").total == 20
+        assert found.interpretation.corrections == {query.split()[0]: meant.split()[0]}
+
+
+def test_one_letter_is_completed_while_it_is_typed(shop):
+    assert shop.search("s", prefix="last", match="all").total > 0
+    assert shop.search("iphone 1", prefix="last", match="all").total == 40
+
+
+def test_a_rare_word_stays_and_a_far_more_frequent_one_is_searched_as_well(shop, monkeypatch):
+    monkeypatch.setattr("klsa_search.search.query.corrections.MORE_COMMON", 10)
+    found = shop.search("headphnoes", 30, match="all")
+    assert found[0].id == "typo"
+    assert found.total == 21
+    assert found.interpretation.variants == {"headphnoes": "headphones"}
+    assert len(shop.rank("headphnoes")[0]) == 1
+
+
+def test_what_is_evaluated_is_corrected_word_by_word(shop):
+    assert len(shop.rank("coffe machine", 400)[0]) == len(shop.rank("machine", 400)[0])
+
+
+@pytest.mark.parametrize("query", ["MwSt mouse", "mou5e laptop", "TBX mouse"])
+def test_codes_and_abbreviations_are_no_typing_errors(shop, query):
+    said = shop.search(query).interpretation
+    assert (said.corrections, said.unknown) == (
+        {},
+        (next(iter({*query.split()} - {"mouse", "laptop"})),),
+    )
+
+
+def test_rules_and_synonyms_see_what_was_typed_and_what_was_understood(tmp_path):
+    rows = [{"id": str(n), "title": "safe lock", "text": "for a safe home"} for n in range(20)]
+    rows.append({"id": "other", "text": "a strongbox"})
+    with build(rows, name="rules", home=tmp_path) as index:
+        index.set_rules(
+            [
+                {
+                    "id": "sale",
+                    "when": {"query_is": "safee"},
+                    "then": {"pin": [{"id": "7", "position": 1}]},
+                },
+                {"id": "safe", "when": {"query_is": "safe"}, "then": {"hide": ["0"]}},
+            ]
+        )
+        found = index.search("safee", 30)
+        assert found.rules == ("sale", "safe")
+        assert (found[0].id, found.total) == ("7", 19)
+        index.set_synonyms(["safe, strongbox"])
+        assert index.search("strongbox").interpretation.synonyms == {"strongbox": ("safe",)}
+        assert index.search("saef").interpretation.synonyms == {"safe": ("strongbox",)}
+
+
+words = st.sampled_from(
+    ["coffe", "machine", "samsn", "headphnoes", "x", "gamingmouse", "dre", "32gb"]
+)
+
+
+@given(st.lists(words, min_size=1, max_size=4), st.sampled_from(["any", "all"]))
+def test_every_word_is_either_searched_or_said_to_be_left_out(shop, typed, match):
+    query = " ".join(typed)
+    said = shop.search(query, match=match).interpretation
+    parts = {*said.words, *said.unknown, *said.corrections, *said.variants, *said.stop_words}
+    parts |= {prefix.rstrip("*") for prefix in said.prefixes}
+    assert {word for part in parts for word in part.split()} >= {*typed}
