@@ -18,8 +18,7 @@ from klsa_search.cli.describe import (
     unread_text,
     write_reading,
 )
-from klsa_search.cli.documents import add, export, refit, remove, repair, split
-from klsa_search.cli.embedding import embed
+from klsa_search.cli.documents import add, embed, export, refit, remove, repair, split
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, verify
 from klsa_search.cli.mine import cluster, duplicates, plot, related

@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeVar
@@ -21,6 +22,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from klsa_search.cli.output import echo, printable
+from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
 
@@ -28,6 +30,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TOKENIZERS: Final = "KLSA_TOKENIZERS"
 """Environment variable: tokenizers that indexes may name, separated by blanks."""
+
+_NICE: Final = 10
+"""Niceness of a child process: about a tenth of a contended processor."""
 
 _NEXT_STEPS = {
     errno.ENOENT: "check the path",
@@ -96,6 +101,14 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def run_child(command: click.Command) -> NoReturn:
+    """Run a command in a process of a service, at low priority, which ends with the service."""
+    exit_with_parent()
+    with suppress(OSError):
+        os.nice(_NICE)
+    run(command)
 
 
 def log_as_text() -> None:

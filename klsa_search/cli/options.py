@@ -96,39 +96,14 @@ def source_options(function: F) -> F:
     """
 
     @wraps(function)
-    def reading(
-        *args: Any,
-        source: str,
-        format_: str | None,
-        on_error: str | None,
-        follow_links: bool,
-        exclude: tuple[str, ...],
-        sections: bool,
-        encoding: str | None,
-        id_column: str | None,
-        title_column: str | None,
-        text_columns: tuple[str, ...],
-        data: Path | None,
-        **kwargs: Any,
-    ) -> Any:
-        columns = without_none(
-            {"id": id_column, "title": title_column, "text": text_columns or None}
-        )
+    def reading(*args: Any, source: str, **kwargs: Any) -> Any:
+        columns = {role: kwargs.pop(f"{role}_column") or None for role in ("id", "title", "text")}
+        options = {name: kwargs.pop(name) or None for name in _READING}
+        options["columns"] = without_none(columns) or None
         return function(
             *args,
             source=sys.stdin.buffer if source == "-" else source,
-            reading=without_none(
-                {
-                    "format": format_,
-                    "on_error": on_error,
-                    "follow_links": follow_links or None,
-                    "exclude": exclude or None,
-                    "sections": sections or None,
-                    "encoding": encoding,
-                    "columns": columns or None,
-                    "data": data,
-                }
-            ),
+            reading=without_none(options),
             **kwargs,
         )
 
@@ -136,7 +111,6 @@ def source_options(function: F) -> F:
         data_option,
         click.option(
             "--format",
-            "format_",
             metavar="NAME",
             help="Read SOURCE in this format  [default: detected]",
         ),
@@ -180,7 +154,7 @@ def source_options(function: F) -> F:
         ),
         click.option(
             "--text",
-            "text_columns",
+            "text_column",
             metavar="COLUMN",
             multiple=True,
             help="Take texts from this column; repeatable, the columns are joined. Other columns "
@@ -190,6 +164,9 @@ def source_options(function: F) -> F:
     for option in reversed(options):
         reading = option(reading)
     return cast(F, reading)
+
+
+_READING: Final = ("format", "on_error", "follow_links", "exclude", "sections", "encoding", "data")
 
 
 class PluginChoice(click.Choice[str]):

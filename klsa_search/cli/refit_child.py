@@ -10,7 +10,6 @@ stdout: lines of phase, done and total amount (- if unknown).
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 from contextlib import suppress
@@ -21,15 +20,10 @@ from typing import Any, Final, NoReturn
 import click
 from pydantic import TypeAdapter
 
-from klsa_search.cli.main import run
+from klsa_search.cli.main import run_child
 from klsa_search.cli.options import embedder_option, home_option
-from klsa_search.core.parallel import exit_with_parent
 from klsa_search.embedding.by_space import embedders_of
 from klsa_search.errors import EmbedderFailed
-
-_NICE: Final = 10
-"""Niceness: about a tenth of a contended processor."""
-
 
 _INTERVAL: Final = 0.2
 """Minimum seconds between two lines of the same phase."""
@@ -71,13 +65,10 @@ class _PrintedProgress:
 
 def main() -> None:
     """Refit."""
-    exit_with_parent()
     signal.signal(signal.SIGTERM, _exit)  # an exception, so that files of the build are removed
-    with suppress(OSError):
-        os.nice(_NICE)
     with suppress(OSError):  # Linux only
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    run(refit)
+    run_child(refit)
 
 
 def _exit(*_: Any) -> NoReturn:

@@ -9,24 +9,17 @@ it writes a line to stdout: empty, or why it failed.
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 import click
 
-from klsa_search.cli.main import explain, run
+from klsa_search.cli.main import explain, run_child
 from klsa_search.cli.options import home_option
-from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import KlsaError
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
-
-_NICE: Final = 10
-"""Niceness: about a tenth of a contended processor."""
 
 
 @click.command()
@@ -55,10 +48,7 @@ def replicate(work: str, location: str, home: Path, every: float, keep: int | No
 
 def main() -> None:
     """Replicate."""
-    exit_with_parent()
-    with suppress(OSError):
-        os.nice(_NICE)
-    run(replicate)
+    run_child(replicate)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ A slow or failed call is repeated at another replica.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -34,12 +34,17 @@ class PartitionTally:
         self.total = total
         self.failed |= failed
         if failed and (not self.partial or len(self.failed) == total):
-            number, reason = next(iter(failed.items()))
             step = "" if self.partial else ", or ask for what the others have with partial=true"
-            raise PartitionMissing(
-                f"{len(failed)} of {total} partitions do not answer (partition {number}: "
-                f"{reason}); check that all machines of the cluster are up{step}"
-            )
+            raise missing(failed, total, step)
+
+
+def missing(failed: Mapping[int, str], total: int, step: str = "") -> PartitionMissing:
+    """Return the error of partitions that do not answer."""
+    number, reason = next(iter(failed.items()))
+    return PartitionMissing(
+        f"{len(failed)} of {total} partitions do not answer (partition {number}: {reason}); check "
+        f"that all machines of the cluster are up{step}"
+    )
 
 
 _tally: ContextVar[PartitionTally | None] = ContextVar("klsa_tally", default=None)

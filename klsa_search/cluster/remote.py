@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally
+from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
 from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
-from klsa_search.errors import KlsaError, PartitionMissing, StoreError
+from klsa_search.errors import StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
@@ -111,12 +111,12 @@ class RemotePartitions:
         answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
         self._published |= answers.given
         self._unpublished -= answers.given.keys()
-        missing = {
+        unknown = {
             number: why for number, why in answers.failed.items() if number not in self._published
         }
-        current_tally().add(self.count, missing)
-        if missing:
-            raise _missing(missing, self.count)
+        current_tally().add(self.count, unknown)
+        if unknown:
+            raise missing(unknown, self.count)
         published = [self._published[number] for number in range(self.count)]
         # Replicas that have not read the last write must not answer as if there were none.
         positions = [
@@ -194,7 +194,7 @@ class RemotePartitions:
 
     def _one(self, answers: Answers, partition: int) -> Any:
         if partition in answers.failed:
-            raise _missing(answers.failed, self.count)
+            raise missing(answers.failed, self.count)
         return answers.given[partition]
 
     @staticmethod
@@ -273,7 +273,7 @@ class RemoteSearches:
         calls = [(id_, shared) if n == partition else None for n in range(self.count)]
         explanation: Explanation | None = self._round("explain", calls)[partition]
         if explanation is None:
-            raise _missing(self._failed, self.count)
+            raise missing(self._failed, self.count)
         return explanation
 
     def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
@@ -374,12 +374,3 @@ class RemotePartition:
             value = self.partitions.use(self.version, self._number, name, arguments, {})
             self._attributes[name] = value
         return self._attributes[name]
-
-
-def _missing(failed: Mapping[int, str], count: int) -> KlsaError:
-    """Return the error of partitions that do not answer."""
-    number, reason = next(iter(failed.items()))
-    return PartitionMissing(
-        f"{len(failed)} of {count} partitions do not answer (partition {number}: {reason}); check "
-        "that all machines of the cluster are up"
-    )

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from klsa_search.collection.intake import TruncatedFile
+from klsa_search.collection.intake import TruncatedFile, text_fault
 from klsa_search.core.extras import require
-from klsa_search.errors import MissingExtra
+from klsa_search.errors import CollectionError, MissingExtra
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
@@ -92,6 +92,14 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
                 line = line.removeprefix(UTF8_BOM)
             refuse_long(len(line), path, number)
             yield number, line.decode(encoding, "surrogateescape")
+
+
+def checked_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield ("file:line", line) of a file that is read whole or not at all; CollectionError."""
+    for number, line in lines(path):
+        if fault := text_fault(line):
+            raise CollectionError(f"{path}:{number}: the line {fault}; correct it")
+        yield f"{path}:{number}", line
 
 
 def read_decompressed(path: Path) -> bytes:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.intake import text_fault
-from klsa_search.collection.lines import lines
+from klsa_search.collection.lines import checked_lines
 from klsa_search.collection.model import Judgement
 from klsa_search.errors import CollectionError
 
@@ -25,16 +24,12 @@ def read_qrels(path: str | Path) -> list[Judgement]:
     >>> read_qrels("qrels.txt")
     [Judgement(query_id='1', document_id='leak', grade=2, gain=2)]
     """
-    judgements = []
-    for number, line in lines(Path(path)):
-        where = f"{path}:{number}"
-        fault = text_fault(line)
-        if fault:
-            raise CollectionError(f"{where}: the line {fault}; correct it")
+    judgements: list[Judgement] = []
+    for where, line in checked_lines(Path(path)):
         tabbed = line.rstrip("\r\n").split("\t")
         # Three columns separated by tabs are BEIR's, whose ids may contain spaces.
         cells = tabbed if len(tabbed) == 3 else line.split()
-        if not cells or (number == 1 and cells[0] in ("query-id", "query_id")):
+        if not cells or (not judgements and cells[0] in ("query-id", "query_id")):
             continue
         if len(cells) not in (3, 4):
             raise CollectionError(f"{where}: {len(cells)} columns; judgements have 4, BEIR's 3")

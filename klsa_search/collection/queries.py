@@ -12,8 +12,7 @@ from klsa_search.collection.folder import (
     list_files,
     uncompressed_name,
 )
-from klsa_search.collection.intake import text_fault
-from klsa_search.collection.lines import lines
+from klsa_search.collection.lines import checked_lines, lines
 from klsa_search.collection.model import Judgement, Topic
 from klsa_search.collection.qrels import deduplicate, read_qrels
 from klsa_search.collection.trec import read_topics
@@ -27,11 +26,7 @@ def read_query_lines(path: Path) -> list[Topic]:
     the id is blank or repeated, or if the line is not UTF-8.
     """
     topics: dict[str, Topic] = {}
-    for number, line in lines(path):
-        where = f"{path}:{number}"
-        fault = text_fault(line)
-        if fault:
-            raise CollectionError(f"{where}: the line {fault}; correct it")
+    for where, line in checked_lines(path):
         if not line.strip():
             continue
         name, tab, text = line.rstrip("\r\n").partition("\t")

@@ -26,6 +26,9 @@ from klsa_search.storage.columns.values import COERCIONS, TypeMismatch
 from klsa_search.storage.directories import is_index
 
 try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.document_stores.errors import DuplicateDocumentError
+    from haystack.document_stores.types import DuplicatePolicy
     from haystack.errors import FilterError
 except ModuleNotFoundError:
     require("haystack")
@@ -149,14 +152,6 @@ _OPERATORS: Final[Mapping[str, Callable[[str, Field | None, Any], Filter]]] = {
     "not in": lambda name, field, values: Not(_in(name, field, values)),
 }
 
-
-try:
-    from haystack import Document, component, default_from_dict, default_to_dict
-    from haystack.document_stores.errors import DuplicateDocumentError
-    from haystack.document_stores.types import DuplicatePolicy
-except ModuleNotFoundError:
-    require("haystack")
-    raise
 
 _REST: Final = "_haystack"
 """Metadata field for the other parts of a Haystack document: embedding, blob, ..."""

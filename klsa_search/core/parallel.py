@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import select
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -111,20 +112,17 @@ def processors() -> int:
     return count if limit is None else min(count, math.ceil(limit))
 
 
-def exit_with_parent(cleanup: Callable[[], object] | None = None) -> None:
+def exit_with_parent() -> None:
     """Exit when standard input, a pipe from the parent process, is closed.
 
-    The system closes it however the parent ends.
-    cleanup  called before the exit, for example to remove files of the parent
+    The system closes it however the parent ends. Nothing is read from it.
     """
 
     def watch() -> None:
-        os.read(0, 1)  # not sys.stdin, whose lock would block the interpreter's exit
-        try:
-            if cleanup is not None:
-                cleanup()
-        finally:  # whatever it raises
-            os._exit(1)
+        pipe = select.poll()
+        pipe.register(0, 0)  # that it was closed is always reported
+        pipe.poll()
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 

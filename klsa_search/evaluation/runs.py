@@ -14,8 +14,7 @@ from typing import Any, Final, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.collection.intake import text_fault
-from klsa_search.collection.lines import lines
+from klsa_search.collection.lines import checked_lines
 from klsa_search.collection.model import Topic
 from klsa_search.collection.qrels import checked_column
 from klsa_search.core.array_types import Scores
@@ -103,11 +102,7 @@ def read_run(path: Path) -> list[Ranking]:
     whole run.
     """
     by_query: dict[str, dict[str, float]] = {}
-    for number, line in lines(path):
-        where = f"{path}:{number}"
-        fault = text_fault(line)
-        if fault:
-            raise CollectionError(f"{where}: the line {fault}; correct it")
+    for where, line in checked_lines(path):
         columns = line.split()
         if not columns:
             continue

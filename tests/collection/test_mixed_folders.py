@@ -13,7 +13,7 @@ import klsa_search as klsa
 from klsa_search.cli.describe import unread_text
 from klsa_search.collection import open_collection
 from klsa_search.collection.file_cache import FileCache
-from klsa_search.collection.files import rows, zip_files
+from klsa_search.collection.files import archives, rows
 from klsa_search.core import extras
 from klsa_search.errors import CollectionError, MissingExtra
 
@@ -218,12 +218,12 @@ def test_links_and_archives_in_archives_are_not_read(tmp_path):
 def test_files_of_an_archive_beyond_a_limit_are_refused(tmp_path, monkeypatch):
     fill(tmp_path, a_md="# Pumps")
     pack(tmp_path / "b.zip", c_txt="x" * 5000, d_txt="short")
-    monkeypatch.setattr(zip_files, "LARGEST", 1000)
+    monkeypatch.setattr(archives, "LARGEST", 1000)
     with pytest.raises(CollectionError, match=r"b\.zip/c\.txt:1: is too large"):
         ids(tmp_path)
     source = open_collection(tmp_path, on_error="skip")
     assert [document.id for document in source.documents()] == ["a.md", "b.zip/d.txt"]
-    monkeypatch.setattr(zip_files, "LARGEST_ARCHIVE", 1000)
+    monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1000)
     source = open_collection(tmp_path, on_error="skip")
     assert [document.id for document in source.documents()] == ["a.md"]
     assert source.problems.kinds == {".zip: is too large": 1}

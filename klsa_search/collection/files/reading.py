@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from klsa_search.collection.detection import is_sidecar
+from klsa_search.collection.files.archives import ZippedFile, open_zip
 from klsa_search.collection.files.content import Content, Unreadable, check_storable
-from klsa_search.collection.files.file_intake import FileIntake
 from klsa_search.collection.files.formats import (
     format_of,
     format_of_suffix,
@@ -17,9 +17,8 @@ from klsa_search.collection.files.formats import (
     missing_extra,
     table_of,
 )
-from klsa_search.collection.files.rows import row_documents
+from klsa_search.collection.files.rows import FileIntake, row_documents
 from klsa_search.collection.files.sandbox import Sandbox
-from klsa_search.collection.files.zip_files import ZippedFile, open_zip
 from klsa_search.collection.folder import (
     EVERYTHING,
     Selection,

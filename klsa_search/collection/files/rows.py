@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,10 @@ from zipfile import ZipFile
 
 from klsa_search.collection import csv_files, json_files, tables, xml_files
 from klsa_search.collection.files.content import LARGEST, Unreadable
-from klsa_search.collection.files.file_intake import FileIntake
 from klsa_search.collection.folder import suffix_of
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.lines import translate_read_errors
+from klsa_search.collection.mappings import Columns
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
@@ -84,3 +84,43 @@ def _check_size(path: Path) -> None:
         size = sum(part.file_size for part in packed.infolist())
     if size > LARGEST:
         raise TruncatedFile(f"{path}: is too large (more than {LARGEST >> 20} MiB unpacked)")
+
+
+class FileIntake(Intake):
+    """Validates the records of one file; counts and notes in the intake of the whole folder.
+
+    Columns are recognised, and rows without IDs numbered, for each file by itself.
+
+    path   where the file is read
+    shown  its path in messages, which differs for an unpacked file
+    begun  whether a table has a header that makes documents
+    """
+
+    takes_objects = False
+
+    def __init__(self, folder: Intake, path: Path, shown: str) -> None:
+        super().__init__(columns=folder.columns, encoding=folder.encoding)
+        self.skipping, self.problems, self.notes = folder.skipping, folder.problems, folder.notes
+        self.unread = folder.unread
+        self._missing_columns, self._absent = folder._missing_columns, folder._absent
+        self.begun = False
+        self._path, self._shown = str(path), shown
+
+    def shown(self, message: str) -> str:
+        """Return a message with the path that users know."""
+        return message.replace(self._path, self._shown)
+
+    def compare_header(self, file: Path, names: list[str]) -> None:
+        """Return: tables of a folder have nothing to do with each other."""
+
+    def begin(
+        self, file: Path, names: Sequence[str], *, key: str | None = None
+    ) -> tuple[Columns, bool]:
+        """Return the columns of the file, and whether to number its documents.
+
+        Unreadable if no column has titles or texts.
+        """
+        if self.columns.completed(names, str(file)).lacks(names):
+            raise Unreadable("no title or text column")
+        self.begun = True
+        return super().begin(file, names, key=key)

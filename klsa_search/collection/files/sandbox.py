@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,6 +26,7 @@ from klsa_search.core.child_processes import (
     send,
     start_worker,
 )
+from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import CollectionError, MissingExtra
 
 
@@ -135,7 +134,7 @@ class Sandbox:
 
 def serve() -> None:
     """Run the child process: read `Limits`, then formats and paths, until requests end."""
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    exit_with_parent()
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # the parent may ignore it
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
@@ -218,11 +217,3 @@ def _address_space() -> int:
 def _limit_time(seconds: float) -> None:
     """Let SIGPROF end this process after this much processor time; 0 for no limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def _exit_with_parent() -> None:
-    """Exit when the parent process ends, even while parsing."""
-    requests = select.poll()
-    requests.register(sys.stdin.fileno(), 0)  # a closed pipe is always reported
-    requests.poll()
-    os._exit(1)
