@@ -11,7 +11,6 @@ or another.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import tomllib
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection.public_collections import PUBLIC, text_sum
+from studies import command_parser
 
 MANIFEST = Path(__file__).with_name("data.toml")
 SHARED = Path("../shared")
@@ -60,11 +60,7 @@ def check(name: str, folder: Path) -> str | None:
 
 def main() -> None:
     known = manifest()
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.data",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.data", __doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--data", type=Path, nargs="+", default=FOLDERS, metavar="FOLDER")
     options = parser.parse_args()

@@ -9,7 +9,6 @@ and of the first 1000, on every n-th query that has an answer.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -18,8 +17,9 @@ from pathlib import Path
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import Ranking
+from klsa_search.evaluation.runs import rank_best
 from klsa_search.search.index import Index
+from studies import command_parser
 
 FOUR = ("cran", "cran-1837", "cisi", "cacm", "med")
 DEPTHS = (10, 1000)
@@ -28,16 +28,12 @@ DEPTHS = (10, 1000)
 def of_collection(name: str, data: Path | None) -> None:
     collection = open_collection(name, data=data)
     judge = Judge(collection.judgements(), measures=("map",))
-    queries = list(collection.queries())
+    queries = collection.queries()
     values = []
     with tempfile.TemporaryDirectory() as home:
         index = build(collection, name="default", home=home)
         for exact in (True, False):
-            run = []
-            for query in queries:
-                positions, scores = index.rank(query.text, 1000, exact=exact)
-                run.append(Ranking(query.id, tuple(index.ids(positions)), scores))
-            values.append(judge.measure(run).means()["map"])
+            values.append(judge.measure(rank_best(index, queries, exact=exact)).means()["map"])
         index.close()
     full, fast = values
     print(f"{name:10} exact {full:.4f} fast {fast:.4f} ({fast / full - 1:+.2%})", flush=True)
@@ -63,9 +59,7 @@ def of_index(index: Index, texts: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.fast_and_exact", description=__doc__
-    )
+    parser = command_parser("benchmarks.fast_and_exact", __doc__)
     parser.add_argument("collections", nargs="*", default=list(FOUR))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--index", nargs=2, type=Path, metavar=("FOLDER", "QUERIES"))

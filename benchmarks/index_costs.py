@@ -33,11 +33,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora_generator import documents
-from benchmarks.corpora_model import fit
+from benchmarks.corpora import documents, fit
 from klsa_search import build, open_index
 from klsa_search.collection.vectors import quantised
 from klsa_search.search.index import Index
+from studies import command_parser
 from studies.datasets import read_reuters, reuters_folder
 from studies.effectiveness.kinds import task_of
 
@@ -178,11 +178,7 @@ def agreement(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.index_costs",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.index_costs", __doc__)
     parser.add_argument("sources", nargs="+", metavar="SOURCE")
     parser.add_argument("--passages", nargs="+", default=["off"])
     parser.add_argument("--vectors", nargs="+", type=int, default=[0], metavar="DIMENSION")

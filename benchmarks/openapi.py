@@ -12,7 +12,6 @@ Each violation is reported with one request, and the command exits with status 1
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections import Counter
@@ -20,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from studies import command_parser
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft.", "year": 1950},
@@ -117,11 +118,7 @@ def _judge(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.openapi",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.openapi", __doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

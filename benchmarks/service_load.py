@@ -43,6 +43,7 @@ from urllib.parse import quote
 
 from benchmarks.service_client import Address, Answer, closed_loop, open_loop
 from klsa_search.service.keys import add_key
+from studies import command_parser
 
 PATIENCE = 120.0
 """Seconds after which a client gives up."""
@@ -307,11 +308,7 @@ def tell(rate: float, load: list[Answer], health: list[Answer]) -> dict[str, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.service_load",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.service_load", __doc__)
     parser.add_argument("home", type=Path)
     parser.add_argument("name")
     parser.add_argument("queries", type=Path)

@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from studies import command_parser
+
 TOGETHER = 50
 MODES = ("one by one", "in batches")
 
@@ -102,11 +104,7 @@ def measure(trees: list[Tree], rounds: int, mode: str) -> np.ndarray[Any, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.turns",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.turns", __doc__)
     parser.add_argument("index", type=Path)
     parser.add_argument("queries", type=Path)
     parser.add_argument("trees", type=Path, nargs="+")

@@ -9,7 +9,6 @@ repeats what depends on chance. Kills at every step of a change are `tests/stora
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -28,6 +27,7 @@ from benchmarks.faults import (
 )
 from benchmarks.faults.children import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
+from studies import command_parser
 
 
 def _writers(folder: Path, times: int) -> list[Tally]:
@@ -55,11 +55,7 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.faults",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("benchmarks.faults", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--times", type=int, default=1, help="repeat chance so often")
     parser.add_argument("--json", type=Path, help="also write everything to this file")

@@ -5,9 +5,11 @@ They are forked from a process that has everything imported, in some millisecond
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
+import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,3 +127,44 @@ def scratch() -> Iterator[Path]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="klsa-faults-", dir=memory) as folder:
         yield Path(folder)
+
+
+_VERSION_3 = 0x20080522
+_NEW_MOUNTS, _PRIVATE_ALL = 0x00020000, 0x00040000 | 0x4000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Lay down, if this process is root's, what makes modes and owners count for nothing."""
+    header, held = struct.pack("Ii", _VERSION_3, 0), ctypes.create_string_buffer(24)
+    _checked(_libc.capget(header, held))
+    effective, permitted, _, effective_2, permitted_2, _ = struct.unpack("6I", held.raw)
+    laid_down = struct.pack("6I", 0, permitted, 0, 0, permitted_2, 0)
+    _checked(_libc.capset(header, laid_down))
+    try:
+        yield
+    finally:
+        taken_up = struct.pack("6I", effective, permitted, 0, effective_2, permitted_2, 0)
+        _checked(_libc.capset(header, taken_up))
+
+
+def own_disk(folder: Path, size: int, inodes: int) -> None:
+    """Mount a disk in memory for this process alone; PermissionError where it may not."""
+    _checked(_libc.unshare(_NEW_MOUNTS))
+    _checked(_libc.mount(b"none", b"/", None, _PRIVATE_ALL, None))
+    options = f"size={size},nr_inodes={inodes}".encode()
+    _checked(_libc.mount(b"none", os.fsencode(folder), b"tmpfs", 0, options))
+
+
+def resize(folder: Path, size: int, inodes: int) -> None:
+    """Give that disk another size."""
+    options = f"size={size},nr_inodes={inodes}".encode()
+    _checked(_libc.mount(b"none", os.fsencode(folder), b"tmpfs", 0x20, options))
+
+
+def _checked(result: int) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -8,8 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.faults.children import Ended, call
-from benchmarks.faults.privileges import own_disk, resize, without_privileges
+from benchmarks.faults.children import Ended, call, own_disk, resize, without_privileges
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import Known, Place, Said, known_of, names_in, state, whole
 

@@ -12,9 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.faults import written
-from benchmarks.faults.children import Child, call, die
+from benchmarks.faults.children import Child, call, die, without_privileges
 from benchmarks.faults.damage import count, damages, do_damage, files_of
-from benchmarks.faults.privileges import without_privileges
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.written import Documents, Model
 from klsa_search import open_index

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 from benchmarks.peers.driver import compare
-from benchmarks.peers.environments import CACHE, PEERS, install
-from benchmarks.peers.report import plot, print_tables
+from benchmarks.peers.environments import CACHE, PEERS, install, plot, print_tables
 
 
 def _arguments() -> argparse.Namespace:

@@ -19,7 +19,6 @@ collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the se
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -28,6 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from studies import command_parser
 from studies.effectiveness import (
     folded_in,
     kinds,
@@ -36,13 +36,12 @@ from studies.effectiveness import (
     quality,
     similar,
     spelling,
-    steps,
     unseen,
     vectors,
 )
 from studies.effectiveness.measuring import Bench
 
-_OF_ALL = {"steps": steps.report, "folded-in": folded_in.report, "quality": quality.report}
+_OF_ALL = {"steps": kinds.report_steps, "folded-in": folded_in.report, "quality": quality.report}
 _OF_TASKS = {
     "kinds": kinds.report,
     "unseen": unseen.report,
@@ -56,11 +55,7 @@ CLAIMS: dict[str, Callable[..., dict[str, Any]]] = {**_OF_ALL, **_OF_TASKS}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.effectiveness",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("studies.effectiveness", __doc__)
     parser.add_argument("claim", choices=tuple(CLAIMS))
     parser.add_argument(
         "tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_OF_TASKS)}: only these"

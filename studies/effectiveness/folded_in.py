@@ -12,10 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search import Index
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
-from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
+from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, precisions_of, row
 
 SHARE: Final = 0.8
 """Of the documents, how many are built."""
@@ -35,8 +32,8 @@ def report(bench: Bench, data: Path) -> dict[str, Any]:
         first = replace(task, documents=task.documents[:kept], corpus=f"{name}-first")
         index = bench.index(first, {})
         index.add(task.documents[kept:])
-        precisions["added"] = _precisions(index, task)
-        precisions["added_bm25"] = _precisions(index, task, ranker="bm25")
+        precisions["added"] = precisions_of(index, task)
+        precisions["added_bm25"] = precisions_of(index, task, ranker="bm25")
         means = {label: float(np.mean(values)) for label, values in precisions.items()}
         row(
             name,
@@ -46,10 +43,3 @@ def report(bench: Bench, data: Path) -> dict[str, Any]:
         )
         found[name] = precisions
     return found
-
-
-def _precisions(index: Index, task: Task, **search: Any) -> list[float]:
-    judge = Judge(task.judgements, measures=("map",))
-    judged = frozenset(judge.query_ids)
-    asked = [query for query in task.queries if query.id in judged]
-    return judge.measure(rank_best(index, asked, **search)).values("map")

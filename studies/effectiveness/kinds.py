@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from studies.effectiveness.measuring import FOUR, Bench, Task, compared, heading, percent, row
+from studies.effectiveness.measuring import (
+    FOUR,
+    Bench,
+    Settings,
+    Task,
+    compared,
+    heading,
+    percent,
+    row,
+)
 
 FIRST = {
     "cran": 0.3056, "cisi": 0.2342, "cacm": 0.3729, "med": 0.5219, "npl": 0.2855, "lisa": 0.3473,
@@ -82,3 +91,40 @@ def _groups(names: list[str]) -> list[tuple[str, list[str]]]:
         "mean of all": names,
     }
     return [(label, members) for label, members in groups.items() if members]
+
+
+STEPS: dict[str, Settings] = {
+    "default": {},
+    "nothing held back": {"hold_back": 0.0},
+    "nothing held back, α = .5": {"hold_back": 0.0, "alpha": 0.5},
+    "long stop list left out": {"stop_words": "long"},
+    "common words in full": {"common_weight": 1.0},
+    "titles once": {"search": "title,text"},
+    "no bursts": {"burstiness": 1.0},
+}
+
+
+def report_steps(bench: Bench, data: Path) -> dict[str, Any]:
+    """Measure and print what each step is worth: one taken back at a time."""
+    found: dict[str, Any] = {label: {} for label in STEPS}
+    for name in KINDS:
+        task = task_of(name, data)
+        for label, settings in STEPS.items():
+            base = bench.precisions(task, {**settings, "ranker": "bm25"})
+            best = bench.precisions(task, settings)
+            found[label][name] = {"bm25": base, "default": best, **compared(best, base)}
+    heading("", "BM25", "the four", "the others", "worst", "over own BM25, worst", "hurt", "most")
+    for label, measured in found.items():
+        first = {name: measured[name]["map"] / FIRST[name] - 1 for name in KINDS}
+        base = [float(np.mean(measured[name]["bm25"])) / FIRST[name] - 1 for name in KINDS]
+        hurt = [measured[name]["hurt"] for name in KINDS]
+        row(
+            label,
+            percent(float(np.mean(base))),
+            percent(float(np.mean([first[name] for name in FOUR]))),
+            percent(float(np.mean([first[name] for name in KINDS if name not in FOUR]))),
+            percent(min(first.values())),
+            percent(min(measured[name]["gain"] for name in KINDS)),
+            *(f"{share:.0%}".replace("%", " %") for share in (float(np.mean(hurt)), max(hurt))),
+        )
+    return found

@@ -70,11 +70,7 @@ class Bench:
         given = dict(settings or {})
         index = self.index(task, {k: v for k, v in given.items() if k not in _OF_SEARCH})
         search = {k: v for k, v in given.items() if k in _OF_SEARCH}
-        judge = Judge(task.judgements, measures=("map",))
-        judged = frozenset(judge.query_ids)
-        asked = [query for query in task.queries if query.id in judged]
-        run = rank_best(index, asked, **search)
-        return judge.measure(_without(run, task.left_out)).values("map")
+        return precisions_of(index, task, **search)
 
     def index(self, task: Task, settings: Settings) -> Index:
         corpus = task.corpus or task.name
@@ -87,6 +83,14 @@ class Bench:
         index = build(task.documents, name=corpus, home=self._home, **whole)
         self._indexes[corpus] = (settings, index)
         return index
+
+
+def precisions_of(index: Index, task: Task, **search: Any) -> Precisions:
+    """Average precision of each judged query of a task in an index: see `Bench.precisions`."""
+    judge = Judge(task.judgements, measures=("map",))
+    judged = frozenset(judge.query_ids)
+    run = rank_best(index, [query for query in task.queries if query.id in judged], **search)
+    return judge.measure(_without(run, task.left_out)).values("map")
 
 
 def _without(run: Iterator[Ranking], left_out: Mapping[str, str]) -> Iterator[Ranking]:

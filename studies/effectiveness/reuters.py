@@ -14,7 +14,7 @@ import numpy as np
 from klsa_search.collection import Document
 from klsa_search.collection.model import Judgement, Topic
 from studies.datasets import read_reuters, reuters_folder
-from studies.effectiveness.known_item import title_to_text
+from studies.effectiveness.derived_tasks import title_to_text
 from studies.effectiveness.measuring import Task
 
 # Codes that are no words; the others are searched for as they are written.

@@ -12,14 +12,15 @@ import numpy as np
 from klsa_search.collection import Document, open_collection
 from klsa_search.core.parameters import RankerName
 from studies.effectiveness import reuters
-from studies.effectiveness.by_document import by_document
-from studies.effectiveness.citations import FILES, citation_task
-from studies.effectiveness.kinds import KINDS, task_of
-from studies.effectiveness.known_item import (
+from studies.effectiveness.derived_tasks import (
+    FILES,
+    by_document,
+    citation_task,
     sentence_to_rest,
     summary_to_docstring,
     title_to_text,
 )
+from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import (
     FOUR,
     Bench,

@@ -16,7 +16,6 @@ nothing. Whose docstrings some version does not have at all are asked without an
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from klsa_search import Index, build
+from studies import command_parser
 
 QUESTIONS: Final = Path(__file__).with_name("questions.tsv")
 DEPTH: Final = 1000
@@ -108,9 +108,7 @@ def _show_list(answered: Sequence[Answered]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("studies.front_page", __doc__)
     parser.add_argument("--json", type=Path, help="also write the ranks to this file")
     options = parser.parse_args()
     with (

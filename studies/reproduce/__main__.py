@@ -73,7 +73,7 @@ def reproduce(
     with progress_bar() as bar:
         done = _reproduced(name, data, asked, bar)
     if out is not None:
-        from studies.reproduce.charts import draw_chart
+        from studies.reproduce.report import draw_chart
 
         for chart in done.charts:
             draw_chart(chart, out / f"{chart.name}.png")

@@ -21,12 +21,15 @@ from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from studies.reproduce.machine import (
     ERROR,
     F1,
+    Labels,
+    Split,
     best_capacity,
     folds,
     predict,
+    random_splits,
+    stratified_splits,
 )
 from studies.reproduce.report import Chart, Line, Panel, Reproduction, Row, Value
-from studies.reproduce.splits import Labels, Split, random_splits, stratified_splits
 from studies.reproduce.texts import TEXT_CHOICE, judged_documents
 
 SPLITS: Final = 10

@@ -18,12 +18,13 @@ from threadpoolctl import threadpool_limits
 from klsa_search.core.array_types import Matrix
 from klsa_search.estimators import GramSchmidtKernel, Kernel, LatentSemanticKernel, PolynomialKernel
 from studies.reproduce.machine import (
+    Labels,
     Measure,
+    Split,
     best_capacity,
     folds,
     predict,
 )
-from studies.reproduce.splits import Labels, Split
 
 FOLDS = 5
 METHODS: Mapping[str, Callable[[Kernel | None], Kernel]] = {

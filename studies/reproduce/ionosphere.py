@@ -9,7 +9,7 @@ import numpy as np
 from klsa_search.core.progress import Progress, steps
 from studies.datasets import LabelledPoints
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
-from studies.reproduce.machine import ERROR
+from studies.reproduce.machine import ERROR, random_splits
 from studies.reproduce.report import (
     Chart,
     Panel,
@@ -19,7 +19,6 @@ from studies.reproduce.report import (
     curve_panel,
     curve_rows,
 )
-from studies.reproduce.splits import random_splits
 
 SPLITS: Final = 100
 DIMENSIONS: Final = (5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 300)

@@ -8,7 +8,7 @@ from klsa_search.collection import Collection
 from klsa_search.core.progress import Progress, steps
 from klsa_search.estimators import TfidfFeatures
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
-from studies.reproduce.machine import F1
+from studies.reproduce.machine import F1, stratified_splits
 from studies.reproduce.report import (
     Chart,
     Panel,
@@ -18,7 +18,6 @@ from studies.reproduce.report import (
     curve_panel,
     curve_rows,
 )
-from studies.reproduce.splits import stratified_splits
 from studies.reproduce.texts import TEXT_CHOICE, judged_documents
 
 SPLITS: Final = 100

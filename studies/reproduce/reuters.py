@@ -12,7 +12,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.estimators import TfidfFeatures
 from studies.datasets import Story
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
-from studies.reproduce.machine import F1
+from studies.reproduce.machine import F1, random_splits
 from studies.reproduce.report import (
     Chart,
     Reproduction,
@@ -21,7 +21,6 @@ from studies.reproduce.report import (
     curve_panel,
     curve_rows,
 )
-from studies.reproduce.splits import random_splits
 from studies.reproduce.texts import TEXT_CHOICE, term_counts
 
 SPLITS: Final = 10

@@ -12,7 +12,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.errors import CollectionError
-from studies.reproduce.splits import Labels
+from studies.reproduce.machine import Labels
 
 _ANALYZER = Analyzer(AnalysisSettings(stop_words="long"))
 TEXT_CHOICE = (

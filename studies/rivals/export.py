@@ -8,11 +8,11 @@ OUT/<target>/topics.tsv, for cran, cisi, cacm and med.
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 from klsa_search.collection import open_collection
+from studies import command_parser
 
 TARGETS = ("cran", "cisi", "cacm", "med")
 
@@ -33,9 +33,7 @@ def export(target: str, data: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("studies.rivals.export", __doc__)
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--data", type=Path, default=Path("../shared/collections"))
     options = parser.parse_args()

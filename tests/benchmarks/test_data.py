@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.data import check, manifest, sums_of
 from klsa_search.collection.public_collections import PUBLIC
-from studies.datasets.finding import DATASETS
+from studies.datasets import DATASETS
 from studies.effectiveness.kinds import KINDS
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks.faults.privileges import without_privileges
+from benchmarks.faults.children import without_privileges
 from klsa_search import build, open_index
 from klsa_search.delta import segment_cache
 from klsa_search.delta.folding import DeltaBuilder

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.faults.privileges import without_privileges
+from benchmarks.faults.children import without_privileges
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
 from klsa_search.storage import log as module

@@ -9,12 +9,14 @@ from studies.effectiveness import (
     quality,
     reuters,
     spelling,
-    steps,
     unseen,
 )
-from studies.effectiveness.by_document import by_document
-from studies.effectiveness.citations import links_of
-from studies.effectiveness.known_item import sentence_to_rest, title_to_text
+from studies.effectiveness.derived_tasks import (
+    by_document,
+    links_of,
+    sentence_to_rest,
+    title_to_text,
+)
 from studies.effectiveness.measuring import Bench, compared
 from tests.studies.conftest import NAMES, toy_task
 
@@ -88,13 +90,13 @@ def test_the_interval_over_collections_holds_their_mean():
 
 
 def test_steps(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(steps, "KINDS", ("cran", "npl"))
-    monkeypatch.setattr(steps, "FOUR", ("cran",))
-    monkeypatch.setattr(steps, "task_of", lambda name, _: toy_task())
-    found = steps.report(Bench(tmp_path), tmp_path)
-    assert list(found) == list(steps.STEPS)
+    monkeypatch.setattr(kinds, "KINDS", ("cran", "npl"))
+    monkeypatch.setattr(kinds, "FOUR", ("cran",))
+    monkeypatch.setattr(kinds, "task_of", lambda name, _: toy_task())
+    found = kinds.report_steps(Bench(tmp_path), tmp_path)
+    assert list(found) == list(kinds.STEPS)
     assert found["default"]["npl"]["gain"] >= 0
-    assert capsys.readouterr().out.count("\n|") == len(steps.STEPS) + 1
+    assert capsys.readouterr().out.count("\n|") == len(kinds.STEPS) + 1
 
 
 def test_unseen(tmp_path, monkeypatch):

@@ -9,9 +9,8 @@ import time
 import pytest
 
 from benchmarks.faults import world
-from benchmarks.faults.children import Child, call, die
-from benchmarks.faults.damaging import CLASSES
-from benchmarks.faults.privileges import without_privileges
+from benchmarks.faults.children import Child, call, die, without_privileges
+from benchmarks.faults.damage import CLASSES
 from benchmarks.faults.tally import EXAMPLES, Tally, failures, row
 
 pytestmark = pytest.mark.slow

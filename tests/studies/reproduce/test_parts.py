@@ -4,10 +4,17 @@ from scipy import linalg
 
 from klsa_search.errors import SettingsError
 from klsa_search.estimators import LatentSemanticKernel
-from studies.reproduce.charts import draw_chart
 from studies.reproduce.diffusion import family_of
 from studies.reproduce.dimensions import Protocol, measure_curves
-from studies.reproduce.machine import ERROR, F1, best_capacity, folds, predict
+from studies.reproduce.machine import (
+    ERROR,
+    F1,
+    best_capacity,
+    folds,
+    predict,
+    random_splits,
+    stratified_splits,
+)
 from studies.reproduce.report import (
     Chart,
     Line,
@@ -15,8 +22,8 @@ from studies.reproduce.report import (
     Value,
     curve_panel,
     curve_rows,
+    draw_chart,
 )
-from studies.reproduce.splits import random_splits, stratified_splits
 
 pytestmark = pytest.mark.slow
 
