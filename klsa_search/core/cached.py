@@ -1,11 +1,11 @@
-"""A cached property that one thread computes for all, and cached results of a method."""
+"""Values made when they are read: properties, fields of dataclasses, cached results of methods."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakMethod
 
 from klsa_search.core.deadlines import deadline_check
@@ -61,3 +61,28 @@ class lazy_property(Generic[T]):  # noqa: N801 - a decorator
             values.pop(lock_name, None)  # a lock cannot be pickled
             made: T = values[self._name]
         return made
+
+
+class LazyFields:
+    """Sets all fields of a dataclass with slots when the first of them is read."""
+
+    __slots__ = ("_make",)
+    _make: Callable[[], object]
+    __dataclass_fields__: ClassVar[Mapping[str, object]]
+
+    @classmethod
+    def when_read(cls, make: Callable[[], Self]) -> Self:
+        """Return what `make` returns, which is called when a field is first read."""
+        instance = object.__new__(cls)
+        object.__setattr__(instance, "_make", make)
+        return instance
+
+    def __getattr__(self, name: str) -> object:
+        """Set all fields, of which none is set yet, and return one."""
+        fields = self.__dataclass_fields__
+        if name not in fields:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = self._make()
+        for field_ in fields:
+            object.__setattr__(self, field_, getattr(made, field_))
+        return getattr(made, name)

@@ -24,6 +24,7 @@ struct CodeReader {
     i64 at, end;
 
     bool has_more() const { return at < end; }
+    const u8* next() const { return codes + at; }
 
     i64 read() {
         i64 code = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -11,7 +12,10 @@
 
 namespace klsa {
 
-using Line = std::span<const u32>;
+// A line of code points, or of bytes if it is ASCII.
+template <class Char>
+using LineOf = std::span<const Char>;
+using Line = LineOf<u32>;
 
 struct WordOffsets {
     std::vector<i32> starts, ends;
@@ -19,6 +23,36 @@ struct WordOffsets {
     void clear() { starts.clear(), ends.clear(); }
     void add(i64 start, i64 end) { starts.push_back(i32(start)), ends.push_back(i32(end)); }
     i64 size() const { return i64(starts.size()); }
+};
+
+// Eight bytes of text, which are tested at once: masks have the highest bit of each that fits. Those
+// beyond ASCII fit anything.
+class AsciiBlock {
+  public:
+    static constexpr i64 SIZE = 8;
+    static constexpr u64 EACH = 0x0101010101010101, HIGH = 0x80 * EACH;
+
+    explicit AsciiBlock(const u8* characters) {
+        std::memcpy(&bytes_, characters, SIZE);
+        beyond_ = bytes_ & HIGH;
+        bytes_ &= ~HIGH;
+    }
+
+    u64 beyond_ascii() const { return beyond_; }
+    u64 below(u8 limit) const { return HIGH & ~at_least(bytes_, limit); }
+    u64 from(u8 least) const { return at_least(bytes_, least); }
+    u64 equal_to(u8 character) const { return HIGH & ~at_least(bytes_ ^ character * EACH, 1); }
+    u64 letters() const {
+        const u64 lower = bytes_ | 0x20 * EACH;
+        return (at_least(lower, 'a') & ~at_least(lower, 'z' + 1)) | (from('0') & ~from('9' + 1));
+    }
+
+    static i64 count(u64 mask) { return i64((mask >> 7) * EACH >> 56); }
+
+  private:
+    static u64 at_least(u64 bytes, u8 least) { return HIGH & (bytes + (0x80 - least) * EACH); }
+
+    u64 bytes_, beyond_;
 };
 
 // Finds words by their positions. `locate` returns false for rare sequences that only
@@ -30,13 +64,14 @@ class WordLocator {
     WordLocator(const CharacterTables& characters) : characters_(characters) {}
 
     // Find words of a line: `wanted` are their positions, ascending.
-    bool locate(Line line, std::span<const i32> wanted, WordOffsets& out) {
+    template <class Char>
+    bool locate(LineOf<Char> line, std::span<const i32> wanted, WordOffsets& out) {
         out.clear();
         if (locate_letters(line, wanted, out)) return true;
         out.clear();
         if (!changes(line)) return locate_any(line, wanted, out);
         if (!normalise(line)) return false;
-        if (!locate_any(normal_, wanted, out)) return false;
+        if (!locate_any(Line(normal_), wanted, out)) return false;
         for (i64 i = 0; i < out.size(); i++) {
             out.starts[i] = origin_[out.starts[i]];
             out.ends[i] = origin_[out.ends[i] - 1] + 1;
@@ -46,12 +81,14 @@ class WordLocator {
 
   private:
     static constexpr i64 UNCLEAR = -1;
-    static constexpr i64 BLOCK = 64;  // bits of a mask
+    template <class Char>
+    static constexpr i64 BLOCK = sizeof(Char) == 1 ? AsciiBlock::SIZE : 64;
 
     u8 kind(u32 point) const { return characters_.class_of(point); }
 
     // Do `locate_any` for words of letters and marks, three times as fast; false for others.
-    bool locate_letters(Line line, std::span<const i32> wanted, WordOffsets& out) const {
+    template <class Char>
+    bool locate_letters(LineOf<Char> line, std::span<const i32> wanted, WordOffsets& out) const {
         const i64 size = i64(line.size());
         i64 at = 0, number = 0, start = 0;
         size_t next = 0;
@@ -60,7 +97,7 @@ class WordLocator {
         while (at < size) {
             u8 of = SEPARATOR;
             if (!taken) at = after_blocks(line, at, wanted[next], number, inside);
-            const i64 stop = std::min<i64>(size, at + BLOCK);
+            const i64 stop = std::min<i64>(size, at + BLOCK<Char>);
             for (; at < stop; at++) {
                 of = kind(line[at]) & u8(~REORDERED);
                 if (of > SPACE) break;
@@ -92,24 +129,38 @@ class WordLocator {
     }
 
     // Return the end of whole blocks of letters and separators with words that are not wanted.
-    i64 after_blocks(Line line, i64 at, i64 wanted, i64& number, bool& inside) const {
-        for (; at + BLOCK <= i64(line.size()); at += BLOCK) {
-            u64 letters = 0;
-            u8 others = 0;
-            for (i64 i = 0; i < BLOCK; i++) {
-                const u8 of = kind(line[at + i]);
-                letters |= u64(of == LETTER) << i;
-                others |= u8(of & ~(LETTER | SPACE)) | u8(of == MARK);
+    template <class Char>
+    i64 after_blocks(LineOf<Char> line, i64 at, i64 wanted, i64& number, bool& inside) const {
+        for (; at + BLOCK<Char> <= i64(line.size()); at += BLOCK<Char>) {
+            i64 words;
+            bool has_others, ends_inside;
+            if constexpr (sizeof(Char) == 1) {
+                const AsciiBlock block(line.data() + at);
+                const u64 letters = block.letters();
+                has_others = block.equal_to('\'');
+                words = AsciiBlock::count(letters & ~(letters << 8 | u64(inside) << 7));
+                ends_inside = letters >> 63;
+            } else {
+                u64 letters = 0;
+                u8 others = 0;
+                for (i64 i = 0; i < BLOCK<Char>; i++) {
+                    const u8 of = kind(line[at + i]);
+                    letters |= u64(of == LETTER) << i;
+                    others |= u8(of & ~(LETTER | SPACE)) | u8(of == MARK);
+                }
+                has_others = others;
+                words = std::popcount(letters & ~(letters << 1 | u64(inside)));
+                ends_inside = letters >> 63;
             }
-            const i64 words = std::popcount(letters & ~(letters << 1 | u64(inside)));
-            if (others || number + words > wanted) break;
+            if (has_others || number + words > wanted) break;
             number += words;
-            inside = letters >> (BLOCK - 1);
+            inside = ends_inside;
         }
         return at;
     }
 
-    bool locate_any(Line text, std::span<const i32> wanted, WordOffsets& out) const {
+    template <class Char>
+    bool locate_any(LineOf<Char> text, std::span<const i32> wanted, WordOffsets& out) const {
         const i64 size = i64(text.size());
         i64 number = 0, at = 0;
         size_t next = 0;
@@ -148,7 +199,8 @@ class WordLocator {
     }
 
     // Return the first index from `at` on that is neither a mark nor of the class `also`.
-    i64 after_marks(Line text, i64 at, u8 also) const {
+    template <class Char>
+    i64 after_marks(LineOf<Char> text, i64 at, u8 also) const {
         for (; at < i64(text.size()); at++) {
             const u8 of = kind(text[at]) & u8(~REORDERED);
             if (of != MARK && of != UNSPACED_MARK && of != also) break;
@@ -161,7 +213,8 @@ class WordLocator {
     //
     // UNCLEAR if a mark follows, which may change the letter, or a character of a script without
     // spaces, which may be a letter or a sign.
-    i64 after_ending(Line text, i64 at) const {
+    template <class Char>
+    i64 after_ending(LineOf<Char> text, i64 at) const {
         const i64 size = i64(text.size());
         if (at + 1 >= size || kind(text[at]) != APOSTROPHE) return at;
         i64 after = at + 2;
@@ -185,13 +238,15 @@ class WordLocator {
         return false;
     }
 
-    bool changes(Line line) const {
-        return std::any_of(line.begin(), line.end(), [&](u32 point) { return kind(point) & CHANGED; });
+    template <class Char>
+    bool changes(LineOf<Char> line) const {
+        return std::any_of(line.begin(), line.end(), [&](Char point) { return kind(point) & CHANGED; });
     }
 
     // Keep the forms of all characters and their origins. Composition and order of marks do not
     // matter for the bounds of words.
-    bool normalise(Line line) {
+    template <class Char>
+    bool normalise(LineOf<Char> line) {
         normal_.clear();
         origin_.clear();
         for (size_t i = 0; i < line.size(); i++) {

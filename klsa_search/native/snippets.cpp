@@ -4,11 +4,13 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "forward_codes.hpp"
+#include "instruction_sets.hpp"
 #include "passages.hpp"
 
 namespace klsa {
@@ -64,12 +66,13 @@ Owned<u32> fold_text(Points text, const Characters& characters) {
 }
 
 // Append a passage of a line to a text by `append`, with "…" at cut ends.
-template <class Append>
-void cut_out(Line line, Window window, i64 length, Append append) {
+template <class Char, class Append>
+void cut_out(LineOf<Char> line, Window window, i64 length, Append append) {
+    constexpr u32 CUT[] = {ELLIPSIS};
     const Span span = passage_span(line, window, length);
-    if (span.is_cut_before) append(ELLIPSIS);
-    for (i64 i = span.start; i < span.end; i++) append(line[i]);
-    if (span.is_cut_after) append(ELLIPSIS);
+    if (span.is_cut_before) append(Line(CUT));
+    append(line.subspan(size_t(span.start), size_t(span.end - span.start)));
+    if (span.is_cut_after) append(Line(CUT));
 }
 
 void require_length(i64 passage_length) {
@@ -93,82 +96,177 @@ Owned<u32> best_passage(Points line, Array1<const i32> terms, Array1<const i32> 
     const Window window =
         best_window({terms.data(), terms.shape(0)}, places, {weights.data(), weights.shape(0)}, passage_length);
     std::vector<u32> passage;
-    cut_out(line_of(line), window, passage_length, [&](u32 point) { passage.push_back(point); });
+    cut_out(line_of(line), window, passage_length,
+            [&](Line points) { passage.insert(passage.end(), points.begin(), points.end()); });
     return owned(std::move(passage));
 }
+
+// Returns text in UTF-8 as a Python string; raises UnicodeDecodeError.
+nb::object decoded(const char* text, size_t size) {
+    nb::object result = nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(size), nullptr));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+}
+
+// The records of documents: the sizes of ID, title and metadata, each in four bytes, then these and
+// the text.
+class Records {
+  public:
+    static constexpr i64 HEAD = 12;
+
+    struct Bounds {
+        i64 id, title, metadata, text, end;
+    };
+
+    Records(Array1<const u8> content, Array1<const i64> starts) : content_(content), starts_(starts) {
+        require(length(starts) > 0, "starts: give the end of the last record");
+    }
+
+    i64 size() const { return length(starts_) - 1; }
+
+    // Return ID, title, metadata, and the bounds of the text of each document.
+    nb::list heads(const std::vector<i64>& documents, nb::handle decode) const {
+        nb::list result;
+        for (const i64 document : documents) {
+            const Bounds of = bounds(document);
+            require(of.text > 0, "a record is longer than its slot");
+            nb::object metadata = nb::dict();
+            if (of.metadata < of.text) metadata = decode(string(of.metadata, of.text));
+            result.append(
+                nb::make_tuple(string(of.id, of.title), string(of.title, of.metadata), metadata, of.text, of.end));
+        }
+        return result;
+    }
+
+    // Return where the fields of a record begin; all 0 if it is damaged.
+    Bounds bounds(i64 document) const {
+        if (document < 0 || document >= size()) throw std::out_of_range("there is no document of this doc id");
+        const i64 begin = starts_(document), end = starts_(document + 1);
+        if (begin < 0 || end < begin || end > length(content_) || end - begin < HEAD) return {};
+        u32 sizes[3];
+        std::memcpy(sizes, content_.data() + begin, HEAD);
+        const i64 id = begin + HEAD, title = id + sizes[0], metadata = title + sizes[1], text = metadata + sizes[2];
+        return text <= end ? Bounds{id, title, metadata, text, end} : Bounds{};
+    }
+
+    std::span<const u8> text(i64 document) const {
+        const Bounds of = bounds(document);
+        return {content_.data() + of.text, size_t(of.end - of.text)};
+    }
+
+    void read_ahead(i64 document) const {
+        const u8* record = content_.data() + std::clamp<i64>(starts_(document), 0, length(content_));
+        for (int line = 0; line < 4; line++) prefetch(record + 64 * line);
+    }
+
+  private:
+    nb::object string(i64 begin, i64 end) const {
+        return decoded(reinterpret_cast<const char*>(content_.data()) + begin, size_t(end - begin));
+    }
+
+    Array1<const u8> content_;
+    Array1<const i64> starts_;
+};
 
 // Selects passages of stored documents by their forward index, without analysing a text.
 class PassageFinder {
   public:
-    // The sizes of ID, title and metadata, each in four bytes, begin a record.
-    static constexpr i64 HEAD = 12;
-
-    PassageFinder(Array1<const u8> records, Array1<const i64> starts, Array1<const u8> codes,
-                  Array1<const i64> code_starts, i64 parts)
-        : records_(records), starts_(starts), codes_(codes), code_starts_(code_starts), parts_(parts) {
-        require(length(starts) > 0 && length(starts) == length(code_starts),
-                "starts and code_starts: they have different numbers of documents");
+    PassageFinder(const Records& records, Array1<const u8> codes, Array1<const i64> code_starts,
+                  Array1<const i32> ranks, i64 parts)
+        : records_(records), codes_(codes), code_starts_(code_starts), ranks_(ranks), parts_(parts) {
+        require(records.size() == length(code_starts) - 1,
+                "records and code_starts: they have different numbers of documents");
     }
 
-    // Return the passages in UTF-8, each followed by a zero, and the ordinals of the documents whose
+    // Return the passages, the ordinals of those that may contain marks, and of the documents whose
     // words cannot be located, with an empty passage; none if the tables of characters end at ASCII
     // and a text does not.
-    std::optional<std::pair<nb::bytes, std::vector<i64>>> passages(Array1<const i64> documents, Array1<const i64> codes,
-                                                                   Array1<const f64> weights, i64 passage_length,
-                                                                   const Characters& characters) const {
-        require_between(documents.data(), length(documents), 0, length(starts_) - 1, "documents");
-        require(length(codes) == length(weights), "codes and weights: their lengths differ");
+    std::optional<std::tuple<nb::list, std::vector<i64>, std::vector<i64>>> passages(
+        const std::vector<i64>& documents, const std::vector<i64>& terms, std::vector<f64> weights, i64 passage_length,
+        const Characters& characters) const {
+        require_between(documents.data(), i64(documents.size()), 0, records_.size(), "documents");
+        require_between(terms.data(), i64(terms.size()), 0, length(ranks_), "terms");
         require_length(passage_length);
-        std::string out;
-        std::vector<i64> skipped;
-        bool is_complete;
+        weights.resize(terms.size(), 1.0);
+        Page page;
         {
             nb::gil_scoped_release release;
-            const CodeTable table({codes.data(), codes.shape(0)});
-            is_complete = find({documents.data(), documents.shape(0)}, table, {weights.data(), weights.shape(0)},
-                               passage_length, characters.tables(), out, skipped);
+            std::vector<i64> codes;
+            for (const i64 term : terms) codes.push_back(code_of_rank(ranks_(term)));
+            find(documents, CodeTable(codes), weights, passage_length, characters.tables(), page);
         }
-        if (!is_complete) return {};
-        return std::pair(nb::bytes(out.data(), out.size()), std::move(skipped));
+        if (!page.is_complete) return {};
+        nb::list result;
+        size_t begin = 0;
+        for (const size_t end : page.ends) {
+            result.append(decoded(page.text.data() + begin, end - begin));
+            begin = end;
+        }
+        return std::tuple(std::move(result), std::move(page.marked), std::move(page.skipped));
     }
 
   private:
-    bool find(std::span<const i64> documents, const CodeTable& table, std::span<const f64> weights, i64 passage_length,
-              const CharacterTables& characters, std::string& out, std::vector<i64>& skipped) const {
-        std::vector<u32> line;
+    struct Page {
+        std::string text;
+        std::vector<size_t> ends;
+        std::vector<i64> marked, skipped;
+        bool is_complete = true;
+
+        void operator()(LineOf<u8> characters) {
+            text.append(reinterpret_cast<const char*>(characters.data()), characters.size());
+        }
+        void operator()(Line points) {
+            for (const u32 point : points) append_utf8(text, point);
+        }
+
+        // End a passage; as one line, if no character may have a meaning in Markdown.
+        void end_passage() {
+            const size_t begin = ends.empty() ? 0 : ends.back();
+            const std::span passage(text.data() + begin, text.size() - begin);
+            u8 marks = 0, zeros = 0;  // bytes, so that many are compared at once
+            for (const char of : passage) {
+                marks |= u8(of == '*') | u8(of == '#') | u8(of == '`') | u8(of == '|') | u8(of == '[');
+                zeros |= u8(of == 0);
+            }
+            require(!zeros, "a text contains a zero byte");
+            if (marks) marked.push_back(i64(ends.size()));
+            for (char& of : passage.first(marks ? 0 : passage.size()))
+                of = of == LINE_END || of == PARAGRAPH_END ? char(BLANK) : of;
+            ends.push_back(text.size());
+        }
+    };
+
+    void find(const std::vector<i64>& documents, const CodeTable& table, const std::vector<f64>& weights,
+              i64 passage_length, const CharacterTables& characters, Page& page) const {
+        std::vector<u8> ascii;
+        std::vector<u32> points;
         Occurrences found;
         WordOffsets places;
         WordLocator locator(characters);
-        auto append = [&](u32 point) { append_utf8(out, point); };
-        for (size_t i = 0; i < documents.size(); i++) {
-            const auto [begin, end] = text_of(documents[i]);
-            const Utf8Reader text{{records_.data() + begin, size_t(end - begin)}};
-            if (!fold(text, characters, line)) return false;
-            if (i64(line.size()) <= passage_length) {
-                for (const u32 point : line) append(point);
+        auto add = [&](auto& line, std::span<const u8> text, i64 document) {
+            if (!fold(Utf8Reader{text}, characters, line)) return page.is_complete = false;
+            const std::span of(std::as_const(line));
+            if (i64(of.size()) <= passage_length) {
+                page(of);
             } else {
-                find_words(codes_of(documents[i]), parts_, table, found);
-                if (locator.locate(line, found.positions, places))
-                    cut_out(line, best_window(found.terms, places, weights, passage_length), passage_length, append);
+                find_words(codes_of(document), parts_, table, found);
+                if (locator.locate(of, found.positions, places))
+                    cut_out(of, best_window(found.terms, places, weights, passage_length), passage_length,
+                            [&](auto cut) { page(cut); });
                 else
-                    skipped.push_back(i64(i));
+                    page.skipped.push_back(i64(page.ends.size()));
             }
-            out.push_back('\0');
+            page.end_passage();
+            return true;
+        };
+        for (const i64 document : documents) {
+            records_.read_ahead(document);
+            prefetch(codes_of(document).next());
         }
-        return true;
-    }
-
-    // Return the bounds of the text of a document; both 0 if its record is damaged.
-    std::pair<i64, i64> text_of(i64 document) const {
-        const i64 begin = starts_(document), end = starts_(document + 1);
-        if (begin < 0 || end < begin || end > length(records_) || end - begin < HEAD) return {0, 0};
-        i64 text = begin + HEAD;
-        for (int i = 0; i < 3; i++) {
-            u32 size;
-            std::memcpy(&size, records_.data() + begin + 4 * i, 4);
-            text += size;
+        for (const i64 document : documents) {
+            const auto text = records_.text(document);
+            if (!(is_ascii(text) ? add(ascii, text, document) : add(points, text, document))) return;
         }
-        return text <= end ? std::pair(text, end) : std::pair<i64, i64>(0, 0);
     }
 
     CodeReader codes_of(i64 document) const {
@@ -177,10 +275,10 @@ class PassageFinder {
                 std::clamp<i64>(code_starts_(document + 1), 0, size)};
     }
 
-    Array1<const u8> records_;
-    Array1<const i64> starts_;
+    Records records_;
     Array1<const u8> codes_;
     Array1<const i64> code_starts_;
+    Array1<const i32> ranks_;
     i64 parts_;
 };
 
@@ -198,10 +296,13 @@ void bind_snippets(nb::module_& module) {
     module.def("fold_text", &fold_text, exact("text"), nb::arg("characters"));
     module.def("best_passage", &best_passage, exact("line"), exact("terms"), exact("starts"), exact("ends"),
                exact("weights"), nb::arg("length"));
+    nb::class_<Records>(module, "Records")
+        .def(nb::init<Array1<const u8>, Array1<const i64>>(), exact("content"), exact("starts"))
+        .def("heads", &Records::heads, nb::arg("documents"), nb::arg("decode"));
     nb::class_<PassageFinder>(module, "PassageFinder")
-        .def(nb::init<Array1<const u8>, Array1<const i64>, Array1<const u8>, Array1<const i64>, i64>(),
-             exact("records"), exact("starts"), exact("codes"), exact("code_starts"), nb::arg("parts"))
-        .def("passages", &PassageFinder::passages, exact("documents"), exact("codes"), exact("weights"),
+        .def(nb::init<const Records&, Array1<const u8>, Array1<const i64>, Array1<const i32>, i64>(),
+             nb::arg("records"), exact("codes"), exact("code_starts"), exact("ranks"), nb::arg("parts"))
+        .def("passages", &PassageFinder::passages, nb::arg("documents"), nb::arg("terms"), nb::arg("weights"),
              nb::arg("length"), nb::arg("characters"));
 }
 

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
@@ -263,6 +264,11 @@ class DocumentReader:
         return reader
 
     @property
+    def native(self) -> _native.Records:
+        """Return the records for compiled loops."""
+        return self._records.native
+
+    @property
     def content(self) -> npt.NDArray[np.uint8]:
         """Return the records: uint8."""
         return self._records.content
@@ -272,9 +278,9 @@ class DocumentReader:
         """Return the start of each record: (N + 1,)."""
         return self._records.starts
 
-    def records(self, doc_ids: Iterable[int]) -> list[Record]:
+    def records(self, doc_ids: Sequence[int]) -> list[Record]:
         """Return documents in the order of the doc ids, without reading their texts."""
-        return [self._records.record(int(doc_id)) for doc_id in doc_ids]
+        return self._records.heads(doc_ids)
 
     def titles(self, doc_ids: Iterable[int]) -> list[str]:
         """Return titles in the order of the doc ids, "" if there is no document."""

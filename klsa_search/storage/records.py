@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
 from klsa_search.storage.log import DECODER
 
 _SIZES: Final = struct.Struct("<3I")
-_HEAD: Final = _SIZES.size
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -47,44 +47,24 @@ class Records:
         self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], path: Path
     ) -> None:
         self.content, self.starts, self.path = content, starts, path
+        self.native = _native.Records(content, starts)
         # Memoryviews: reading a number or a string through them takes half of NumPy's time.
         self._bytes, self._starts = content.data, starts.data
 
+    def heads(self, doc_ids: Sequence[int]) -> list[Record]:
+        """Return documents without reading their texts. Cost: 0.5 µs each, and their metadata."""
+        try:
+            return list(map(Record._make, self.native.heads(doc_ids, DECODER.decode)))
+        except ValueError as error:
+            raise self.damaged(error) from error
+
     def record(self, doc_id: int) -> Record:
         """Return a document without reading its text."""
-        begin, end = self._starts[doc_id], self._starts[doc_id + 1]
-        content = self._bytes
-        try:
-            id_size, title_size, metadata_size = _SIZES.unpack_from(content, begin)
-            title = begin + _HEAD + id_size
-            metadata = title + title_size
-            text = metadata + metadata_size
-            if not 0 <= begin < text <= end <= len(content):
-                raise ValueError("a record is longer than its slot")
-            return Record(
-                str(content[title - id_size : title], "utf-8"),
-                str(content[title:metadata], "utf-8"),
-                DECODER.decode(str(content[metadata:text], "utf-8")) if metadata_size else {},
-                text,
-                end,
-            )
-        except (struct.error, ValueError) as error:
-            raise self.damaged(error) from error
+        return self.heads([doc_id])[0]
 
     def title(self, doc_id: int) -> str:
         """Return the title of a document; "" if there is none."""
-        begin, end = self._starts[doc_id], self._starts[doc_id + 1]
-        if begin == end:
-            return ""
-        content = self._bytes
-        try:
-            id_size, size, _ = _SIZES.unpack_from(content, begin)
-            title = begin + _HEAD + id_size
-            if not 0 <= begin < title + size <= end <= len(content):
-                raise ValueError("a record is longer than its slot")
-            return str(content[title : title + size], "utf-8")
-        except (struct.error, ValueError) as error:
-            raise self.damaged(error) from error
+        return self.record(doc_id).title if self._starts[doc_id] < self._starts[doc_id + 1] else ""
 
     def text(self, record: Record) -> str:
         """Return the text of a document."""

@@ -80,13 +80,11 @@ def test_a_record_is_the_document_without_its_text(tmp_path):
 
 def texts_of(content, starts):
     """The texts of records as the snippets read them."""
-    nothing = np.zeros(0, np.uint8), np.zeros(len(starts), np.int64)
-    finder = _native.PassageFinder(content, starts, *nothing, 1)
-    chosen = np.arange(len(starts) - 1)
-    passages, _ = finder.passages(
-        chosen, np.zeros(0, np.int64), np.zeros(0), 100_000, all_characters()
-    )
-    return str(passages, "utf-8", "replace").split("\0")[:-1]
+    nothing = np.zeros(0, np.uint8), np.zeros(len(starts), np.int64), np.zeros(0, np.int32)
+    finder = _native.PassageFinder(_native.Records(content, starts), *nothing, 1)
+    chosen = range(len(starts) - 1)
+    passages, _, _ = finder.passages(chosen, [], [], 100_000, all_characters())
+    return passages
 
 
 def test_a_position_beyond_the_last_is_not_a_document(tmp_path):
@@ -111,8 +109,8 @@ def test_a_damaged_record_is_named_or_read(tmp_path, changes):
     for position in range(3):
         with contextlib.suppress(IndexDamaged):
             damaged.document(position)
-    # A zero byte in a text looks like its end.
-    assert len(texts_of(content, reader.starts)) >= 3
+    with contextlib.suppress(ValueError):  # not UTF-8, or a zero byte
+        assert len(texts_of(content, reader.starts)) == 3
 
 
 @pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])

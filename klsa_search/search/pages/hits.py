@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from klsa_search.collection.nested import value_at
 from klsa_search.collection.searched_text import field_text
@@ -19,8 +18,6 @@ from klsa_search.search.pages.results import Hit, highlighted
 from klsa_search.search.snippets.snippet import LENGTH, snippet
 from klsa_search.search.state.passage_searcher import PassageSearcher
 from klsa_search.search.state.state import State
-from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
 
 
 def fetch_hits(
@@ -38,7 +35,7 @@ def fetch_hits(
     if isinstance(state.searcher, PassageSearcher):
         best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, terms, weights)
         snippets = best_passages.snippets
-        hits = _hits_with(state, top.doc_ids, top.scores, snippets, plan.offset)
+        hits = _hits_with(state, top.doc_ids.tolist(), top.scores, snippets, plan.offset)
         hits = with_places(state, best_passages, hits, top.doc_ids)
     else:
         hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
@@ -107,55 +104,21 @@ def hits_of(
     length: int = LENGTH,
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents, in order. See `Index.hits`."""
-    snippets = state.snippets.of(doc_ids, terms, weights=weights, length=length)
-    return _hits_with(state, doc_ids, scores, snippets, offset)
+    ids = doc_ids.tolist()
+    snippets = state.snippets.of(ids, terms, weights=weights, length=length)
+    return _hits_with(state, ids, scores, snippets, offset)
 
 
 def _hits_with(
-    state: State, doc_ids: DocIds, scores: Scores, snippets: Sequence[str], offset: int
+    state: State, doc_ids: Sequence[int], scores: Scores, snippets: Sequence[str], offset: int
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents with these snippets, in order."""
-    records = state.documents.records(doc_ids.tolist())
-    numbers = _number_coercions(state.fields)
-    return tuple(
-        Hit(
-            rank=rank,
-            id=record.id,
-            score=score,
-            title=record.title,
-            snippet=snippet_,
-            metadata=_parse_numbers(without_vectors(record.metadata), numbers)
-            if record.metadata
-            else record.metadata,
-        )
-        for rank, (record, snippet_, score) in enumerate(
-            zip(records, snippets, scores.tolist(), strict=True), start=offset + 1
-        )
-    )
-
-
-def _number_coercions(fields: Fields) -> dict[str, Callable[[object], Any]]:
-    """Return what reads the texts of each number field."""
-    return {
-        name: coercion(
-            "number",
-            DECLARED_LIMITS,
-            declared=True,
-            forms=fields.forms,
-            unit=fields.forms.unit(name),
-        )
-        for name, field in fields.items()
-        if field.type == "number"
-    }
-
-
-def _parse_numbers(
-    metadata: Mapping[str, Any], coercions: Mapping[str, Callable[[object], Any]]
-) -> Mapping[str, Any]:
-    """Return metadata with numeric texts of number fields converted to numbers."""
-    numbers_ = {
-        name: as_number(metadata[name], coerce)
-        for name, coerce in coercions.items()
-        if name in metadata
-    }
-    return {**metadata, **numbers_} if numbers_ else metadata
+    hits, rank = [], offset
+    records = state.documents.records(doc_ids)
+    for record, snippet_, score in zip(records, snippets, scores.tolist(), strict=True):
+        rank += 1
+        metadata = record.metadata
+        if metadata:
+            metadata = state.fields.with_numbers(without_vectors(metadata))
+        hits.append(Hit(rank, record.id, score, record.title, snippet_, metadata))
+    return tuple(hits)

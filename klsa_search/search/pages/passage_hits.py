@@ -49,7 +49,7 @@ def best_passages_of(
         (state, rows < 0, doc_ids),
     ):
         found = source.snippets.of(
-            ids[which], terms, weights=weights, length=plan.request.snippet_length
+            ids[which].tolist(), terms, weights=weights, length=plan.request.snippet_length
         )
         for place, snippet in zip(np.flatnonzero(which).tolist(), found, strict=True):
             snippets[place] = snippet

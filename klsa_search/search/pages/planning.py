@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
@@ -32,8 +33,7 @@ _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udff
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPlan:
+class QueryPlan(NamedTuple):
     """A search in one state of an index: see `plan_search`.
 
     parsed      query, without its mask
@@ -123,14 +123,14 @@ def plan_search(
     k = request.candidates if request.rerank is None else max(request.rerank, last)
     return state, QueryPlan(
         request=request,
-        parsed=parsed._replace(mask=None),  # which is in `mask`
+        parsed=parsed if parsed.mask is None else parsed._replace(mask=None),  # it is in `mask`
         interpretation=interpretation,
         named=named,
         parameters=chosen,
         dimensions=dimensions,
         reported=_reported(state, chosen, dimensions),
         mask=allowed,
-        pinnable=allowed if _has_operators(interpretation) else mask,
+        pinnable=mask if parsed.mask is None or not _has_operators(interpretation) else allowed,
         rules=rules,
         k=k,
         page=k,
@@ -185,7 +185,9 @@ def _parse(
         typed=typed,
         complete_last=request.prefix == "last" and named is None,
     )
-    interpretation = state.query_parser.interpretation(query, parsed, reading)
+    interpretation = QueryInterpretation.when_read(
+        partial(state.query_parser.interpretation, query, parsed, reading)
+    )
     if named is None:
         return parsed, interpretation
     (id_,) = state.documents.ids([named])

@@ -68,7 +68,7 @@ class Reranked:
     rank: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Hit:
     """One ranked document; `rank` counts from 1.
 

@@ -110,7 +110,7 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
     else:
         plan, total, facets, (hits, best) = _merged(searches, query, reader)
         if warnings := without_vectors(reader, query, models):
-            plan = replace(plan, warnings=(*plan.warnings, *warnings))
+            plan = plan._replace(warnings=(*plan.warnings, *warnings))
     return assemble_results(
         plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
     )
@@ -137,7 +137,7 @@ def _merged(
     hits = _fetched(searches, order, plan.offset)
     merged = merged_facets(facets_of_pages, query.max_facet_values, query.facets)
     rules = replace(plan.rules, pins=dict(enumerate(pins)))
-    return replace(plan, request=query, rules=rules), total, merged, hits
+    return plan._replace(request=query, rules=rules), total, merged, hits
 
 
 def rank_parts(

@@ -203,7 +203,7 @@ class PartSearch:
             seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
-        plan = replace(plan, mask=None, pinnable=None, vector=None, rules=rules)
+        plan = plan._replace(mask=None, pinnable=None, vector=None, rules=rules)
         step = snapshot.query_kernel.postings.step
         return PartPlan(plan, seeds, params, step, self._evidence.own)
 
@@ -218,7 +218,7 @@ class PartSearch:
         ranked = self._ranked = with_seeds(self._ranked, shared)
         if self.plan.offset:
             last = self.plan.offset + self.plan.k
-            self.plan = replace(self.plan, offset=0, k=last)
+            self.plan = self.plan._replace(offset=0, k=last)
         plan = self.plan
         top, facets = collect(ranked, plan, pins_first=True)
         self._top = top

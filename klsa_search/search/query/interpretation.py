@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from klsa_search.core.cached import LazyFields
+
 Relaxed = Literal[
     "plain_text",
     "nothing_to_exclude_from",
@@ -25,7 +27,7 @@ character.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryInterpretation:
+class QueryInterpretation(LazyFields):
     """How the text of a query was interpreted; each part as it is written in the query.
 
     words     words that documents are ranked by, including those of phrases and required ones

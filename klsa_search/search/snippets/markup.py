@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_MARKS: Final = "*#`|["
+_MARK: Final = re.compile(r"[*#`|\[]")
+"""Characters that Markdown may give a meaning to; those of `native/snippets.cpp`."""
 _HEADING: Final = re.compile(r"#{1,6} (.*?)(?: #+)?")
 _STRONG: Final = re.compile(r"(?<!\w)\*\*(?=[^\s*])((?:(?!\*\*).){1,300})(?<=[^\s*])\*\*(?!\w)")
 _LINK: Final = re.compile(
@@ -13,11 +14,6 @@ _LINK: Final = re.compile(
 )
 _DELIMITERS: Final = frozenset("…|: -")
 _BAR: Final = re.compile(r"\s*(?<!\\)\|\s*")
-
-
-def has_marks(text: str) -> bool:
-    """Return whether a text has a character that Markdown may give a meaning to."""
-    return any(mark in text for mark in _MARKS)
 
 
 def without_markup(passage: str) -> str:
@@ -31,7 +27,7 @@ def without_markup(passage: str) -> str:
     >>> without_markup("## Paper jam\fOpen the **cover**, see [parts](parts.md).")
     'Paper jam Open the cover, see parts.'
     """
-    if not has_marks(passage):
+    if not _MARK.search(passage):
         return passage.replace("\n", " ").replace("\f", " ")
     lines = re.split(r"[\n\f]", passage)
     barred = [False, *("|" in line for line in lines), False]

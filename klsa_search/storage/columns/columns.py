@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.build_settings import FieldType
+from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.filter_values import moments, numbers, text
@@ -19,6 +20,7 @@ from klsa_search.storage.columns.format import FILES, MISSING, STARTS, TEXT_STAR
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.texts import KeywordTexts
 from klsa_search.storage.columns.type_detection import NO_VALUE
+from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
 from klsa_search.storage.manifest import FieldsEntry
 
 Inclusive = Literal["both", "low", "high", "neither"]
@@ -325,6 +327,30 @@ class Fields(Mapping[str, Field]):
             choices = ", ".join(map(repr, self._columns)) or "none"
             fact = f"unknown field {name!r}; the filterable fields are: {choices}"
         raise QueryError(f"{parameter}: {fact}", field=parameter)
+
+    def with_numbers(self, metadata: Mapping[str, object]) -> Mapping[str, Any]:
+        """Return metadata with numeric texts of number fields converted to numbers."""
+        numbers = {
+            name: as_number(metadata[name], coerce)
+            for name, coerce in self._number_coercions.items()
+            if name in metadata
+        }
+        return {**metadata, **numbers} if numbers else metadata
+
+    @lazy_property
+    def _number_coercions(self) -> dict[str, Callable[[object], object]]:
+        """What reads the texts of each number field."""
+        return {
+            name: coercion(
+                "number",
+                DECLARED_LIMITS,
+                declared=True,
+                forms=self.forms,
+                unit=self.forms.unit(name),
+            )
+            for name, column in self._columns.items()
+            if column.type == "number"
+        }
 
     def is_blank(self, name: str) -> bool:
         """Return whether documents have a field, but none has a value in it."""
