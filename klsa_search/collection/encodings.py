@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.lines import (
-    LONGEST_LINE,
+    NAMES,
+    STEP,
     head_bytes,
+    invalid_encoding,
     lines,
-    open_decompressed,
-    refuse_long,
-    translate_read_errors,
+    lines_in,
     utf16_of,
 )
 from klsa_search.errors import CollectionError
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
-
-STEP: Final = "name it, as in --encoding cp1252 (in Python encoding=)"
-"""Next step if an encoding is unknown."""
-
-NAMES: Final = {
-    "big5": "Big5", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252",
-    "cp1253": "Windows-1253", "cp1254": "Windows-1254", "cp1255": "Windows-1255",
-    "cp1256": "Windows-1256", "cp1257": "Windows-1257", "cp850": "DOS 850", "cp866": "DOS 866",
-    "cp874": "Windows-874", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP",
-    "gb18030": "GBK", "iso8859_2": "ISO 8859-2", "iso8859_5": "ISO 8859-5",
-    "iso8859_7": "ISO 8859-7", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "mac_roman": "Mac Roman",
-}  # fmt: skip
-"""Names of the encodings that are detected, by codec."""
 
 _SAMPLE = 2**18  # bytes of lines beyond ASCII, from all parts of a text, that decide
 _OTHER_SCRIPTS: Final = [
@@ -127,11 +113,12 @@ def decoded_lines(
     Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
     told, or does not fit.
     """
-    if encoding is None and utf16_of(head_bytes(path, 4)):
+    if encoding is None:
         encoding = utf16_of(head_bytes(path, 4))
-        note("read as UTF-16")
-    if encoding is not None:
-        yield from _lines_in(path, encoding)
+        if encoding:
+            note("read as UTF-16")
+    if encoding:
+        yield from lines_in(path, encoding)
         return
     detected: str | None = None
     for number, line in lines(path):
@@ -158,31 +145,7 @@ def decoded_lines(
         try:
             yield number, line.encode("utf-8", "surrogateescape").decode(detected)
         except UnicodeDecodeError as error:
-            raise _invalid(path, number, detected, error) from None
-
-
-def _lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate."""
-    number = 0
-    errors = "surrogatepass" if encoding.startswith("utf-16-") else "strict"
-    with (
-        translate_read_errors(path, lambda: number),
-        open_decompressed(path) as raw,
-        io.TextIOWrapper(raw, encoding, errors=errors, newline="\n") as stream,
-    ):
-        read = partial(stream.readline, LONGEST_LINE + 1)
-        try:
-            for number, line in enumerate(iter(read, ""), start=1):
-                refuse_long(len(line), path, number)
-                yield number, line.lstrip("\ufeff")
-        except UnicodeError as error:
-            raise _invalid(path, number + 1, encoding, error) from None
-
-
-def _invalid(path: Path, number: int, encoding: str, error: UnicodeError) -> TruncatedFile:
-    name = "UTF-16" if encoding.startswith("utf-16-") else NAMES.get(encoding, encoding)
-    reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-    return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
+            raise invalid_encoding(path, number, detected, error) from None
 
 
 def _detected(path: Path) -> _Detection:

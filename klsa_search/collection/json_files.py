@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from klsa_search.collection.extended_json import without_types
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
-from klsa_search.collection.lines import head, lines, open_decompressed, translate_read_errors
+from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import (
     COMMON_NAMES,
     ID_NAMES,
@@ -372,11 +372,7 @@ class _Values:
 @contextmanager
 def _open_values(path: Path) -> Iterator[_Values]:
     line = 1
-    with (
-        translate_read_errors(path, lambda: line),
-        open_decompressed(path) as raw,
-        TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
-    ):
+    with translate_read_errors(path, lambda: line), open_text(path) as stream:
         values = _Values(stream, path)
         try:
             yield values

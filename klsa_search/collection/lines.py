@@ -22,6 +22,19 @@ ZIP = b"PK\x03\x04"
 ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+NAMES: Final = {
+    "big5": "Big5", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252",
+    "cp1253": "Windows-1253", "cp1254": "Windows-1254", "cp1255": "Windows-1255",
+    "cp1256": "Windows-1256", "cp1257": "Windows-1257", "cp850": "DOS 850", "cp866": "DOS 866",
+    "cp874": "Windows-874", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP",
+    "gb18030": "GBK", "iso8859_2": "ISO 8859-2", "iso8859_5": "ISO 8859-5",
+    "iso8859_7": "ISO 8859-7", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "mac_roman": "Mac Roman",
+}  # fmt: skip
+"""Names of the encodings that are detected, by codec."""
+
+STEP: Final = "name it, as in --encoding cp1252 (in Python encoding=)"
+"""Next step if an encoding is unknown."""
+
 LONGEST_LINE: Final = 2**28
 """Limit of a line in bytes: a few compressed kB may contain one of many GB."""
 
@@ -55,6 +68,18 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader[Any]]:
 
 
 @contextmanager
+def open_text(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open a file in UTF-8, whose invalid bytes become lone surrogates, or in UTF-16."""
+    utf16 = utf16_of(head_bytes(path, 4))
+    errors = "surrogatepass" if utf16 else "surrogateescape"
+    with (
+        open_decompressed(path) as raw,
+        io.TextIOWrapper(raw, utf16 or "utf-8-sig", errors=errors, newline="") as stream,
+    ):
+        yield stream
+
+
+@contextmanager
 def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
     """Raise TruncatedFile for errors of reading or decompressing a file."""
     try:
@@ -65,6 +90,8 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
             f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
             f"({error}); fetch or pack the file again"
         ) from None
+    except UnicodeError as error:
+        raise TruncatedFile(f"{path}:{line()}: cannot be decoded ({error}); correct it") from None
     except RuntimeError as error:  # of zipfile if a password is needed
         if _kind(path) != "zip":
             raise
@@ -76,18 +103,18 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
+    encoding  unless the file begins like UTF-16
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
-    file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or is compressed
-    and damaged.
+    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16, or is
+    compressed and damaged.
     """
+    if utf16 := utf16_of(head_bytes(path, 4)):
+        yield from lines_in(path, utf16)
+        return
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
         for number, line in enumerate(_lines(stream), start=1):
-            if number == 1 and line.startswith(UTF16_BOMS):
-                raise TruncatedFile(
-                    f"{path}:1: UTF-16, which only CSV and texts may be; convert it to UTF-8"
-                )
             while line.startswith(UTF8_BOM):  # also of a file that was appended to another
                 line = line.removeprefix(UTF8_BOM)
             refuse_long(len(line), path, number)
@@ -100,6 +127,31 @@ def checked_lines(path: Path) -> Iterator[tuple[str, str]]:
         if fault := text_fault(line):
             raise CollectionError(f"{path}:{number}: the line {fault}; correct it")
         yield f"{path}:{number}", line
+
+
+def lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate."""
+    number = 0
+    errors = "surrogatepass" if encoding.startswith("utf-16-") else "strict"
+    with (
+        translate_read_errors(path, lambda: number),
+        open_decompressed(path) as raw,
+        io.TextIOWrapper(raw, encoding, errors=errors, newline="\n") as stream,
+    ):
+        read = partial(stream.readline, LONGEST_LINE + 1)
+        try:
+            for number, line in enumerate(iter(read, ""), start=1):
+                refuse_long(len(line), path, number)
+                yield number, line.lstrip("\ufeff")
+        except UnicodeError as error:
+            raise invalid_encoding(path, number + 1, encoding, error) from None
+
+
+def invalid_encoding(path: Path, number: int, encoding: str, error: UnicodeError) -> TruncatedFile:
+    """Return the error for a line that an encoding does not fit."""
+    name = "UTF-16" if encoding.startswith("utf-16-") else NAMES.get(encoding, encoding)
+    reason = error.reason if isinstance(error, UnicodeDecodeError) else error
+    return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
 
 
 def read_decompressed(path: Path) -> bytes:

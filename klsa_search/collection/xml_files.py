@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.intake import Intake, TruncatedFile
-from klsa_search.collection.lines import open_decompressed, translate_read_errors
+from klsa_search.collection.lines import head_bytes, open_decompressed, translate_read_errors
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
@@ -26,6 +28,10 @@ _SINGLE: Final = frozenset(["doc", "document", "entry", "item", "page", "record"
 
 _SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 _XHTML: Final = "{http://www.w3.org/1999/xhtml}"
+
+_DECLARED: Final = re.compile(rb"""<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""")
+_LONGEST_DECLARATION: Final = 256
+_OF_EXPAT: Final = (b"utf-8", b"utf-16", b"iso-8859-1", b"us-ascii")
 
 _Path = tuple[str, ...]
 
@@ -107,10 +113,13 @@ def _ended(
     parser: XMLPullParser[Any] = XMLPullParser(("start", "end"))
     open_elements: list[Element] = []
     names: list[str] = []
-    with translate_read_errors(path), open_decompressed(path) as stream:
-        read = 0
-        while chunk := stream.read(_CHUNK):
+    with translate_read_errors(path), open_decompressed(path) as raw:
+        stream, read = _decoded(raw, path), 0
+        while True:
             try:
+                chunk = stream.read(_CHUNK)
+                if not chunk:
+                    break
                 parser.feed(chunk)
                 events: list[Any] = list(parser.read_events())
             except ParseError as error:
@@ -137,6 +146,17 @@ def _ended(
         parser.close()
     except ParseError as error:
         raise TruncatedFile(f"{path}: invalid XML ({error}); correct it") from None
+
+
+def _decoded(stream: IO[bytes], path: Path) -> IO[bytes] | TextIOWrapper:
+    """Return a stream of text if Expat does not know the declared encoding, else of bytes."""
+    declared = _DECLARED.match(head_bytes(path, _LONGEST_DECLARATION))
+    if declared is None or declared[1].lower() in _OF_EXPAT:
+        return stream
+    try:
+        return TextIOWrapper(stream, declared[1].decode("ascii"), newline="")
+    except LookupError as error:
+        raise TruncatedFile(f"{path}: cannot be decoded ({error}); convert it to UTF-8") from None
 
 
 def _fields(element: Element) -> dict[str, Any]:

@@ -246,3 +246,26 @@ def test_an_error_names_the_texts_in_an_object(tmp_path):
 def test_a_text_without_end_is_named_by_its_beginning(tmp_path):
     with pytest.raises(CollectionError, match="Unterminated string starting at column 18"):
         documents_of(tmp_path, '{"id":"1","text":"a"}\n{"id":"2","text":"val')
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "1", "text": "Größe"}\r\n{"id": "2", "text": "水泵"}\r\n',
+        '[{"id": "1", "text": "Größe"},\n {"id": "2", "text": "水泵"}]',
+        '{"rows": [{"id": "1", "text": "Größe"},\n {"id": "2", "text": "水泵"}]}',
+    ],
+)
+def test_json_in_utf_16_is_read(tmp_path, encoding, text):
+    path = tmp_path / "rows.json"
+    path.write_bytes(text.encode(encoding))
+    documents = list(open_collection(path).documents())
+    assert [(each.id, each.text) for each in documents] == [("1", "Größe"), ("2", "水泵")]
+
+
+def test_json_in_utf_16_that_is_cut_short_is_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes('{"id": "1", "text": "Größe"}\n{"id"'.encode("utf-16")[:-1])
+    with pytest.raises(CollectionError, match=r"rows.jsonl:2: invalid UTF-16"):
+        list(open_collection(path).documents())

@@ -112,7 +112,7 @@ def test_feeds_in_a_folder_are_tables_and_settings_are_not_read(tmp_path):
     [
         ("<?xml version='1.0'?><a><b><title>x</title></b><b></a>", "invalid XML .mismatched tag"),
         ("<?xml version='1.0'?><a><b><title>x</title></b>", "invalid XML .no element found"),
-        ("<?xml version='1.0' encoding='gbk'?><a/>", "convert it to UTF-8"),
+        ("<?xml version='1.0' encoding='klingon'?><a/>", "convert it to UTF-8"),
         ("<?xml version='1.0'?><a><p>text</p><p>text</p></a>", "no element is repeated"),
         ("<?xml version='1.0'?><a><b><c>1</c></b><b><c>2</c></b></a>", "no column 'title' or"),
         (
@@ -131,3 +131,20 @@ def test_what_cannot_be_read_is_an_error(tmp_path, content, message):
     path.write_text(content)
     with pytest.raises(CollectionError, match=message):
         read(path)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "Shift_JIS", "windows-1252", "utf-16", "big5"])
+def test_the_declared_encoding_is_used(tmp_path, encoding):
+    word = "水" if encoding not in ("windows-1252",) else "Öl"
+    rows = "".join(f"<row><id>{n}</id><text>{word} {n}</text></row>" for n in (1, 2))
+    text = f"<?xml version='1.0' encoding='{encoding}'?><rows>{rows}</rows>"
+    path = tmp_path / "rows.xml"
+    path.write_bytes(text.encode(encoding))
+    assert [each.text for each in open_collection(path).documents()] == [f"{word} 1", f"{word} 2"]
+
+
+def test_bytes_that_the_declared_encoding_does_not_fit_are_refused(tmp_path):
+    path = tmp_path / "rows.xml"
+    path.write_bytes(b"<?xml version='1.0' encoding='gbk'?><a><b><text>\xff</text></b></a>")
+    with pytest.raises(CollectionError, match="cannot be decoded"):
+        list(open_collection(path, format="xml").documents())
