@@ -8,7 +8,14 @@ from pathlib import Path
 
 from klsa_search.collection import json_files
 from klsa_search.collection.csv_files import KNOWN_NAMES
-from klsa_search.collection.files.formats import format_of, is_archive, is_code, table_of
+from klsa_search.collection.files.formats import (
+    format_of,
+    format_of_file,
+    is_archive,
+    is_code,
+    is_docbook,
+    table_of,
+)
 from klsa_search.collection.files.rows import READERS
 from klsa_search.collection.folder import (
     EVERYTHING,
@@ -46,7 +53,7 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
             return format_
         kind = format_of(path)
         # A single plain text file is hardly meant to be the whole collection.
-        if is_archive(path) or (kind and kind.name not in ("code", "text")):
+        if is_archive(path) or is_docbook(path) or (kind and kind.name not in ("code", "text")):
             return "text"
         raise CollectionError(
             f"{path}: unknown format, {_description(path)}; name its format: {', '.join(FORMATS)}"
@@ -104,6 +111,8 @@ def sniff(path: Path) -> str | None:
     A table is recognised by a header with an id column and `title` or `text`. The suffix decides
     only if the content does not, so that an invalid first line is reported as such.
     """
+    if format_of_file(path).name in ("docbook", "notebook"):  # texts in XML and JSON
+        return None
     start = head(path).lstrip()
     name = uncompressed_name(path)
     if SMART_START.match(start):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import sys
 import zipfile
@@ -118,6 +119,43 @@ RST = (
     b"=====\nLeaks\n=====\n\nThe :ref:`pump <p>` ``leaks``.\n\n.. _p:\n\nNoise\n-----\n\nIt hums.\n"
 )
 
+NOTEBOOK = json.dumps(
+    {
+        "nbformat": 4,
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Leaks\n", "\n", "The *pump* leaks."]},
+            {"cell_type": "code", "source": "x = 1\n", "outputs": [{"text": ["noise"]}]},
+            {"cell_type": "raw", "source": "no"},
+            {"cell_type": "markdown", "source": "## Noise\nIt hums."},
+        ],
+    }
+).encode()
+OPEN = "urn:oasis:names:tc:opendocument:xmlns"
+ODT = archive(
+    content_DOT_xml=f'<o:d xmlns:o="{OPEN}:office:1.0" xmlns:t="{OPEN}:text:1.0" '
+    f'xmlns:b="{OPEN}:table:1.0"><o:body><o:text><t:table-of-content><t:p>Leaks 1</t:p>'
+    '</t:table-of-content><t:h t:outline-level="1">Leaks</t:h><t:p>The <t:span>pump</t:span>'
+    "<t:s/>leaks.<o:annotation><t:p>no</t:p></o:annotation></t:p><t:list><t:list-item><t:p>one"
+    "</t:p></t:list-item><t:list-item><t:p>two</t:p></t:list-item></t:list><b:table><b:table-row>"
+    "<b:table-cell><t:p>1</t:p></b:table-cell><b:table-cell><t:p>2</t:p></b:table-cell>"
+    '</b:table-row></b:table><t:h t:outline-level="2">Noise</t:h><t:p>It hums.</t:p></o:text>'
+    "</o:body></o:d>",
+    meta_DOT_xml=f'<m xmlns:m="{OPEN}:meta:1.0" {DUBLIN}><dc:title>Pump report</dc:title>'
+    "<m:initial-creator>Ann</m:initial-creator><m:creation-date>2024-02-29T12:00:00"
+    "</m:creation-date></m>",
+)
+DOCBOOK = b"""<?xml version="1.0"?>
+<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "http://docbook.org/x.dtd" [
+<!ENTITY product "pump">]>
+<book lang="en"><bookinfo><title>Pump report</title><author><firstname>Ann</firstname>
+<surname>Bee</surname></author><pubdate>2024-02-29</pubdate></bookinfo>
+<chapter><title>Leaks</title><para>The &product; <emphasis>leaks</emphasis>&nbsp;.
+</para><itemizedlist><listitem><para>one</para></listitem><listitem><para>two</para></listitem>
+</itemizedlist><programlisting>x  =  1</programlisting><indexterm><primary>no</primary></indexterm>
+<informaltable><tgroup><tbody><row><entry>1</entry><entry><para>2</para></entry></row></tbody>
+</tgroup></informaltable><section><title>Noise</title><para>It hums.</para></section></chapter>
+</book>"""
+
 
 def write(folder, **files):
     for name, data in files.items():
@@ -148,6 +186,18 @@ def read(source, **options):
          "# Leaks\n\nThe pump leaks.\n\na | b\n1 | 2\n\n## Noise\n\n```\nx = 1\n```",
          {"date": "2024-02-29", "language": "en", "kind": "markdown"}),
         ("a.rst", RST, "Leaks", "The pump leaks.\n\n## Noise\n\nIt hums.", {"kind": "rst"}),
+        ("a.ipynb", NOTEBOOK, "Leaks",
+         "The pump leaks.\n\n```\nx = 1\n```\n\n## Noise\n\nIt hums.", {"kind": "notebook"}),
+        ("a.odt", ODT, "Pump report",
+         "# Leaks\n\nThe pump leaks.\n- one\n- two\n\n1 | 2\n\n## Noise\n\nIt hums.",
+         {"author": "Ann", "date": "2024-02-29T12:00:00", "kind": "odt"}),
+        *((name, DOCBOOK, "Pump report",
+           "## Leaks\n\nThe pump leaks.\n- one\n- two\n\n```\nx  =  1\n```\n\n1 | 2\n\n"
+           "### Noise\n\nIt hums.",
+           {"author": "Ann Bee", "date": "2024-02-29", "language": "en", "kind": "docbook"})
+          for name in ("a.docbook", "a.xml")),
+        ("README", b"It leaks.", "README", "It leaks.", {"kind": "text"}),
+        ("a.log", b"12:00 It leaks.", "a", "12:00 It leaks.", {"kind": "text"}),
         ("a.py", b"def f():\n    return 1\n", "a.py", "def f():\n    return 1", {"kind": "code"}),
         ("a.txt", b"It  leaks.\n", "a", "It  leaks.", {"kind": "text"}),
     ],
@@ -234,12 +284,15 @@ PPTX = archive(
 )
 
 WHOLE = {
+    "docbook": DOCBOOK,
     "docx": DOCX,
     "eml": MAIL,
     "epub": EPUB,
     "html": HTML * 20,
+    "ipynb": NOTEBOOK,
     "mbox": b"From a\n" + MAIL,
     "md": MARKDOWN * 10,
+    "odt": ODT,
     "pdf": pdf(*["It leaks."] * 5),
     "pptx": PPTX,
     "rst": RST * 10,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -9,6 +10,7 @@ from typing import Final, NamedTuple, cast
 
 from klsa_search.collection.files.content import Content
 from klsa_search.collection.folder import uncompressed_name
+from klsa_search.collection.lines import head
 from klsa_search.core.extras import ExtraName, is_installed
 
 EXTRA: Final = "files"
@@ -61,15 +63,19 @@ class FileFormat(NamedTuple):
 
 _PROSE: Final = FileFormat("text", "plain", False)
 _CODE: Final = FileFormat("code", "code", False)
+_DOCBOOK: Final = FileFormat("docbook", "docbook", True, is_text=False)
 FORMATS: Final[dict[FileFormat, str]] = {
-    _PROSE: "adoc org tex text txt",
-    FileFormat("markdown", "markdown", False): "markdown md",
+    _PROSE: "adoc asciidoc log org tex text txt",
+    FileFormat("markdown", "markdown", False): "markdown md mdx qmd rmd",
+    FileFormat("notebook", "notebook", False, is_text=False): "ipynb",
     FileFormat("rst", "rst", False): "rst",
     FileFormat("html", "html", True): "htm html xhtml",
     FileFormat("pdf", "pdf", True, is_text=False): "pdf",
     FileFormat("docx", "docx", False, is_text=False): "docx",
     FileFormat("pptx", "pptx", False, is_text=False): "pptx",
+    FileFormat("odt", "odt", False, is_text=False): "odt ott",
     FileFormat("epub", "epub", True, is_text=False): "epub",
+    _DOCBOOK: "dbk docbook",
     FileFormat("mail", "mail", True): "eml mbox",
     _CODE: "bash c cc clj cpp cs css cxx dart erl ex f90 go h hpp hs java jl js jsx kt lua m ml"
     " php pl proto ps1 py pyi r rb rs scala sh sql swift tsx ts vue",
@@ -77,11 +83,26 @@ FORMATS: Final[dict[FileFormat, str]] = {
 _KINDS: Final = {
     f".{suffix}": kind for kind, suffixes in FORMATS.items() for suffix in suffixes.split()
 }
+_NAMES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "authors changelog changes contributing copying history install licence license news "
+        "notice readme todo",
+    )
+)
+"""Names of texts without a suffix."""
+_DOCBOOK_START: Final = re.compile(
+    r"""-//OASIS//\w+ (?:Simplified )?DocBook|xmlns(?::\w+)?=["']http://docbook\.org/ns/docbook"""
+)
 
 
 def format_of(path: PurePath) -> FileFormat | None:
-    """Return the format of a file by its suffix, compressed or not; None if it is unknown."""
-    return _KINDS.get(PurePath(uncompressed_name(path)).suffix)
+    """Return the format of a file by its suffix, compressed or not, or by a name such as README.
+
+    None if it is unknown.
+    """
+    name = uncompressed_name(path)
+    return _PROSE if name in _NAMES else _KINDS.get(PurePath(name).suffix)
 
 
 def table_of(path: PurePath) -> str | None:
@@ -111,6 +132,15 @@ def is_code(path: Path) -> bool:
     return format_of(path) == _CODE
 
 
-def format_of_suffix(path: Path) -> FileFormat:
-    """Return the format of a file given by the user: that of its suffix, or text."""
-    return format_of(path) or _PROSE
+def is_docbook(path: Path) -> bool:
+    """Return whether a file with a suffix of XML begins as DocBook, which can be read."""
+    return (
+        table_of(path) == "xml"
+        and _DOCBOOK_START.search(head(path, 4096)) is not None
+        and is_installed(EXTRA)
+    )
+
+
+def format_of_file(path: Path) -> FileFormat:
+    """Return the format of a file that is read as a text: that of its suffix, or plain text."""
+    return _DOCBOOK if is_docbook(path) else format_of(path) or _PROSE

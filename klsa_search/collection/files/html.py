@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -77,11 +77,7 @@ def content_of(page: str) -> Content:
     root = etree.fromstring(data, parser) if data.strip() else None
     if root is None:
         return Content(sections=[])
-    if any(
-        entry.type_name == "ERR_RESOURCE_LIMIT" or "depth" in entry.message.lower()
-        for entry in parser.error_log
-    ):
-        raise Unreadable("is nested too deep")
+    refuse_deep(parser.error_log)
     builder = SectionBuilder()
     first = _add_visible(root, builder, etree)
     meta = {
@@ -99,6 +95,15 @@ def content_of(page: str) -> Content:
             language=root.get("lang") or root.get("xml:lang"),
         ),
     )
+
+
+def refuse_deep(errors: Iterable[Any]) -> None:
+    """Raise Unreadable if elements are nested deeper than lxml reads, by its errors."""
+    if any(
+        entry.type_name == "ERR_RESOURCE_LIMIT" or "depth" in entry.message.lower()
+        for entry in errors
+    ):
+        raise Unreadable("is nested too deep")
 
 
 def _add_visible(root: Any, builder: SectionBuilder, etree: Any) -> str:

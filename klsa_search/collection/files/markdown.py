@@ -40,8 +40,6 @@ _PARTS: Final = {"td_close", "th_close", "thead_close", "tbody_close"}
 
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document; its title is in the front matter or the first heading."""
-    from markdown_it import MarkdownIt
-
     text, notes = text_of(path, encoding)
     text = text.replace("\r\n", "\n")
     front = _FRONT.match(text)
@@ -52,15 +50,32 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
             fields or front["fence"] == "+++" or not front["content"].strip()
         ):  # else it is text between two rules
             text = text[front.end() :]
-    builder, title = SectionBuilder(), one_line(str(fields.get("title") or ""))
+    builder = SectionBuilder()
+    heading = add_markdown(text, builder)
+    yield Content(
+        notes=notes,
+        title=one_line(str(fields.get("title") or "")) or heading,
+        sections=builder.sections(),
+        metadata={
+            name: _several(value) if name in _LISTED else value
+            for name, value in fields.items()
+            if name not in _NOT_FIELDS and value not in (None, "", [], {})
+        },
+    )
+
+
+def add_markdown(text: str, builder: SectionBuilder) -> str:
+    """Add a text in Markdown, and return the heading at its beginning, "" without one."""
+    from markdown_it import MarkdownIt
+
+    first = ""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     for number, token in enumerate(tokens):
         if token.type == "inline":
             visible = _visible(token)
             if tokens[number - 1].type == "heading_open":
                 builder.begin(visible, int(tokens[number - 1].tag[1:]))
-                # Only a heading at the beginning is the title of the document.
-                title = title or (visible if number == 1 else "")
+                first = first or (visible if number == 1 else "")
             else:
                 builder.add(visible)
         elif token.type in ("fence", "code_block"):
@@ -73,16 +88,7 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
             builder.add("\n")
         elif token.nesting < 1 and token.block and token.type not in _PARTS:
             builder.add("\n\n")
-    yield Content(
-        notes=notes,
-        title=title,
-        sections=builder.sections(),
-        metadata={
-            name: _several(value) if name in _LISTED else value
-            for name, value in fields.items()
-            if name not in _NOT_FIELDS and value not in (None, "", [], {})
-        },
-    )
+    return first
 
 
 _LISTED: Final = ("aliases", "categories", "keywords", "tags")

@@ -12,8 +12,9 @@ from klsa_search.collection.files.archives import ZippedFile, open_zip
 from klsa_search.collection.files.content import Content, Unreadable, check_storable
 from klsa_search.collection.files.formats import (
     format_of,
-    format_of_suffix,
+    format_of_file,
     is_archive,
+    is_docbook,
     missing_extra,
     table_of,
 )
@@ -93,7 +94,7 @@ def documents_of_file(
 ) -> Iterator[Document]:
     """Yield the documents of a file."""
     table = table_of(path)
-    if table:
+    if table and not is_docbook(path):
         return row_documents(path, name, table, intake)
     if is_archive(path):
         return _zipped_documents(path, f"{name}/", sections, selection, intake, sandbox)
@@ -145,7 +146,7 @@ def _unread_kind(file: ZippedFile) -> str | None:
 def _file_documents(
     path: Path, name: str, sections: bool, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
-    kind = format_of_suffix(path)
+    kind = format_of_file(path)
     number = 0
     try:
         contents = (
