@@ -214,7 +214,7 @@ class Intake:
         if columns is None:
             columns = self.columns
         elif columns != self.columns and self._has_own_text(record, columns):
-            plain = replace(self.columns, id=columns.id)
+            plain = replace(self.columns, id=columns.id).with_title(record)
             self.uniform = self.uniform and columns == plain
             columns = plain
         for name in columns.names():

@@ -18,10 +18,39 @@ from klsa_search.errors import BadDocument, CollectionError
 
 ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
+_TITLES: Final = (
+    *("asunto", "assunto", "betreff", "objet", "oggetto", "otsikko", "titel", "titolo", "titre"),
+    *(
+        "titulo",
+        "título",
+        "tytuł",
+        "заголовок",
+        "название",
+        "件名",
+        "标题",
+        "標題",
+        "タイトル",
+        "제목",
+    ),
+)
+_TEXTS: Final = (
+    *("beschreibung", "contenido", "conteúdo", "contenu", "contenuto", "descripción", "descrição"),
+    *("descrizione", "inhalt", "opis", "tekst", "teksti", "testo", "texte", "texto", "treść"),
+    *("описание", "текст", "内容", "本文", "正文", "내용", "본문"),
+)
 COMMON_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("key", "uuid", "number", "objectid", "issue key", "guid"),
-    "title": ("subject", "name", "headline", "summary", "betreff", "titel", "titre"),
-    "text": ("body", "description", "content", "message", "desc", "beschreibung"),
+    "title": ("subject", "name", "headline", "summary", *_TITLES),
+    "text": (
+        "body",
+        "description",
+        "content",
+        "message",
+        "desc",
+        "overview",
+        "page_content",
+        *_TEXTS,
+    ),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
@@ -108,7 +137,7 @@ class Columns:
         title, they are not used then.
         """
         if not self.lacks(names):
-            return self._with_text(names)
+            return self._with_text(names).with_title(names)
         found = {role: self.common(role, names) for role in COMMON_NAMES}
         if not found["text"]:  # a summary alone may as well be any field
             found["title"] = [name for name in found["title"] if name.strip().lower() != "summary"]
@@ -138,6 +167,14 @@ class Columns:
             return self
         id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id
         return replace(self, id=id_, text=(texts[0],))
+
+    def with_title(self, names: Collection[str]) -> Columns:
+        """Return these columns, with the only title in another language beside a column `text`."""
+        titles = [name for name in names if name.strip().lower() in _TITLES]
+        has_title = "title" in (name.strip().lower() for name in names)
+        if self.title or self.text or has_title or len(titles) != 1:
+            return self
+        return replace(self, title=titles[0])
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:

@@ -141,7 +141,14 @@ def test_a_missing_header_is_suspected(tmp_path):
 
 @pytest.mark.parametrize(
     ("header", "title"),
-    [("Nr;Betreff;Beschreibung", "Pump"), ("Issue key;Summary;Description", "Pump")],
+    [
+        ("Nr;Betreff;Beschreibung", "Pump"),
+        ("Issue key;Summary;Description", "Pump"),
+        ("id;Titel;Text", "Pump"),
+        ("id;TÍTULO;conteúdo", "Pump"),
+        ("id;件名;本文", "Pump"),
+        ("id;name;text", ""),
+    ],
 )
 def test_common_names_of_columns(tmp_path, header, title):
     rows, _ = read(tmp_path, f"{header}\nK-1;Pump;It leaks\n")
