@@ -47,11 +47,13 @@ CACHED: Final = 2**13
 """Words whose parts are remembered, and phrases whose number of documents is."""
 
 _SPELLED: Final = (("dot", "."), ("sharp", "#"), ("plus", "+"))
+_SPELLED_ENDS: Final = ("sharp", "plus")
 _JOINER: Final = "\u200c"
 """Zero-width non-joiner, which Persian writes between parts of a word."""
 
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
+_DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
 _RUN: Final = re.compile(rf"(?<![^\W_])[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
 _NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
@@ -127,6 +129,15 @@ class Compounds:
             name = name.replace(spelled, sign)
         return [[name]] if len(name) < len(word) and self._analyzer.has_names(name) else []
 
+    def _joined(self, words: Sequence[str]) -> str:
+        """Return words as one, or the name that they spell: C# of *c sharp*, .NET of *dot net*."""
+        joined = "".join(words)
+        if joined.lower().endswith(_SPELLED_ENDS) or joined[:3].lower() == "dot":
+            for (name,) in self._with_signs(joined):
+                if self._frequency(self._numbers[name]) > self._frequency(self._numbers[joined]):
+                    return name
+        return joined
+
     def _segmentations(self, word: str) -> list[Sequence[str]]:
         """Return divisions of an unknown word such as *ab123*, of AB-12/3, or *usa*, of U.S.A.
 
@@ -193,7 +204,7 @@ class Compounds:
         folded = self._analyzer.folded(word)
         found: list[Sequence[str]] = []
         for place in range(1, len(folded)):
-            halves = _cut(folded, [place])
+            halves = self._with_dot(_cut(folded, [place]))
             numbers = [self._numbers[half] for half in halves]
             if min(numbers) < 0:
                 continue
@@ -201,6 +212,11 @@ class Compounds:
             if rarer >= frequency and (not frequency or 2 * rarer >= self._least(halves)):
                 found.append(halves)
         return found
+
+    def _with_dot(self, halves: Sequence[str]) -> Sequence[str]:
+        """Return *asp* and *.net* of *aspnet* if documents have no *net*."""
+        is_name = halves[-1] == "net" and self._numbers["net"] < 0
+        return [halves[0], ".net"] if is_name else halves
 
     def text_parts(self, text: str) -> tuple[Part, ...]:
         """Return the runs of letters and digits of a text without blanks."""
@@ -237,7 +253,9 @@ class Compounds:
         return any(self._may_be_one(left, right) for left, right in pairwise(pieces))
 
     def _may_be_one(self, left: Piece, right: Piece) -> bool:
-        return bool(left.ends and right.begins) and self._numbers[left.ends + right.begins] >= 0
+        return bool(left.ends and right.begins) and (
+            self._numbers[self._joined([left.ends, right.begins])] >= 0
+        )
 
     def _belong(self, left: Piece, right: Piece) -> bool:
         """Return whether words on both sides of a blank may be parts of one."""
@@ -302,23 +320,25 @@ class Compounds:
         parts  of pieces that belong together
         """
         for first, part in enumerate(parts):
-            joined = written = part.text
+            joined, written = [part.text], part.text
             sign = part.sign
             for following in parts[first + 1 : first + MAX_PARTS]:
                 if not sign:
                     break
-                joined += following.text
+                joined.append(following.text)
                 written += sign + following.text
-                if self._numbers[joined] >= 0:
+                if self._numbers[self._joined(joined)] >= 0:
                     yield written
                 sign = following.sign
 
     def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
         """Return the word that documents write for a sequence of words, if there is one."""
         words = words_of(sequence)
-        joined = "".join(words)
+        joined = self._joined(words)
         number = self._numbers[joined]
         if number < 0 or len(list(self._analyzer.map_words(joined, str, str))) != 1:
+            return None
+        if _DECIMAL.search(sequence):
             return None
         numbers = [self._numbers[word] for word in words]
         of = tuple(number for number in numbers if number >= 0)

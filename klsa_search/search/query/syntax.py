@@ -18,8 +18,10 @@ from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
 _SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
-_ANY: Final = re.compile(r'["“”*:\\+\-]')
-_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}')
+_OF_OTHERS: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
+"""Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
+_ANY: Final = re.compile(r'["“”*:\\+\-&|~^]')
+_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}|{_OF_OTHERS}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
@@ -28,7 +30,7 @@ PHRASE: Final = r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)'
 _PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
-_STRAY_STAR: Final = re.compile(r"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]")
+_STRAY_SIGN: Final = re.compile(rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|{_OF_OTHERS}")
 _STRAY_QUOTE: Final = re.compile(r'\A["“”]|(?<=[^\W\d_])["“”]')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"
@@ -101,17 +103,19 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
 
 
 def stray_signs(clauses: Collection[Clause]) -> list[str]:
-    """Return words with a star or quote that is no operator although it may be meant as one.
+    """Return words with a sign that is no operator although it may be meant as one.
 
     >>> stray_signs(parse('ma*l *a 2*3 5" "open wide', ()))
     ['ma*l', '*a', '"open']
+    >>> stray_signs(parse("cats && dogs~2 AT&T x^2", ()))
+    ['&&', 'dogs~2']
     """
     return [
         clause.written
         for clause in clauses
         if clause.kind == "word"
         and "\\" not in clause.shown
-        and (_STRAY_STAR.search(clause.shown) or _STRAY_QUOTE.search(clause.shown))
+        and (_STRAY_SIGN.search(clause.shown) or _STRAY_QUOTE.search(clause.shown))
     ]
 
 

@@ -106,8 +106,8 @@ class InterpretationAnswer(Answer):
         "has more plain words than operators, or several lines; "
         "nothing_to_exclude_from; no_match, no document contains the phrase; capitals, AND, OR "
         "or NOT in a query in capitals; suffix, a hyphen before the end of a Finnish compound or "
-        "an option of one letter; number, that of a negative number; not_an_operator, a star or "
-        "quote without meaning where it is; short_prefix"
+        "an option of one letter; number, that of a negative number; not_an_operator, a sign "
+        "without meaning where it is; short_prefix"
     )
     prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
     variants: dict[str, str] = Field(

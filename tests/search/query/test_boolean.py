@@ -118,6 +118,13 @@ def test_excluded_words_do_not_rank(index):
         ("*ats dogs", {"*ats": "not_an_operator"}),
         ('"cats dogs', {'"cats': "not_an_operator"}),
         ("c* dogs", {"c*": "short_prefix"}),
+        ("cats && dogs", {"&&": "not_an_operator"}),
+        ("cats || dogs", {"||": "not_an_operator"}),
+        (
+            "cats~ dogs^3 mice~0.5",
+            dict.fromkeys(["cats~", "dogs^3", "mice~0.5"], "not_an_operator"),
+        ),
+        ("AT&T x^2 a~b ~cats R|D", {}),
         ("AND gate", {}),
         ("cats and not dogs", {}),
         ("2*3 5\" don't", {}),

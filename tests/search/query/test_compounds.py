@@ -84,10 +84,14 @@ def test_a_joiner_divides_words_that_documents_contain(tmp_path):
 @pytest.mark.parametrize(
     ("query", "expected", "variants", "corrections"),
     [
-        ("dotnet", {"net", "word"}, {"dotnet": ".net"}, {}),
+        ("dotnet", {"net", "word", "asp"}, {"dotnet": ".net"}, {}),
         ("csharp", {"sharp"}, {}, {"csharp": "c#"}),
         ("cplusplus", {"plus"}, {}, {"cplusplus": "c++"}),
         ("surplus", {"rest"}, {}, {}),
+        ("aspnet", {"asp", "net"}, {}, {"aspnet": "asp .net"}),
+        ("c sharp", {"sharp", "knife"}, {"c sharp": "c#"}, {}),
+        ("dot net", {"net", "asp", "knife"}, {"dot net": ".net"}, {}),
+        ("f sharp", {"knife"}, {}, {}),
     ],
 )
 def test_names_are_found_by_the_names_of_their_signs(
@@ -99,6 +103,8 @@ def test_names_are_found_by_the_names_of_their_signs(
         "sharp": "Written in C# and safe",
         "plus": "Written in C++ and fast",
         "rest": "a surplus of work",
+        "asp": "ASP.NET pages",
+        "knife": "a sharp knife with a dot",
     }
     documents = [{"id": name, "text": text} for name, text in texts.items()]
     with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
@@ -259,3 +265,18 @@ def test_known_words_are_joined_if_documents_write_them_so(query, expected, vari
         assert found.interpretation.variants == variants
         times = {f"time{number}" for number in range(9)}
         assert {hit.id for hit in found} - times == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "variants"),
+    [
+        ("12.5", {}),
+        ("1234.56", {}),
+        ("1.250", {"1.250": "1250"}),
+        ("12-5", {"12-5": "125"}),
+    ],
+)
+def test_decimals_are_not_joined(query, variants, tmp_path):
+    documents = [{"id": n, "text": f"article {n}"} for n in ("125", "123456", "1250")]
+    with build(documents, name="numbers", home=tmp_path) as index:
+        assert index.search(query).interpretation.variants == variants
