@@ -39,8 +39,9 @@ class TermNumbers(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         """Find the number of a word, and cache it unless the word is very long."""
-        whole = self._analyzer.tokenizes  # a single word for a custom tokenizer
-        terms = [self._analyzer.term(word)] if whole else self._analyzer.terms(word)
+        # A single word for a custom tokenizer; plain letters are one for any.
+        is_word = self._analyzer.tokenizes or (word.isascii() and word.isalpha())
+        terms = [self._analyzer.term(word)] if is_word else self._analyzer.terms(word)
         number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
         if len(word) <= _LONGEST:
             if len(self) >= CACHE_SIZE:

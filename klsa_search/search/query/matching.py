@@ -49,7 +49,8 @@ def _intersection(parts: Iterable[Integers]) -> Integers:
     """Return the doc ids that all parts contain; each part is in ascending order."""
     documents, *others = sorted(parts, key=len)
     for other in others:
-        documents = documents[np.isin(documents, other, assume_unique=True)]
+        places = np.searchsorted(other, documents)
+        documents = documents[other.take(places, mode="clip") == documents] if len(other) else other
     return documents
 
 
