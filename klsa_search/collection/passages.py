@@ -140,8 +140,8 @@ def _unit_starts(text: str) -> array[int]:
 
 @cache
 def _classes(points: int) -> npt.NDArray[np.uint8]:
-    """Return the classes of the first code points. Cost: 40 ms for all, once."""
-    classes = np.array([chr(point).isalnum() for point in range(points)], np.uint8)
+    """Return the classes of the first code points. Cost: 15 ms for all, once."""
+    classes = np.fromiter(map(str.isalnum, map(chr, range(points))), np.uint8, points)
     classes[ord("_")] = _WORD
     for first, last in zip(_UNSPACED_RANGES[::2], _UNSPACED_RANGES[1::2], strict=True):
         classes[ord(first) : ord(last) + 1] = _UNSPACED

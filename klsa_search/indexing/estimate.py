@@ -21,11 +21,11 @@ from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.passages import passages_of
 
-BASE: Final = 200 * 2**20
+BASE: Final = 180 * 2**20
 """Memory of a build of nothing, with the model that detects languages."""
 
-_MEMORY_OF_DOCUMENT = 2300
-_MEMORY_OF_BYTE = 3.0
+_MEMORY_OF_DOCUMENT = 2600
+_MEMORY_OF_BYTE = 3.4
 _EXACT_MEMORY = 1.5  # times as much while features are float64
 _DISK_OF_DOCUMENT = 290
 _DISK_OF_BYTE = 2.4

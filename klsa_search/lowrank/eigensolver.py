@@ -1,7 +1,7 @@
 """Top eigenvectors and eigenvalues of the document kernel.
 
 The solver depends on the precision of the features: Lanczos to machine precision for float64 (up to
-100,000 documents), block Lanczos to a tolerance for float32.
+`document_kernel.EXACT` documents), block Lanczos to a tolerance for float32.
 """
 
 from __future__ import annotations
