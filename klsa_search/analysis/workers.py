@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import queue
-import signal
 import subprocess
 import threading
 from array import array
@@ -15,8 +14,17 @@ from typing import Final, NamedTuple, cast
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
-from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
+from klsa_search.core.child_processes import (
+    call,
+    died,
+    pipes_of_worker,
+    read_requests,
+    send,
+    start_worker,
+)
 from klsa_search.errors import KlsaError
+
+_NAME: Final = "a worker process of the analysis"
 
 NO_TERM: Final = -1
 """Number of a word without a term; that of a stop word is less by its `Analyzer.stop_code`."""
@@ -153,22 +161,13 @@ class AnalysisWorkers:
         try:
             send(worker, numbering)
         except BrokenPipeError as error:
-            raise _died(worker) from error
+            raise died(worker, _NAME) from error
 
     def _take_process(self) -> None:
         self._local.worker = self._unassigned.get()
 
     def _exchange(self, texts: Sequence[str]) -> NumberedTexts:
-        worker: subprocess.Popen[bytes] = self._local.worker
-        try:
-            send(worker, texts)
-            assert worker.stdout is not None
-            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))  # noqa: S301 - our child process
-        except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
-            raise _died(worker) from error
-        if isinstance(answer, KlsaError):
-            raise answer
-        return answer
+        return cast(NumberedTexts, call(self._local.worker, texts, _NAME))
 
 
 def serve() -> None:
@@ -184,14 +183,3 @@ def serve() -> None:
             answer = error
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
-
-
-def _died(worker: subprocess.Popen[bytes]) -> KlsaError:
-    code = end(worker)
-    fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-    advice = (
-        "make sure that there is free memory, then build again"
-        if code == -signal.SIGKILL
-        else "its messages say why"
-    )
-    return KlsaError(f"a worker process of the analysis ended early ({fact}); {advice}")

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
+from klsa_search.errors import KlsaError
+
 _WORKER: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from importlib import import_module; import_module(sys.argv[1]).serve()"
@@ -56,6 +58,32 @@ def send(process: subprocess.Popen[bytes], value: object) -> None:
     assert process.stdin is not None
     pickle.dump(value, process.stdin, pickle.HIGHEST_PROTOCOL)
     process.stdin.flush()
+
+
+def call(process: subprocess.Popen[bytes], request: object, name: str) -> object:
+    """Send a request to a worker and return its answer, or raise it if it is an exception.
+
+    name  of the worker in the KlsaError that is raised if it ends instead
+    """
+    try:
+        send(process, request)
+        assert process.stdout is not None
+        answer: object = pickle.load(process.stdout)  # noqa: S301 - our child process
+    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
+        raise died(process, name) from error
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def died(process: subprocess.Popen[bytes], name: str) -> KlsaError:
+    """End a worker that does not answer, and return the error that names it."""
+    code = end(process)
+    fact = f"signal {-code}" if code < 0 else f"exit code {code}"
+    advice = (
+        "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
+    )
+    return KlsaError(f"{name} ended early ({fact}); {advice}, then build again")
 
 
 def read_requests(requests: IO[bytes]) -> Iterator[Any]:

@@ -40,6 +40,7 @@ from klsa_search.indexing.reading import (
 )
 from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.weighing import weigh
+from klsa_search.kernels.counts import TermCounts
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_generation
 from klsa_search.storage.checksums import note_checked
@@ -136,25 +137,25 @@ def _write(
     counts, digest, fields, vectors, settings, language, _, size = read(
         collection, generation, chosen, report, memory=budget
     )
-    documents, terms = counts.matrix.shape
-    sizes = {
-        "documents": documents,
-        "terms": terms,
-        "tokens": counts.tokens,
-        "non_zeros": counts.matrix.nnz,
-    }
-    built = Built(settings, sizes, {}, digest, fields, vectors, language)
+    built = Built(settings, sizes_of(counts), {}, digest, fields, vectors, language)
     check(built)
     kind: Literal["documents", "passages"] = (
         "passages" if generation.name == PASSAGES else "documents"
     )
-    refuse_beyond_memory(Size(documents, size), settings, budget, kind=kind)
+    refuse_beyond_memory(Size(counts.matrix.shape[0], size), settings, budget, kind=kind)
     spectra = weigh(counts, generation, settings, report)
     entries = {
         label: spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
         for label, spectrum in spectra.items()
     }
     return built._replace(spectra=entries)
+
+
+def sizes_of(counts: TermCounts) -> dict[str, int]:
+    """Return the numbers of documents, terms, tokens and counts above 0, for the manifest."""
+    documents, terms = counts.matrix.shape
+    sizes = {"documents": documents, "terms": terms}
+    return sizes | {"tokens": counts.tokens, "non_zeros": counts.matrix.nnz}
 
 
 def _write_passages(

@@ -11,12 +11,11 @@ import os
 import pickle
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from signal import SIGKILL
 from traceback import format_exc
 from typing import Final, NamedTuple
 
@@ -24,12 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
+from klsa_search.core.child_processes import call, end, pipes_of_worker, read_requests, start_worker
 from klsa_search.core.parallel import exit_with_parent, processors
 from klsa_search.core.progress import Progress, silent
 from klsa_search.errors import KlsaError
 from klsa_search.indexing.document_spool import ordinals_file, spooled
-from klsa_search.indexing.generation_builder import Built, PartitionWorkers, write_generation
+from klsa_search.indexing.generation_builder import (
+    Built,
+    PartitionWorkers,
+    sizes_of,
+    write_generation,
+)
 from klsa_search.indexing.partition_rows import write_features, write_rows
 from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.training import open_training, weigh_partition
@@ -110,17 +114,10 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
     ordinals = np.load(ordinals_file(task.documents))
     write_arrays(task.files, {"ordinals": ordinals})
     write_features(task.features(task.number), kernel, ordinals, partitions)
-    documents, terms = read_documents.counts.matrix.shape
-    counts = {
-        "documents": documents,
-        "terms": terms,
-        "tokens": read_documents.counts.tokens,
-        "non_zeros": read_documents.counts.matrix.nnz,
-    }
     spectra = {"bm25": task.spectrum}
     built = Built(
         settings,
-        counts,
+        sizes_of(read_documents.counts),
         spectra,
         read_documents.digest,
         read_documents.fields,
@@ -162,45 +159,39 @@ def take_steps(
 
     workers  number of processes, or what calls them
     """
-    report(PHASE, 0, 2 * len(tasks))
-    for number, step in enumerate((read_partition, build_partition)):
-        _take_step(step, tasks, workers, partial(_add, report, number * len(tasks)))
+    if isinstance(workers, int):
+        workers = partial(_in_processes, workers) if workers > 1 else _one_by_one
+    done, total = 0, 2 * len(tasks)
+    report(PHASE, done, total)
+    for step in (read_partition, build_partition):
+        for _ in workers(step, tasks):
+            done += 1
+            report(PHASE, done, total)
 
 
-def _add(report: Progress, before: int, phase: str, done: int, total: int | None) -> None:
-    """Report the progress of a step of all partitions.
+def _one_by_one(
+    step: Callable[[PartitionTask], None], tasks: Sequence[PartitionTask]
+) -> Iterator[int]:
+    """Take a step for all partitions in this process; yield the number of each that is done."""
+    for number, task in enumerate(tasks):
+        step(task)
+        yield number
 
-    before  partitions that the earlier steps have done
-    """
-    report(phase, before + done, None if total is None else 2 * total)
 
-
-def _take_step(
-    step: Callable[[PartitionTask], None],
-    tasks: Sequence[PartitionTask],
-    workers: int | PartitionWorkers,
-    report: Progress,
-) -> None:
-    """Take a step for all partitions, several at a time; raise the first error."""
-    if not isinstance(workers, int):
-        for done, _ in enumerate(workers(step, tasks), 1):
-            report(PHASE, done, len(tasks))
-        return
-    if workers <= 1:
-        for done, task in enumerate(tasks, 1):
-            step(task)
-            report(PHASE, done, len(tasks))
-        return
+def _in_processes(
+    workers: int, step: Callable[[PartitionTask], None], tasks: Sequence[PartitionTask]
+) -> Iterator[int]:
+    """Take a step for all partitions in processes; yield the number of each that is done."""
     processes: list[subprocess.Popen[bytes]] = []
     with ThreadPoolExecutor(workers) as threads:
-        running = [
-            threads.submit(_in_process, step, task, at % workers, workers, processes)
-            for at, task in enumerate(tasks)
-        ]
+        running = {
+            threads.submit(_in_process, step, task, number % workers, workers, processes): number
+            for number, task in enumerate(tasks)
+        }
         try:
-            for done, future in enumerate(as_completed(running), 1):
+            for future in as_completed(running):
                 future.result()
-                report(PHASE, done, len(tasks))
+                yield running[future]
         except BaseException:  # the result of the others is of no use
             threads.shutdown(wait=False, cancel_futures=True)
             while not all(
@@ -225,21 +216,11 @@ def _in_process(
     """
     process = start_worker(__name__)
     processes.append(process)
+    request = step.__name__, task, place, workers
     try:
-        send(process, (step.__name__, task, place, workers))
-        assert process.stdout is not None
-        answer = pickle.load(process.stdout)  # noqa: S301 - our child process
-    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
-        code = end(process)
-        fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-        advice = "make sure that there is free memory" if code == -SIGKILL else "see its messages"
-        raise KlsaError(
-            f"the process that built partition `{task.name}` ended early ({fact}); {advice}, then "
-            "build again"
-        ) from error
-    end(process)
-    if answer is not None:
-        raise answer
+        call(process, request, f"the process that built partition `{task.name}`")
+    finally:
+        end(process)
 
 
 def serve() -> None:

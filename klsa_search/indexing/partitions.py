@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -45,13 +44,7 @@ from klsa_search.indexing.generation_builder import (
     spectrum_entry,
 )
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
-from klsa_search.indexing.reading import (
-    Extent,
-    StoredCollection,
-    build_batches,
-    content_of,
-    html_fields,
-)
+from klsa_search.indexing.reading import SourceBatches, StoredCollection
 from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
@@ -61,8 +54,6 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_partitions
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.columns.declared import DeclaredFields, fitting
-from klsa_search.storage.columns.writer import FieldsWriter
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import (
     mark_index,
@@ -123,34 +114,24 @@ def _route(
     memory: int,
 ) -> _Routed:  # fmt: skip
     """Write the documents of a collection to a file for each partition; return what was found."""
-    declared = DeclaredFields.of(chosen)
     sample = TextSample(chosen.searched_fields)
-    types = collection.types if isinstance(collection, StoredCollection) else {}
-    columns = work / "columns"
-    columns.mkdir()
     spool = Spools(work, spool_limit(memory)).spool("u1")
-    fields = FieldsWriter(declared.types, spool, types, forms=declared.forms)
-    html = html_fields(collection, chosen)
-    digest, extent, done, size = hashlib.sha256(), Extent(collection), 0, 0
+    source, done = SourceBatches(collection, chosen, spool, sample), 0
     with ExitStack() as files:
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
             files.enter_context(closing(part))
-        for batch in html.stored(build_batches(fitting(collection, declared)), declared):
-            sample.add(batch)
-            fields.extend(batch)
-            content = b"".join(map(content_of, batch))
-            digest.update(content)
-            size += len(content)
-            extent.add(batch)
+        for batch in source:
             for ordinal, document in enumerate(batch, done):
                 parts[partition_of(document.id, partitions)].add(document, ordinal)
             for part in parts:
                 part.end_batch()
             done += len(batch)
-            report(DOCUMENTS, done, extent.documents(done))
+            report(DOCUMENTS, done, source.extent.documents(done))
     report(DOCUMENTS, done, done)
-    entry = fields.finish(columns)
+    columns = work / "columns"
+    columns.mkdir()
+    entry = source.fields.finish(columns)
     sizes = [len(part.ordinals) for part in parts]
     detected = sample.language() if chosen.language == AUTO else None
     chosen = sample.completed(chosen)
@@ -158,9 +139,8 @@ def _route(
     if detected is not None:
         # Partitions have even less text to tell the language by.
         language, detected = analysed_as(detected.language), detected if detected.share else None
-    forms = fields.forms._asdict()
-    settings = chosen.model_copy(update={"language": language, "html": html.report(), **forms})
-    return _Routed(sizes, digest.hexdigest(), size, entry, settings, detected)
+    settings = source.completed(chosen.model_copy(update={"language": language}))
+    return _Routed(sizes, source.digest, source.bytes, entry, settings, detected)
 
 
 def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:

@@ -41,7 +41,7 @@ from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.indexing.html_fields import HtmlFields
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
-from klsa_search.kernels.spool import Spools, spool_limit
+from klsa_search.kernels.spool import Spool, Spools, spool_limit
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.columns.writer import FieldsWriter
 from klsa_search.storage.documents import DocumentReader, DocumentWriter
@@ -201,6 +201,62 @@ class StoredCollection:
         return []
 
 
+class SourceBatches:
+    """Yields the documents of a source in batches, as they are stored, and notes what they have.
+
+    spool         of the values of fields
+    sample        gets some of the texts, if it is not None
+    keeps_empty   whether fields without values get columns, too
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        settings: Settings,
+        spool: Spool,
+        sample: TextSample | None,
+        *,
+        keeps_empty: bool = False,
+    ) -> None:
+        stored = collection if isinstance(collection, StoredCollection) else None
+        self._declared = DeclaredFields.of(settings)
+        self._collection, self._sample = collection, sample
+        self._html = HtmlFields(settings.html, stored.html if stored else None)
+        self._digest = hashlib.sha256()
+        self.fields = FieldsWriter(
+            self._declared.types,
+            spool,
+            stored.types if stored else {},
+            keeps_empty=keeps_empty,
+            forms=self._declared.forms,
+        )
+        self.extent = Extent(collection)
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[list[Document]]:
+        """Yield the batches; once."""
+        documents = fitting(self._collection, self._declared)
+        for batch in self._html.stored(build_batches(documents), self._declared):
+            self.fields.extend(batch)
+            content = b"".join(map(content_of, batch))
+            self._digest.update(content)
+            self.bytes += len(content)
+            self.extent.add(batch)
+            if self._sample is not None:
+                self._sample.add(batch)
+            yield batch
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of all content so far, in hexadecimal digits."""
+        return self._digest.hexdigest()
+
+    def completed(self, settings: Settings) -> Settings:
+        """Return settings with what all documents show: fields of HTML, and forms of values."""
+        found = {"html": self._html.report(), **self.fields.forms._asdict()}
+        return settings.model_copy(update=found)
+
+
 BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
 WORKER_START = 2**21  # characters beyond ASCII texts, analysed while workers start
@@ -227,24 +283,15 @@ def read(
                terms get the first numbers
     Raise CollectionError, StoreError; KlsaError if a process dies.
     """
-    declared = DeclaredFields.of(settings)
     settings = settings.model_copy(update={"language": language_name(settings.language)})
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
-    types = collection.types if isinstance(collection, StoredCollection) else {}
-    fields = FieldsWriter(
-        declared.types,
-        spools.spool(np.uint8),
-        types,
-        keeps_empty=trained is not None,
-        forms=declared.forms,
-    )
-    html = html_fields(collection, settings)
-    digest, size = hashlib.sha256(), 0
-    extent = Extent(collection)
     is_complete = settings.language != AUTO and settings.identifiers != "auto"
     sample = None if is_complete else TextSample(settings.searched_fields)
+    source = SourceBatches(
+        collection, settings, spools.spool(np.uint8), sample, keeps_empty=trained is not None
+    )
     processes = processes or processors()
 
     def counted(
@@ -279,20 +326,12 @@ def read(
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
 
         def read_batches() -> Iterator[list[Document]]:
-            nonlocal size
-            for batch in html.stored(build_batches(fitting(collection, declared)), declared):
+            for batch in source:
                 writer.extend(batch)
-                fields.extend(batch)
                 vectors.extend(batch)
-                content = b"".join(map(content_of, batch))
-                digest.update(content)
-                size += len(content)
-                extent.add(batch)
-                if sample is not None:
-                    sample.add(batch)
                 yield batch
 
-        builder, first = counted(read_batches(), extent.documents)
+        builder, first = counted(read_batches(), source.extent.documents)
     asked = settings.language
     if sample is not None:
         settings = sample.completed(settings)
@@ -303,8 +342,8 @@ def read(
             with closing(DocumentReader(generation)) as stored:
                 total, documents = len(stored.starts) - 1, stored.live_documents()
                 builder, _ = counted(build_batches(documents), lambda _: total)
-    columns = fields.finish(generation)
-    settings = settings.model_copy(update={"html": html.report(), **fields.forms._asdict()})
+    columns = source.fields.finish(generation)
+    settings = source.completed(settings)
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
@@ -322,7 +361,14 @@ def read(
     if sample is not None and asked == AUTO and settings.language != AUTO:
         detected = sample.language()
     return ReadDocuments(
-        counts, digest.hexdigest(), columns, vectors.entries(), settings, detected, features, size
+        counts,
+        source.digest,
+        columns,
+        vectors.entries(),
+        settings,
+        detected,
+        features,
+        source.bytes,
     )
 
 
@@ -332,12 +378,6 @@ def _is_read_otherwise(settings: Settings, before: Settings) -> bool:
         analysed_as(settings.language) != analysed_as(before.language)
         or settings.identifiers != before.identifiers
     )
-
-
-def html_fields(collection: Collection, settings: Settings) -> HtmlFields:
-    """Return the fields of a collection that settings read as HTML."""
-    converted = collection.html if isinstance(collection, StoredCollection) else None
-    return HtmlFields(settings.html, converted)
 
 
 def _numbered(

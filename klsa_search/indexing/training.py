@@ -20,14 +20,13 @@ from scipy import sparse
 
 from klsa_search.collection.model import Collection
 from klsa_search.core.config import Settings
-from klsa_search.core.progress import POSTINGS, Progress
+from klsa_search.core.progress import Progress
 from klsa_search.delta.features import DocumentFeatures
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
-from klsa_search.indexing.weighing import document_kernel, postings_of
+from klsa_search.indexing.weighing import document_kernel, write_postings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.plugins import feature_weighting
-from klsa_search.kernels.postings import postings_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -37,7 +36,7 @@ from klsa_search.lowrank.sparse_expansion import (
     sparse_expansion_arrays,
     unpack_rows,
 )
-from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays, write_vocabulary
+from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays
 
 MOST: Final = 200_000
 """Documents of a training; more are sampled."""
@@ -54,10 +53,7 @@ def train(
     Cost: that of a build without neighbours.
     """
     counts = read(sample, folder, settings, report, memory=memory).counts
-    report(POSTINGS, 0, None)
-    write_vocabulary(folder, counts.vocabulary.terms)
-    write_arrays(folder, postings_arrays(postings_of(counts, settings)))
-    write_arrays(folder, {"lengths": counts.lengths.astype(np.int32)})
+    write_postings(counts, folder, settings, report)
     write_arrays(folder, statistics_arrays(counts, settings))
     kernel = document_kernel(counts, settings)
     dimensions = min(settings.dimensions, settings.latent_dimensions)
@@ -99,11 +95,7 @@ def weigh_partition(
     rows.
     """
     counts, settings = documents.counts, trained.settings
-    report(POSTINGS, 0, None)
-    write_vocabulary(generation, counts.vocabulary.terms)
-    postings = postings_of(counts, settings, trained.quantised_length)
-    write_arrays(generation, postings_arrays(postings))
-    write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
+    write_postings(counts, generation, settings, report, trained.quantised_length)
     write_arrays(generation, trained.trained.arrays())
     mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
     features = _joined(documents.features, width)

@@ -73,11 +73,8 @@ def weigh(
 
     Cost and memory: see `build` and `plan`.
     """
-    report(POSTINGS, 0, None)
-    write_vocabulary(generation, counts.vocabulary.terms)
+    write_postings(counts, generation, settings, report)
     weights = feature_weighting(settings).of_columns(counts.matrix)
-    write_arrays(generation, postings_arrays(postings_of(counts, settings)))
-    write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
     write_arrays(generation, statistics_arrays(counts, settings))
     spectra = {"bm25": write_expansion(generation, kernel, weights, settings, report)}
@@ -100,16 +97,25 @@ def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
     return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
 
 
-def postings_of(counts: TermCounts, settings: Settings, average: float | None = None) -> Postings:
-    """Return the postings of the query kernel. Cost: O(nnz).
+def write_postings(
+    counts: TermCounts,
+    generation: Path,
+    settings: Settings,
+    report: Progress,
+    average: float | None = None,
+) -> None:
+    """Write what BM25 reads: vocabulary, postings, lengths of documents. Cost: O(nnz).
 
     average  quantised mean length of the documents that are compared; by default of these
     """
+    report(POSTINGS, 0, None)
+    write_vocabulary(generation, counts.vocabulary.terms)
     lengths = counts.lengths
     if average is None:
         average = bm25.quantised_length(bm25.average_length(lengths))
     norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
-    return Postings.of(counts.matrix, norms, settings.k1)
+    write_arrays(generation, postings_arrays(Postings.of(counts.matrix, norms, settings.k1)))
+    write_arrays(generation, {"lengths": lengths.astype(np.int32)})
 
 
 def write_expansion(
