@@ -11,12 +11,14 @@ import click
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
+    MODELS,
     index_argument,
     json_option,
     memory_option,
     settings_options,
     source_options,
     without_none,
+    workers_option,
 )
 from klsa_search.cli.output import echo, escaped, write_json
 from klsa_search.core.build_settings import FieldSettings, FormSettings
@@ -112,11 +114,7 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
     required=True,
     help="Divide the documents into this many indexes; 1 joins them again",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="Build this many partitions at the same time  [default: one per processor]",
-)
+@workers_option
 @memory_option
 @debug_option
 def split(path: Path, partitions: int, workers: int | None, memory: str | None) -> None:
@@ -211,8 +209,7 @@ def repair(path: Path, memory: str | None) -> None:
     "--embedder",
     metavar="MODEL",
     required=True,
-    help="Compute them by onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL (API key in "
-    "KLSA_EMBEDDER_KEY) or python:MODULE:FUNCTION, which is imported",
+    help=f"Compute them by {MODELS}",
 )
 @click.option(
     "--replace", is_flag=True, help="Compute all vectors again if they are by another model"

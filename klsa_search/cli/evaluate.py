@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from klsa_search.cli.compare import compare, judgements, open_targets, temporary_indexes
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
+    FILE,
     FOLDER,
     FigurePath,
     data_option,
@@ -168,13 +169,10 @@ def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None
     write_table(["target", "system", *numbers(*titles)], rows)
 
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
-
-
 @klsa_eval.command()
-@click.argument("record", type=_FILE)
+@click.argument("record", type=FILE)
 @click.option(
-    "--queries", type=_FILE, required=True, help="Read the recorded queries from this file"
+    "--queries", type=FILE, required=True, help="Read the recorded queries from this file"
 )
 @home_option
 @click.option(
@@ -186,10 +184,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--run",
     "run_file",
-    type=_FILE,
+    type=FILE,
     help="Compare with this recorded run, and report the first line that differs",
 )
-@click.option("--out", type=_FILE, help="Write the run to this file")
+@click.option("--out", type=FILE, help="Write the run to this file")
 @debug_option
 def replay(
     record: Path,

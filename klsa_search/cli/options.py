@@ -25,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FOLDER = click.Path(path_type=Path, file_okay=False, readable=False)
 """Type of an option that names a folder, which need not exist."""
 
+FILE = click.Path(path_type=Path, dir_okay=False)
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True, readable=False)
+
 home_option = click.option(
     "--home",
     type=FOLDER,
@@ -50,7 +53,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 json_file_option = click.option(
     "--json",
     "json_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Also write the figures to this file as JSON, in full precision",
 )
 data_option = click.option(
@@ -66,7 +69,7 @@ preset_option = click.option(
 )
 config_option = click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+    type=EXISTING_FILE,
     help="Read settings and preset from this TOML file; options override it, and it overrides "
     "the preset",
 )
@@ -77,14 +80,21 @@ memory_option = click.option(
 )
 
 
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Build this many partitions at the same time  [default: one per processor]",
+)
+MODELS: Final = (
+    "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL (API key in KLSA_EMBEDDER_KEY) or "
+    "python:MODULE:FUNCTION, which is imported"
+)
 embedder_option = click.option(
     "--embedder",
     "embedders",
     metavar="SPACE=MODEL",
     multiple=True,
-    help="Embed texts for this space of vectors: onnx:FOLDER, sentence-transformers:FOLDER, "
-    "openai:URL#MODEL (API key in KLSA_EMBEDDER_KEY) or python:MODULE:FUNCTION, which is imported; "
-    "repeatable",
+    help=f"Embed texts for this space of vectors: {MODELS}; repeatable",
 )
 
 
@@ -268,7 +278,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         return click.option(
             flag,
             name,
-            type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+            type=EXISTING_FILE,
             metavar="FILE",
             callback=lambda _context, _option, file: file and _words(file),
             help=f"{_sentence(field)}: a file of words, in UTF-8; # starts a comment",
@@ -296,6 +306,16 @@ _REPEATED: Final = {
 """Flag and value of the options that are given once for each value of a setting."""
 
 
+def text_of_file(file: Path, field: str) -> str:
+    """Return the text of a file; SettingsError, for the named setting, if it is not UTF-8."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{file} is not UTF-8 ({error}); save it as UTF-8", field=field
+        ) from None
+
+
 def _sentence(field: FieldInfo) -> str:
     """Return the description of a setting, with a capital letter."""
     description = field.description or ""
@@ -303,13 +323,8 @@ def _sentence(field: FieldInfo) -> str:
 
 
 def _words(file: Path) -> tuple[str, ...]:
-    """Return the distinct words of a file, sorted; SettingsError if it is not UTF-8, OSError."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise SettingsError(
-            f"{file} is not UTF-8 ({error}); save it as UTF-8", field="extra_stop_words"
-        ) from None
+    """Return the distinct words of a file, sorted; errors as `text_of_file`."""
+    lines = text_of_file(file, "extra_stop_words").splitlines()
     return tuple(sorted({word for line in lines for word in line.partition("#")[0].split()}))
 
 

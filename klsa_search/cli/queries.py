@@ -1,20 +1,22 @@
-"""klsa-index analyze, settings, synonyms, rules, judgements."""
+"""klsa-index analyze, settings, synonyms, rules, judgements, analytics."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from klsa_search.cli.describe import settings_rows
 from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
+    FILE,
     chosen_settings,
     home_option,
     index_argument,
     json_option,
     settings_options,
+    text_of_file,
     without_none,
 )
 from klsa_search.cli.output import (
@@ -28,6 +30,10 @@ from klsa_search.cli.output import (
 )
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.errors import SettingsError
+
+if TYPE_CHECKING:
+    from klsa_search.core.analytics import Analytics, ListName
 
 
 @click.command()
@@ -88,13 +94,13 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     changes = without_none(options)
     if reset and changes:
         raise click.UsageError("--reset and settings exclude each other: give one of them")
-    path = followed(path)
+    target = followed(path)
     if reset or changes:
-        settings = change_settings(path, None if reset else changes)
-    elif is_partitioned(path):
-        settings = read_partitions(path).settings(path)
+        settings = change_settings(target, None if reset else changes)
+    elif is_partitioned(target):
+        settings = read_partitions(target).settings(target)
     else:
-        generation = current_generation(path)
+        generation = current_generation(target)
         settings = current_settings(generation, read_manifest(generation))
     if as_json:
         write_json(settings.model_dump(mode="json"))
@@ -108,7 +114,7 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
 
 @click.command()
 @index_argument
-@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", required=False, type=FILE)
 @click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
 @click.option("--clear", is_flag=True, help="Remove all synonyms")
 @json_option
@@ -119,7 +125,6 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
     FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
     as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
-    from klsa_search.errors import SettingsError
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.partitions import require_index
     from klsa_search.storage.synonyms import (
@@ -133,19 +138,14 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
         raise click.UsageError("--add needs FILE, the synonyms to add")
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    path = followed(path)
-    require_index(path)
+    target = followed(path)
+    require_index(target)
     if clear:
-        write_synonyms(path, {})
+        write_synonyms(target, {})
     elif file is not None:
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise SettingsError(
-                f"{file} is not UTF-8 ({error}); save it as UTF-8", field="synonyms"
-            ) from None
-        (add_synonyms if add else write_synonyms)(path, synonyms_of_text(text))
-    synonyms = read_synonyms(path)
+        synonyms = synonyms_of_text(text_of_file(file, "synonyms"))
+        (add_synonyms if add else write_synonyms)(target, synonyms)
+    synonyms = read_synonyms(target)
     if as_json:
         write_json(synonyms)
     elif clear or file is not None:
@@ -159,7 +159,7 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
 
 @click.command()
 @index_argument
-@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", required=False, type=FILE)
 @click.option("--clear", is_flag=True, help="Remove all rules")
 @json_option
 @debug_option
@@ -172,7 +172,6 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     """
     import json
 
-    from klsa_search.errors import SettingsError
     from klsa_search.search.opening import open_index
     from klsa_search.search.query.rules import checked_rules
     from klsa_search.storage.aliases import followed
@@ -180,9 +179,9 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
 
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
-    path = followed(path)
+    target = followed(path)
     if clear:
-        write_rules(path, ())
+        write_rules(target, ())
     elif file is not None:
         try:
             listed = json.loads(file.read_text(encoding="utf-8-sig"))
@@ -190,8 +189,8 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
             raise SettingsError(
                 f"{file} is not JSON in UTF-8 ({error}); correct it", field="rules"
             ) from None
-        write_rules(path, checked_rules(listed))
-    with open_index(path) as index:
+        write_rules(target, checked_rules(listed))
+    with open_index(target) as index:
         rules, warnings = index.rules, index.rule_warnings()
     if as_json:
         write_json(rules)
@@ -219,7 +218,7 @@ def _compact(value: object) -> str:
 @index_argument
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write them to this file as TREC qrels, and the queries to a file next to it, with the "
     "suffix .queries.tsv, as lines of number and text",
 )
@@ -236,9 +235,9 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
     from klsa_search.storage.judgements import Judgements
     from klsa_search.storage.partitions import require_index
 
-    path = followed(path)
-    require_index(path)  # raises if there is no such index
-    queries = Judgements(path).queries()
+    target = followed(path)
+    require_index(target)  # raises if there is no such index
+    queries = Judgements(target).queries()
     if out is not None:
         text, left_out = qrels_text(one for judged in queries for one in judged.judgements())
         make_folders(out)
@@ -272,3 +271,88 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
                 (str(query.number), str(relevant), str(len(query.grades) - relevant), query.text)
             )
         write_table([*numbers("number", "relevant", "not"), *wrapped("query")], rows)
+
+
+_LISTS = ("days", "queries", "no_results", "low_quality", "documents")
+
+
+@click.command()
+@index_argument
+@click.option(
+    "--days",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1, 3650),
+    help="Report this many days",
+)
+@click.option(
+    "--limit",
+    "-k",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="List at most this many rows",
+)
+@click.option(
+    "--min-searches",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="List queries that were searched this often",
+)
+@click.option("--list", "list_", type=click.Choice(_LISTS), help="Show one list only")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV; without --list the queries")
+@debug_option
+def analytics(
+    path: Path, days: int, limit: int, min_searches: int, list_: str | None, as_csv: bool
+) -> None:
+    """Show frequent and failing queries that klsa-serve --analytics recorded."""
+    from klsa_search.service.analytics import reports
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.partitions import require_index
+
+    path = followed(path)
+    require_index(path)
+    analytics = reports.report(path.parent, path.name, days=days, k=limit, least=min_searches)
+    if as_csv:
+        for line in reports.as_csv(analytics, cast("ListName", list_ or "queries")).splitlines():
+            echo(line)
+        return
+    totals = analytics.totals
+    if list_ is None:
+        write_facts(
+            [
+                ("since", analytics.since),
+                ("searches", f"{totals.searches:,}"),
+                ("without results", f"{totals.no_results:,}"),
+                ("with low quality", f"{totals.low_quality:,}"),
+                ("clicked", f"{totals.clicked:,} ({_share(totals.click_through)})"),
+            ]
+        )
+    for name in (list_,) if list_ else _LISTS:
+        echo("")
+        _write_list(analytics, name)
+
+
+def _write_list(analytics: Analytics, name: str) -> None:
+    if name == "documents":
+        rows = [(document.id, f"{document.clicks:,}") for document in analytics.documents]
+        write_table([*wrapped("document"), *numbers("clicks")], rows)
+        return
+    titles = ("searches", "no results", "low quality", "click-through", "mean position")
+    figures = [
+        (
+            key,
+            f"{entry.searches:,}",
+            f"{entry.no_results:,}",
+            f"{entry.low_quality:,}",
+            _share(entry.click_through),
+            "" if entry.mean_position is None else f"{entry.mean_position:.1f}",
+        )
+        for key, entry in getattr(analytics, name).items()
+    ]
+    write_table([*wrapped(name.replace("_", " ")), *numbers(*titles)], figures)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.0f}%"

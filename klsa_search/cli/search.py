@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
+    FILE,
     embedder_option,
     home_option,
     json_option,
@@ -109,19 +110,19 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
 )
 @click.option(
     "--batch",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Search for all queries of this file: lines of an ID, a tab and a text. Needs --run",
 )
 @click.option(
     "--run",
     "run_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write the hits of a batch to this file, in TREC run format",
 )
 @click.option(
     "--record",
     "record_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write a record to this file, from which klsa-eval replay reproduces the run",
 )
 @click.option(

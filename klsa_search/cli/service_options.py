@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from klsa_search.cli.options import FOLDER, type_of
+from klsa_search.cli.options import EXISTING_FILE, FILE, FOLDER, type_of
 from klsa_search.errors import KlsaError
 from klsa_search.service.settings import PREFIX, ServiceSettings, shown_as
 
@@ -69,7 +69,7 @@ def service_options(*names: str) -> Callable[[F], F]:
     """
     config = click.option(
         "--config",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+        type=EXISTING_FILE,
         envvar=f"{PREFIX}CONFIG",
         show_envvar=True,
         help="Read service settings from this TOML file",
@@ -102,7 +102,7 @@ def default_of(field: FieldInfo) -> str:
 def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
     many = get_origin(field.annotation) is tuple
     kind = _only(field.annotation)
-    path = FOLDER if name == "home" else click.Path(path_type=Path, dir_okay=False)
+    path = FOLDER if name == "home" else FILE
     return click.option(
         flag_of(name, field),
         name,

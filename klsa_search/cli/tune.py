@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klsa_search.cli.main import debug_option
-from klsa_search.cli.options import data_option, index_argument, json_file_option
+from klsa_search.cli.options import EXISTING_FILE, data_option, index_argument, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Judgement, Topic
     from klsa_search.evaluation.tuning import Tuning
 
-_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-
 
 @click.command()
 @index_argument
 @click.option(
     "--queries",
-    type=_FILE,
+    type=EXISTING_FILE,
     help="Read queries from this file: JSON lines, lines of ID, tab and text, or TREC topics",
 )
 @click.option(
     "--qrels",
-    type=_FILE,
+    type=EXISTING_FILE,
     help="Read judgements from this file: TREC qrels (four columns) or BEIR (three)",
 )
 @click.option(

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
@@ -252,19 +251,10 @@ class PartitionHost:
         """Return the explanation of the score of a document; DocumentNotFound."""
         return self._search(version, search, request).search.explain(id_, seeds)
 
-    def check(self, puts: Sequence[Document]) -> None:
-        """Raise the error with which `write` would refuse documents."""
-        self._writer.check(puts)
-
-    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
-        """Write a batch: see `GenerationWriter.write`."""
-        return self._writer.write(puts, deletes)
-
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document: see `GenerationWriter.patch`."""
-        return self._writer.patch(id_, changes, embedded)
+    def write(self, method: str, *arguments: Any) -> WriteResult | None:
+        """Return the result of a method of `GenerationWriter`: check, write or patch."""
+        result: WriteResult | None = getattr(self._writer, method)(*arguments)
+        return result
 
     def use(
         self,

@@ -177,13 +177,13 @@ class RemotePartitions:
 
     def write(self, partition: int, *call: Any) -> WriteResult:
         """Return the result of a call that writes to a partition."""
-        result: WriteResult = self._write(partition, *call)
+        result: WriteResult = self._write(partition, "write", *call)
         self._unpublished.add(partition)
         return result
 
     def check(self, partition: int, puts: Sequence[Document]) -> None:
         """Raise the error with which a partition would refuse documents."""
-        self._write(partition, "check", puts)
+        self._write(partition, "write", "check", puts)
 
     def _write(self, partition: int, *call: Any) -> Any:
         writer = OneReplica(self._replicas, WRITER)

@@ -18,8 +18,13 @@ from klsa_search.errors import BadDocument, CollectionError
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.embedders import without_outdated
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting, forms_of
-from klsa_search.storage.columns.source_forms import SourceForms
+from klsa_search.storage.columns.declared import (
+    DeclaredFields,
+    FieldWarning,
+    SourceForms,
+    fitting,
+    forms_of,
+)
 from klsa_search.storage.log import document_as_json
 from klsa_search.storage.manifest import SpaceEntry
 

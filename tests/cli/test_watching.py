@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.cli.watch import follow, ticks_of
+from klsa_search.cli.sync import follow, ticks_of
 from klsa_search.collection import open_collection
 from klsa_search.errors import IndexNotFound
 from klsa_search.storage.generations import index_lock
@@ -183,7 +183,7 @@ def test_refused_deletions_do_not_keep_changes_out(notes, tmp_path, shell):
 
 def test_the_command_reports_what_it_did_not_delete(notes, index, tmp_path, shell, monkeypatch):
     monkeypatch.setattr("klsa_search.cli.sync.require", lambda _: None)
-    monkeypatch.setattr("klsa_search.cli.watch.ticks_of", lambda _: [True])
+    monkeypatch.setattr("klsa_search.cli.sync.ticks_of", lambda _: [True])
     (notes / "b.txt").write_bytes(b"%PDF-")
     (notes / "b.txt").rename(notes / "b.pdf")
     (notes / "a.txt").write_text("changed")
