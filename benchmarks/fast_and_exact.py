@@ -28,12 +28,12 @@ DEPTHS = (10, 1000)
 def of_collection(name: str, data: Path | None) -> None:
     collection = open_collection(name, data=data)
     judge = Judge(collection.judgements(), measures=("map",))
-    queries = collection.queries()
     values = []
     with tempfile.TemporaryDirectory() as home:
         index = build(collection, name="default", home=home)
         for exact in (True, False):
-            values.append(judge.measure(rank_best(index, queries, exact=exact)).means()["map"])
+            run = rank_best(index, collection.queries(), exact=exact)
+            values.append(judge.measure(run).means()["map"])
         index.close()
     full, fast = values
     print(f"{name:10} exact {full:.4f} fast {fast:.4f} ({fast / full - 1:+.2%})", flush=True)

@@ -38,7 +38,6 @@ SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 _XML_START = re.compile(r"<\?xml\s|<(?:rss|feed|add|mediawiki)\b")
 _PAGE = re.compile(r"<(?:!doctype\s+)?(?:html|svg)\b", re.IGNORECASE)
-JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
 # Files that describe a collection and are not part of it.
 DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme")
@@ -114,31 +113,27 @@ def sniff(path: Path) -> str | None:
     if format_of_file(path).name in ("docbook", "notebook"):  # texts in XML and JSON
         return None
     start = head(path).lstrip()
-    name = uncompressed_name(path)
+    by_suffix = table_of(path)
     if SMART_START.match(start):
         return "smart"
     record = TREC_START.search(start)
     if record and "<docno>" in start[record.end() :].lower():
         return "trec"
-    is_xml = _XML_START.match(start) or (name.endswith(".xml") and start.startswith("<"))
+    is_xml = _XML_START.match(start) or (by_suffix == "xml" and start.startswith("<"))
     if is_xml and not _PAGE.search(start):
         return "xml"
     format_ = json_files.json_format(path)
     # By its suffix, one object in one line is a document, whatever is in it.
-    if format_ == "json" and name.endswith(JSON_SUFFIXES):
+    if format_ == "json" and by_suffix == "jsonl":
         return format_ if start.startswith("[") or "\n" in start.strip() else "jsonl"
     if format_ is not None:
         return format_
-    if name.endswith(JSON_SUFFIXES) and not start.startswith("["):
-        return "jsonl"
-    if name.endswith(".json"):
-        return "json"
+    if by_suffix == "json" or (by_suffix == "jsonl" and not start.startswith("[")):
+        return by_suffix
     header = re.split("[\r\n]", start, maxsplit=1)[0]
     for table, separator in TABLES:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
-        if name.endswith(f".{table}") or (
-            columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1
-        ):
+        if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
             return "csv" if utf16_of(head_bytes(path, 4)) else table
     return None

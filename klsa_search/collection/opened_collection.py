@@ -103,16 +103,6 @@ class OpenedCollection:
             for fact, files in self._intake.notes.items()
         ]
 
-    @property
-    def noted(self) -> dict[str, list[str]]:
-        """Return the facts of `notes`, each with its files, for `adopt`."""
-        return self._intake.notes
-
-    @property
-    def completed(self) -> bool:
-        """Return whether the last pass has used columns with common names."""
-        return bool(self._intake.completed)
-
     def refuse_unused_texts(self) -> None:
         """Raise CollectionError if no document of the last pass has a title or text, but others.
 
@@ -131,15 +121,12 @@ class OpenedCollection:
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        self._intake = self._new_intake()
+        before = self._intake
+        self._intake = Intake(self._on_error, before.columns, self.cache, before.encoding)
         admitted = self._intake.validated(self._documents(self._intake))
         if self._vectors is not None:
             admitted = self._vectors.attached(admitted, lambda: self._intake.problems.count)
         return admitted if self.root is None else self._existing(admitted)
-
-    def _new_intake(self) -> Intake:
-        before = self._intake
-        return Intake(self._on_error, before.columns, self.cache, before.encoding)
 
     def _existing(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Yield documents; CollectionError if a file or folder is removed meanwhile."""
@@ -164,20 +151,6 @@ class OpenedCollection:
     def refuse(self, message: str) -> None:
         """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
         self._intake.refuse(message)
-
-    def adopt(
-        self,
-        problems: Problems,
-        numbered: list[str],
-        noted: dict[str, list[str]],
-        unread: Unread,
-        options: Mapping[str, Any],
-    ) -> None:
-        """Adopt what other processes found in a pass."""
-        self._intake = self._new_intake()
-        self._intake.problems, self._intake.numbered = problems, numbered
-        self._intake.notes, self._unread = noted, unread
-        self._options = options
 
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""

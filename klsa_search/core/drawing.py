@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
 
 FORMATS = ("png", "svg", "pdf")
 """File formats of figures, which are also their suffixes."""
@@ -56,6 +60,14 @@ def text_outline() -> list[Any]:
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=2.5, foreground="white")]
+
+
+def label(
+    axes: Axes, text: str, place: Sequence[float], offset: tuple[float, float], **style: object
+) -> Annotation:
+    """Write a text at a place of the axes, moved by an offset in points; return it."""
+    x, y = place
+    return axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", **style)  # type: ignore[arg-type]  # checked by matplotlib
 
 
 def fonts_of(words: Iterable[str]) -> list[str]:

@@ -233,17 +233,10 @@ class CheckedEmbedder:
 class CheckedReranker:
     """A reranker with a time limit and checked scores, as `CheckedEmbedder`."""
 
-    def __init__(
-        self,
-        reranker: Reranker,
-        name: str,
-        *,
-        seconds: float = RERANK_SECONDS,
-        pause: float = PAUSE,
-    ) -> None:
+    def __init__(self, reranker: Reranker, name: str, *, seconds: float = RERANK_SECONDS) -> None:
         self.name = name
         self._reranker, self._seconds = reranker, seconds
-        self._calls = LimitedCalls(f"reranker `{name}`", pause=pause)
+        self._calls = LimitedCalls(f"reranker `{name}`")
 
     def __repr__(self) -> str:
         """Return the name."""

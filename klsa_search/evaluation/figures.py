@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klsa_search.collection.model import Collection
-from klsa_search.core.drawing import GREY, PALE, save_figure
+from klsa_search.core.drawing import GREY, PALE, label, save_figure
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.progress import Progress, steps
 from klsa_search.evaluation.comparison import TIE, Comparison
@@ -113,13 +113,8 @@ def _draw_lines(axes: Any, grid: Grid) -> None:
 
 def _mark_best(axes: Any, grid: Grid) -> None:
     z, alpha, value = grid.best()
-    axes.annotate(
-        f"z = {z}, α = {alpha:g}: {value:.3f}",
-        (alpha, value),
-        xytext=(0, 9),
-        textcoords="offset points",
-        horizontalalignment="right" if alpha > 0.8 else "left" if alpha < 0.2 else "center",
-    )
+    align = "right" if alpha > 0.8 else "left" if alpha < 0.2 else "center"
+    label(axes, f"z = {z}, α = {alpha:g}: {value:.3f}", (alpha, value), (0, 9), ha=align)
 
 
 def _name_lines(axes: Any, grid: Grid) -> None:
@@ -133,15 +128,8 @@ def _name_lines(axes: Any, grid: Grid) -> None:
     low, high = axes.get_ylim()
     heights = spread_heights([height for height, _, _ in names], (high - low) / 20)
     for (_, name, colour), height in zip(names, heights, strict=True):
-        axes.annotate(
-            name,
-            (1.02, height),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=colour,
-            verticalalignment="center",
-            annotation_clip=False,
-        )
+        style = {"color": colour, "va": "center", "annotation_clip": False}
+        label(axes, name, (1.02, height), (6, 0), **style)
 
 
 def spread_heights(heights: Sequence[float], gap: float) -> list[float]:

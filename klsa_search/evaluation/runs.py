@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Final, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index
 from klsa_search.search.parts.doc_ids import ids_of
-
-AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
-"""Parameters that read queries as plain words."""
 
 _BATCH: Final = 4096
 """Queries whose rankings are in memory at a time."""

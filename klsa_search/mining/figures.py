@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.core.array_types import Matrix
-from klsa_search.core.drawing import GREY, INK, PALE, TONES, save_figure, text_outline
+from klsa_search.core.drawing import GREY, INK, PALE, TONES, label, save_figure, text_outline
 from klsa_search.errors import QueryError
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
@@ -58,15 +58,8 @@ def draw_spectrum(index: Index, path: Path) -> None:
         if 0 < used < len(eigenvalues):
             for axes in (left, right):
                 axes.axvline(used, color=GREY, linewidth=1, linestyle=(0, (5, 3)))
-            right.annotate(
-                f"latent space: {used}, {shares[used - 1]:.0%}",
-                (used, 96),
-                xytext=(4, 0),
-                textcoords="offset points",
-                fontsize="small",
-                color=GREY,
-                verticalalignment="top",
-            )
+            text = f"latent space: {used}, {shares[used - 1]:.0%}"
+            label(right, text, (used, 96), (4, 0), fontsize="small", color=GREY, va="top")
         _title(left, f"Spectrum of {index.name}")
 
 
@@ -123,9 +116,9 @@ def draw_drift(index: Index, path: Path) -> None:
     }
     with save_figure(path, 7.2, 3.6, [index.name]) as figure:
         axes = figure.add_subplot()
-        for (label, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
+        for (name, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
             percent = [100 * share for share in shares]
-            axes.step(writes, percent, where="post", color=colour, linestyle=style, label=label)
+            axes.step(writes, percent, where="post", color=colour, linestyle=style, label=name)
         unseen = index.drift.unseen_share
         axes.plot([], [], " ", label=f"{unseen:.1%} of the added words are new to the build")
         axes.legend(frameon=False, loc="upper left", fontsize="small")
@@ -211,15 +204,7 @@ def _write(
 ) -> None:
     """Write words at the first offset from a place, in points, that overlaps no earlier words."""
     for offset in offsets:
-        text = axes.annotate(
-            words,
-            place,
-            xytext=offset,
-            textcoords="offset points",
-            va="center",
-            color=INK,
-            **style,
-        )
+        text = label(axes, words, place, offset, va="center", color=INK, **style)
         box = text.get_window_extent()
         if not any(box.overlaps(other) for other in taken):
             taken.append(box)
@@ -245,14 +230,9 @@ def _draw_ends(axes: Any, strengths: Any, words: Sequence[str]) -> None:
     for height, value, word in zip(heights, strengths, words, strict=True):
         # On the side of the axis without the bar.
         away = -1 if value > 0 else 1
-        axes.annotate(
-            word,
-            (0, height),
-            xytext=(4 * away, 0),
-            textcoords="offset points",
-            ha="right" if away < 0 else "left",
-            va="center",
-            fontsize="small",
+        align = "right" if away < 0 else "left"
+        label(
+            axes, word, (0, float(height)), (4 * away, 0), ha=align, va="center", fontsize="small"
         )
     axes.set_xticks([])
     axes.set_yticks([])

@@ -14,7 +14,6 @@ from klsa_search.collection.model import Judgement, Topic
 from studies.effectiveness.measuring import Task
 
 QUERIES = 250
-
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 
 
@@ -108,8 +107,7 @@ def by_document(task: Task) -> Task:
 
 
 FILES = {"cacm": "cacm/cacm.all", "cisi": "cisi/CISI.ALL"}
-MOST_CITATIONS = 150
-FEWEST_CITATIONS = 5
+MOST_CITATIONS, FEWEST_CITATIONS = 150, 5
 
 _LINK = re.compile(r"^(\d+)\s+(\d+)\s+(\d+)\s*$")
 

@@ -24,6 +24,9 @@ FOUR = ("cran", "cisi", "cacm", "med")
 
 _OF_SEARCH = {*LanguageSettings.model_fields, *SearchSettings.model_fields, "dimensions"}
 
+AS_WORDS: dict[str, Any] = {"operators": False, "spelling": "off", "synonyms": False}
+"""Parameters that read queries as plain words."""
+
 Settings = Mapping[str, Any]
 Precisions = list[float]
 

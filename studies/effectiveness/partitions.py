@@ -18,9 +18,9 @@ import numpy as np
 from klsa_search import Index
 from klsa_search.collection.model import Topic
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import AS_WORDS, Ranking, rank_best
+from klsa_search.evaluation.runs import Ranking, rank_best
 from studies.effectiveness.kinds import KINDS, task_of
-from studies.effectiveness.measuring import Bench, Task, heading, percent, row
+from studies.effectiveness.measuring import AS_WORDS, Bench, Task, heading, percent, row
 
 NUMBERS: Final = (2, 4)
 LARGE: Final = ("finna-fi",)
