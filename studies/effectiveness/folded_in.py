@@ -14,8 +14,7 @@ import numpy as np
 
 from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, precisions_of, row
 
-SHARE: Final = 0.8
-"""Of the documents, how many are built."""
+SHARE: Final = 0.8  # of the documents that are built
 
 
 def report(bench: Bench, data: Path) -> dict[str, Any]:

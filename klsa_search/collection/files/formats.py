@@ -35,7 +35,8 @@ class FileFormat(NamedTuple):
     """A file format.
 
     name    value of `kind` in the metadata of its documents
-    module  module of this package whose `read` reads it, imported at the first file
+    module  module of this package whose `read`, or the function after a colon, reads it, imported
+            at the first file
     extra   whether it needs packages of the extra `files`
     is_text
             whether files are text in some encoding
@@ -56,13 +57,14 @@ class FileFormat(NamedTuple):
 
         encoding  of a text that declares none; by default detected
         """
-        module = import_module(f"klsa_search.collection.files.{self.module}")
-        read = cast(Callable[..., Iterator[Content]], module.read)
+        name, _, function = self.module.partition(":")
+        module = import_module(f"klsa_search.collection.files.{name}")
+        read = cast(Callable[..., Iterator[Content]], getattr(module, function or "read"))
         return read(path, encoding) if self.is_text else read(path)
 
 
 _PROSE: Final = FileFormat("text", "plain", False)
-_CODE: Final = FileFormat("code", "code", False)
+_CODE: Final = FileFormat("code", "plain:read_code", False)
 _DOCBOOK: Final = FileFormat("docbook", "docbook", True, is_text=False)
 FORMATS: Final[dict[FileFormat, str]] = {
     _PROSE: "adoc asciidoc log org tex text txt",

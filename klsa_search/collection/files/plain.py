@@ -1,4 +1,4 @@
-"""Plain text."""
+"""Plain text, and source code."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document."""
     text, notes = text_of(path, encoding)
     yield Content(sections=[Section("", join_divided_words(text))], notes=notes)
+
+
+def read_code(path: Path, encoding: str | None) -> Iterator[Content]:
+    """Read a file of source code as one document, with the file name as title."""
+    text, notes = text_of(path, encoding)
+    yield Content(title=path.name, sections=[Section("", text)], notes=notes)
 
 
 def text_of(path: Path, encoding: str | None) -> tuple[str, list[str]]:
