@@ -116,19 +116,22 @@ def call_all(
     calls: Sequence[Call | None],
     *,
     first: int = 0,
+    alone: bool = False,
     hedge_delay: float = HEDGE_DELAY,
     timeout: float | None = None,
 ) -> Answers:
     """Call each partition; None skips it.
 
     first    replica to call first, so that the load is spread
+    alone    call no other replica
     timeout  by default `TIMEOUT`
     """
     started, timeout = time.monotonic(), timeout or TIMEOUT
     answers: dict[int, Any] = {}
     failed: dict[int, str] = {}
+    count = 1 if alone else replicas.replicas
     untried = {
-        partition: [(first + replica) % replicas.replicas for replica in range(replicas.replicas)]
+        partition: [(first + replica) % replicas.replicas for replica in range(count)]
         for partition, partition_calls in enumerate(calls)
         if partition_calls is not None
     }
@@ -141,7 +144,7 @@ def call_all(
 
     for partition in untried:
         call(partition)
-    hedged = replicas.replicas == 1
+    hedged = count == 1
     while len(answers) + len(failed) < len(untried):
         check_deadline()
         passed = time.monotonic() - started

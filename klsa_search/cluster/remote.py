@@ -43,21 +43,6 @@ _turn = count()
 _CHANGED: Final = "its documents have changed since the search began"
 
 
-class OneReplica:
-    """One replica of each partition: see `calls.Replicas`."""
-
-    replicas = 1
-
-    def __init__(self, replicas: Replicas, number: int) -> None:
-        self._replicas, self._number = replicas, number
-        self.partitions = replicas.partitions
-        self.wait, self.result = replicas.wait, replicas.result
-
-    def call(self, partition: int, replica: int, call: Call) -> Any:
-        """Start a call and return its reference."""
-        return self._replicas.call(partition, self._number, call)
-
-
 class Version(NamedTuple):
     """A state of all partitions, whose statistics weigh the words of each.
 
@@ -108,7 +93,7 @@ class RemotePartitions:
 
     def _published_version(self, files: PartitionFiles) -> tuple[Version, dict[int, str]]:
         calls = [("publish",)] * self.count
-        answers = self._call(calls, OneReplica(self._replicas, WRITER), WRITE_TIMEOUT)
+        answers = self._call(calls, WRITER, alone=True)
         self._published |= answers.given
         self._unpublished -= answers.given.keys()
         unknown = {
@@ -141,19 +126,19 @@ class RemotePartitions:
         ]
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
-            answers = self._call(calls, OneReplica(self._replicas, replica), WRITE_TIMEOUT)
+            answers = self._call(calls, replica, alone=True)
             prepared |= {number for number, is_made in answers.given.items() if is_made}
         return prepared
 
     def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
         """Return the answers to calls in a version; a host that was restarted is prepared again."""
-        answers = self._call(calls, self._replicas, None, first)
+        answers = self._call(calls, first)
         stale = {n for n, answer in answers.given.items() if isinstance(answer, Unprepared)}
         if not stale:
             return answers
         prepared = self.prepare(version, stale)
         again = [call if n in prepared else None for n, call in enumerate(calls)]
-        repeated = self._call(again, self._replicas, None, first)
+        repeated = self._call(again, first)
         answered = {
             n: answer for n, answer in answers.given.items() if n not in stale
         } | repeated.given
@@ -186,8 +171,8 @@ class RemotePartitions:
         self._write(partition, "write", "check", puts)
 
     def _write(self, partition: int, *call: Any) -> Any:
-        writer = OneReplica(self._replicas, WRITER)
-        return self._one(self._call(self._only(partition, call), writer, WRITE_TIMEOUT), partition)
+        answers = self._call(self._only(partition, call), WRITER, alone=True)
+        return self._one(answers, partition)
 
     def _only(self, partition: int, call: Call) -> list[Call | None]:
         return [call if number == partition else None for number in range(self.count)]
@@ -197,16 +182,14 @@ class RemotePartitions:
             raise missing(answers.failed, self.count)
         return answers.given[partition]
 
-    @staticmethod
-    def _call(
-        calls: Sequence[Call | None],
-        replicas: Replicas,
-        timeout: float | None = None,
-        first: int = 0,
-    ) -> Answers:
-        """Return the answers of partitions; raise the error of the first that refuses."""
-        first %= replicas.replicas
-        answers = call_all(replicas, calls, first=first, timeout=timeout)
+    def _call(self, calls: Sequence[Call | None], replica: int, *, alone: bool = False) -> Answers:
+        """Return the answers of partitions; raise the error of the first that refuses.
+
+        alone  call no other replica, and wait as long as a write may take
+        """
+        timeout = WRITE_TIMEOUT if alone else None
+        first = replica % self._replicas.replicas
+        answers = call_all(self._replicas, calls, first=first, alone=alone, timeout=timeout)
         for answer in answers.given.values():
             if isinstance(answer, Refused):
                 raise answer.error

@@ -131,8 +131,7 @@ def measure_candidates(
     is_changed = any(map(needs_eigenvectors, tried)) and not needs_eigenvectors(settings)
     spectral = "truncation" if is_changed else settings.spectral
     defaults = (settings.k1, settings.b)
-    judged = frozenset(judge.query_ids)
-    judged_queries = [query for query in queries if query.id in judged]
+    judged = judge.judged(queries)
     table = np.zeros((len(judge.query_ids), len(candidates)))
     done = 0
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as home:
@@ -148,7 +147,7 @@ def measure_candidates(
             for column, candidate in enumerate(candidates):
                 if candidate.lengths == lengths:
                     parameters = {"spectral": settings.spectral, **candidate.parameters}
-                    run = rank_best(searched, judged_queries, **parameters)
+                    run = rank_best(searched, judged, **parameters)
                     table[:, column] = judge.measure(run).values(judge.measures[0])
                     done += 1
                     if progress is not None:

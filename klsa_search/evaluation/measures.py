@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from klsa_search.collection.model import Judgement
+from klsa_search.collection.model import Judgement, Topic
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import Ranking
@@ -84,6 +84,10 @@ class Judge:
             ]
             for query in relevant
         }
+
+    def judged(self, queries: Iterable[Topic]) -> list[Topic]:
+        """Return the judged ones of some queries, in order."""
+        return [query for query in queries if query.id in self._evaluators]
 
     def measure(self, run: Iterable[Ranking]) -> Measured:
         """Return the measures of a run; missing queries count 0, unjudged ones are ignored.

@@ -120,13 +120,13 @@ def judge_runs(
 
 def judged_queries(collection: Collection, judge: Judge) -> list[Topic]:
     """Return the judged queries, in source order; CollectionError if there are none."""
-    judged, queries = frozenset(judge.query_ids), collection.queries()
-    selected = [query for query in queries if query.id in judged]
+    queries = collection.queries()
+    selected = judge.judged(queries)
     if not selected:
         raise CollectionError(
-            f"none of the {len(judged):,} judged queries of {collection.name} is among its "
-            f"{len(queries):,} queries; compare their IDs, and check the order of the columns of "
-            "the judgements: query, document, grade"
+            f"none of the {len(judge.query_ids):,} judged queries of {collection.name} is among "
+            f"its {len(queries):,} queries; compare their IDs, and check the order of the columns "
+            "of the judgements: query, document, grade"
         )
     return selected
 
@@ -197,9 +197,8 @@ def compare_rankers(
     the extra `eval`.
     """
     judge = Judge(judgements)
-    judged = set(judge.query_ids)
-    judged_only = [query for query in queries if query.id in judged]
+    judged = judge.judged(queries)
     measured: dict[str, Measured] = {
-        ranker: judge.measure(rank_best(index, judged_only, ranker=ranker)) for ranker in rankers
+        ranker: judge.measure(rank_best(index, judged, ranker=ranker)) for ranker in rankers
     }
     return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

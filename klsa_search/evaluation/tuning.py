@@ -258,7 +258,7 @@ def _tuned(
             f"{len(judge.query_ids)} judged queries are too few: at least "
             f"{FEWEST_QUERIES} are needed for cross-validation; judge more"
         )
-    if not {query.id for query in queries} & set(judge.query_ids):
+    if not judge.judged(queries):
         raise CollectionError(
             "no judgement belongs to any of the queries; check that both use the same query IDs"
         )

@@ -91,8 +91,7 @@ class Bench:
 def precisions_of(index: Index, task: Task, **search: Any) -> Precisions:
     """Average precision of each judged query of a task in an index: see `Bench.precisions`."""
     judge = Judge(task.judgements, measures=("map",))
-    judged = frozenset(judge.query_ids)
-    run = rank_best(index, [query for query in task.queries if query.id in judged], **search)
+    run = rank_best(index, judge.judged(task.queries), **search)
     return judge.measure(_without(run, task.left_out)).values("map")
 
 

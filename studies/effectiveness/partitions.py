@@ -70,8 +70,7 @@ def checked_names(names: Sequence[str]) -> Sequence[str]:
 def _measured(bench: Bench, task: Task) -> dict[str, Any]:
     """Return the figures of one collection, by number of partitions."""
     judge = Judge(task.judgements, measures=("map",))
-    judged = frozenset(judge.query_ids)
-    queries = [query for query in task.queries if query.id in judged]
+    queries = judge.judged(task.queries)
     index = bench.index(task, {})
     found: dict[str, Any] = {"documents": len(index)}
     first, lexical = _runs(index, queries)
