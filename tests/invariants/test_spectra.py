@@ -79,11 +79,11 @@ def test_repeated_documents_do_not_upset_the_solver():
 
 
 @pytest.mark.parametrize("kernel_of", [published, centred])
-@pytest.mark.parametrize("documents", [(), ("",), ("", "", "")])
-def test_nothing_to_decompose_is_an_empty_spectrum(documents, kernel_of):
-    spectrum = decompose(kernel_of(*documents), 10)
-    assert spectrum.eigenvectors.shape == (len(documents), 0)
-    assert spectrum.eigenvalues.shape == (0,)
+def test_nothing_to_decompose_is_an_empty_spectrum(kernel_of):
+    for documents in ((), ("",), ("", "", "")):
+        spectrum = decompose(kernel_of(*documents), 10)
+        assert spectrum.eigenvectors.shape == (len(documents), 0)
+        assert spectrum.eigenvalues.shape == (0,)
 
 
 def test_one_document_has_one_dimension():
@@ -153,11 +153,11 @@ def test_the_tail_beyond_the_stored_eigenvectors_is_linear(name):
     assert pytest.approx((vectors[:, ::-1] * expected) @ vectors[:, ::-1].T, abs=2e-4) == D
 
 
-@pytest.mark.parametrize("name", SPECTRAL_FUNCTIONS)
-def test_the_value_is_that_at_zero(name):
-    function = SPECTRAL_FUNCTIONS[name](EXACT[name][0])
-    at_zero = 0.0 if name == "truncation" else float(function.of(np.zeros(1))[0])
-    assert function.value == at_zero
+def test_the_value_is_that_at_zero():
+    for name in SPECTRAL_FUNCTIONS:
+        function = SPECTRAL_FUNCTIONS[name](EXACT[name][0])
+        at_zero = 0.0 if name == "truncation" else float(function.of(np.zeros(1))[0])
+        assert function.value == at_zero, name
 
 
 @pytest.mark.parametrize("gamma", [0.3, 0.05, 0.001])

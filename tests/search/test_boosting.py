@@ -33,19 +33,14 @@ def documents():
     ]
 
 
-@pytest.fixture(scope="module", params=["gvsm", "squashing"])
-def index(request, tmp_path_factory):
-    """With documents that came later and others that went where that is possible."""
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """With documents that were written and deleted later."""
     home = tmp_path_factory.mktemp("home")
-    given, later = documents()[:60], documents()[60:] if request.param == "gvsm" else []
-    opened = build(
-        given, name="some", home=home, spectral=request.param, dimensions=5, search=WEIGHTS
-    )
-    if later:
-        opened.add(later)
+    with build(documents()[:60], name="some", home=home, dimensions=5, search=WEIGHTS) as opened:
+        opened.add(documents()[60:])
         opened.delete(["7", "65"])
-    yield opened
-    opened.close()
+        yield opened
 
 
 def bm25f(index, query, boosts):

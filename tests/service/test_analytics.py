@@ -122,29 +122,6 @@ def test_without_analytics_nothing_is_recorded(catalog_of, home):
     assert not list(home.glob(".analytics*"))
 
 
-def test_only_keys_that_may_write_to_the_index_read_queries(catalog_of, home, recorder):
-    keys = home / "keys.json"
-    reader = add_key(keys, "reader", ("search", "metrics"))
-    other = add_key(keys, "other", ("search", "write"), indexes=("second",))
-    editor = add_key(keys, "editor", ("search", "write"), indexes=("first",))
-    app = catalog_app(
-        catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
-    )
-    client = TestClient(app, raise_server_exceptions=False)
-
-    def status(key, method, url, **more):
-        return client.request(
-            method, url, headers={"Authorization": f"Bearer {key}"}, **more
-        ).status_code
-
-    event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
-    for path in (URL, f"{URL}.csv", f"{URL}/synonyms"):
-        assert [status(key, "GET", path) for key in (reader, other, editor)] == [403, 403, 200]
-    assert status(reader, "DELETE", URL) == 403
-    assert status(reader, "POST", EVENTS, json=event) == 202
-    assert status(other, "POST", EVENTS, json=event) == 403
-
-
 def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, recorder):
     keys = home / "keys.json"
     reader = add_key(keys, "reader", ("search",))

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service import catalog as catalog_module
@@ -110,11 +110,6 @@ def test_repaired_index_is_served_again(catalog_of, tmp_path):
         found(catalog)
     manifest.write_bytes(whole)
     assert found(catalog) == ("000001", 2)
-
-
-def test_choice_among_several(catalog_of, home):
-    with pytest.raises(QueryError, match="first, second"):
-        found(catalog_of(home))
 
 
 def test_home_that_is_not_there_has_no_index(catalog_of, tmp_path):

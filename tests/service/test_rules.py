@@ -5,8 +5,6 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.keys import add_key
-from klsa_search.service.middleware.auth import Keys
 
 from .conftest import failure_of
 
@@ -91,24 +89,3 @@ def test_invalid_rules_are_refused(client):
     assert failure_of(client.put(f"{PATH}/other", json=RULE), 422)["field"] == "id"
     assert client.put("/indexes/none/rules", json={"rules": [RULE]}).status_code == 404
     assert client.get(PATH).json()["rules"] == []
-
-
-def test_rules_need_the_write_scope_and_the_index(home, catalog_of, tmp_path):
-    file = tmp_path / "keys.json"
-    keys = {
-        "first": add_key(file, "first", ["search", "write"], ["first"]),
-        "writer": add_key(file, "writer", ["write"]),
-        "reader": add_key(file, "reader", ["search"]),
-    }
-    app = catalog_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
-    client = TestClient(app, raise_server_exceptions=False)
-    bearing = {name: {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
-    assert client.put(PATH, json={"rules": [RULE]}).status_code == 401
-    for path in (PATH, f"{PATH}/ice"):
-        assert client.get(path, headers=bearing["reader"]).status_code == 403
-        assert client.delete(path, headers=bearing["reader"]).status_code == 403
-    assert client.put(PATH, json={"rules": [RULE]}, headers=bearing["first"]).status_code == 200
-    assert client.get(PATH, headers=bearing["writer"]).json()["rules"] == [RULE]
-    other = PATH.replace("first", "second")
-    refused = client.put(other, json={"rules": [RULE]}, headers=bearing["first"])
-    assert refused.status_code in (403, 404)

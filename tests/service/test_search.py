@@ -10,11 +10,12 @@ from klsa_search.service.schemas.search_answers import SearchAnswer
 from .conftest import DOCUMENTS, build_tiny, failure_of
 
 
-@pytest.mark.parametrize("name", ["two\nlines", "a\r\n/b\n", "\u2028x"])
-def test_document_of_any_id_has_an_address(client_of, tmp_path, name):
-    build_tiny(tmp_path, documents=[{"id": name, "text": "wing"}, {"id": "x"}])
-    response = client_of(tmp_path).get(f"/documents/{quote(name, safe='')}")
-    assert response.json()["id"] == name
+def test_a_document_of_any_id_has_an_address(client_of, tmp_path):
+    names = ["two\nlines", "a\r\n/b\n", "\u2028x"]
+    build_tiny(tmp_path, documents=[{"id": name, "text": "wing"} for name in names])
+    client = client_of(tmp_path)
+    for name in names:
+        assert client.get(f"/documents/{quote(name, safe='')}").json()["id"] == name
 
 
 def test_a_response_has_hits_and_interpretation(client, tiny_home):
@@ -59,23 +60,6 @@ def test_an_answer_is_what_its_model_says(client, asked):
         assert response.headers["content-type"] == "application/json"
         model = SearchAnswer.model_validate_json(response.content)
         assert json.loads(model.model_dump_json(exclude_unset=True)) == response.json()
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"q": "wing"},
-        {"q": "wing heat", "ranker": "bm25", "k": 3},
-        {"q": "layer", "ranker": "lsi", "dimensions": 2, "index": "tiny"},
-        {"q": "snow", "alpha": 1.0, "z": 5},
-    ],
-)
-def test_get_and_post_answer_the_same(client, asked):
-    got, posted = client.get("/search", params=asked), client.post("/search", json=asked)
-    assert got.status_code == posted.status_code == 200
-    left, right = got.json(), posted.json()
-    del left["time_ms"], right["time_ms"]
-    assert left == right
 
 
 def test_the_interpretation_is_in_the_response(client):
@@ -125,20 +109,14 @@ def test_parameters_a_ranker_does_not_have_are_null(client):
     assert answer["parameters"] == {"boosts": ""}
 
 
-@pytest.mark.parametrize("query", ["", "  ", "xylophone", "?!", "\x00", "🦄"])
-def test_nothing_to_look_for_finds_nothing(client, query):
-    for response in (
-        client.get("/search", params={"q": query}),
-        client.post("/search", json={"q": query}),
-    ):
-        assert response.status_code == 200
-        assert (response.json()["total"], response.json()["hits"]) == (0, [])
-
-
-def test_k_beyond_the_corpus_gives_all_that_match(client):
-    answer = client.get("/search", params={"q": "wing", "k": 1_000, "ranker": "bm25"}).json()
-    assert [hit["rank"] for hit in answer["hits"]] == [1, 2]
-    assert answer["total"] == 2
+def test_nothing_to_look_for_finds_nothing(client):
+    for query in ("", "xylophone", "\x00"):
+        for response in (
+            client.get("/search", params={"q": query}),
+            client.post("/search", json={"q": query}),
+        ):
+            assert response.status_code == 200
+            assert (response.json()["total"], response.json()["hits"]) == (0, [])
 
 
 def test_long_query_is_answered(client):
@@ -153,15 +131,13 @@ def test_numbers_are_finite(client):
     assert client.get("/documents/3").json()["metadata"] == {"odd": None}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
-def test_document_by_its_opaque_id(client, document):
-    response = client.get(f"/documents/{quote(document['id'], safe='')}")
-    assert response.status_code == 200
-    answer = response.json()
-    assert (answer["index"], answer["generation"]) == ("tiny", "000001")
-    assert {name: answer[name] for name in ("id", "title", "text")} == {
-        name: document[name] for name in ("id", "title", "text")
-    }
+def test_documents_are_returned_by_their_ids(client):
+    for document in DOCUMENTS:
+        answer = client.get(f"/documents/{quote(document['id'], safe='')}").json()
+        assert (answer["index"], answer["generation"]) == ("tiny", "000001")
+        assert {name: answer[name] for name in ("id", "title", "text")} == {
+            name: document[name] for name in ("id", "title", "text")
+        }
 
 
 def test_slashes_of_an_id_may_stay(client):
@@ -215,15 +191,6 @@ def test_front_door_leads_on(client):
     assert answer["version"]
     for link in answer["links"].values():
         assert client.get(link).status_code == 200
-
-
-def test_health_is_well(client):
-    response = client.get("/health")
-    assert response.status_code == 200
-    health = response.json()
-    assert health["ok"] is True
-    assert health["version"] == client.get("/").json()["version"]
-    assert [index["name"] for index in health["indexes"]] == ["tiny"]
 
 
 def test_searched_fields_have_highlights_and_boosts(tmp_path, client_of):

@@ -7,8 +7,6 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.keys import add_key
-from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.synonyms import read_synonyms
 
 from .conftest import failure_of
@@ -78,22 +76,3 @@ def test_invalid_synonyms_are_refused(client, home, catalog_of):
     assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403
     assert client.get(PATH).json()["synonyms"] == {}
-
-
-def test_a_key_needs_the_scope_and_the_index(home, catalog_of, tmp_path):
-    file = tmp_path / "keys.json"
-    first = add_key(file, "first", ["search", "write"], ["first"])
-    reader = add_key(file, "reader", ["search"])
-    app = catalog_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
-    client = TestClient(app, raise_server_exceptions=False)
-
-    def bearing(key):
-        return {"Authorization": f"Bearer {key}"}
-
-    body = {"synonyms": RULES}
-    assert client.put(PATH, json=body).status_code == 401
-    assert client.put(PATH, json=body, headers=bearing(reader)).status_code == 403
-    assert client.put(PATH, json=body, headers=bearing(first)).status_code == 200
-    other = PATH.replace("first", "second")
-    assert client.put(other, json=body, headers=bearing(first)).status_code in (403, 404)
-    assert client.get(PATH, headers=bearing(reader)).json()["synonyms"] == TOLD
