@@ -44,6 +44,7 @@ from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
+from tests.support.waiting import PATIENCE
 
 AT_ONCE = 0.0
 
@@ -444,13 +445,13 @@ def test_jobs_are_waited_for(jobs, patient_service):
         done = client.wait(shop.refit())
         assert (done.state, done.has_ended, done.error) == ("done", True, None)
         assert shop.update_settings(alpha=0.5) is None
-        failed = client.wait(shop.update_settings(k1=0.5), timeout=300)
+        failed = client.wait(shop.update_settings(k1=0.5), timeout=PATIENCE)
         assert (failed.state, failed.settings) == ("failed", {"k1": 0.5})
         assert client.jobs("shop") == client.jobs() == [failed, done]
         assert client.job(done.id) == client.cancel_job(done.id) == done
         assert shop.info().job is None
         running.close()
-        assert running.watch.join(300)
+        assert running.watch.join(PATIENCE)
         waiting = shop.refit()
         assert shop.info().job == waiting.id
         with pytest.raises(TimeoutError, match="waiting"):

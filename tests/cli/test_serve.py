@@ -21,11 +21,10 @@ from klsa_search.cli.serve import serve
 from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.slow
 
-LONG = 300.0
 PEM = Path(__file__).with_name("localhost.pem")
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read files in a coroutine, line by line."},
@@ -61,7 +60,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.server import configured
 def search(*_, **__):
     os.write(1, b"at work\\n")  # in one piece, whatever other threads write
-    threading.Event().wait({LONG})
+    threading.Event().wait({PATIENCE})
 Index.search = search
 configured.__kwdefaults__["grace"] = float({{grace!r}})
 {SERVE}
@@ -91,7 +90,7 @@ def serving(home, *options, program=SERVE, limit=None, scheme="http"):
 
 def ended(server):
     """Exit code and stderr."""
-    _, told = server.communicate(timeout=LONG)  # reads: a full pipe would keep it from ending
+    _, told = server.communicate(timeout=PATIENCE)  # reads: a full pipe would keep it from ending
     return server.returncode, told
 
 
@@ -105,7 +104,7 @@ def test_serves_until_it_is_stopped(home, kind):
         server.stdout.readline()
         tried = re.fullmatch(r"Try: +curl '(.+)'\n", server.stdout.readline())[1]
         assert tried.startswith(address)
-        with urlopen(tried.replace("your+words", "coroutine"), timeout=LONG) as response:
+        with urlopen(tried.replace("your+words", "coroutine"), timeout=PATIENCE) as response:
             answer = json.load(response)
         assert answer["hits"][0]["id"] == "1"
         build(DOCUMENTS[1:], name="files", home=home).close()
@@ -115,7 +114,7 @@ def test_serves_until_it_is_stopped(home, kind):
 
 
 def health_of(address):
-    with urlopen(f"{address}/health", timeout=LONG) as response:
+    with urlopen(f"{address}/health", timeout=PATIENCE) as response:
         return json.load(response)
 
 
@@ -126,7 +125,7 @@ def generation_at(address):
 def asking(address):
     """A connection that has asked for a search, of those that are done in threads."""
     host, port = address.removeprefix("http://").split(":")
-    client = socket.create_connection((host, int(port)), timeout=LONG)
+    client = socket.create_connection((host, int(port)), timeout=PATIENCE)
     client.sendall(b"GET /search?q=read&max_facet_values=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return client
 
@@ -151,7 +150,7 @@ def test_is_stopped_though_searches_do_not_end(home, kind):
 
 
 def test_ctrl_c_ends_at_once_what_is_being_stopped(home):
-    with serving(home, program=STUCK.format(grace=LONG)) as (server, address), asking(address):
+    with serving(home, program=STUCK.format(grace=PATIENCE)) as (server, address), asking(address):
         wait_until_at_work(server)
         server.send_signal(signal.SIGTERM)
         wait_until(lambda: status_of(f"{address}/health") is None)
@@ -162,7 +161,7 @@ def test_ctrl_c_ends_at_once_what_is_being_stopped(home):
 
 def status_of(url):
     try:
-        with urlopen(url, timeout=LONG) as response:
+        with urlopen(url, timeout=PATIENCE) as response:
             return response.status
     except HTTPError as error:
         with error:
@@ -236,15 +235,15 @@ def test_an_index_is_created_over_http(tmp_path):
         body = re.search(r"-d '(.+)'", command)[1].encode()
         assert f" {address}/indexes " in command
         request = Request(f"{address}/indexes", body, {"Content-Type": "application/json"})
-        with urlopen(request, timeout=LONG) as response:
+        with urlopen(request, timeout=PATIENCE) as response:
             assert json.load(response)["documents"] == 0
         documents = json.dumps(DOCUMENTS).encode()
         request = Request(
             f"{address}/indexes/NAME/documents", documents, {"Content-Type": "application/json"}
         )
-        urlopen(request, timeout=LONG).close()
+        urlopen(request, timeout=PATIENCE).close()
         wait_until(lambda: generation_at(address) == "000002")  # the first refit
-        with urlopen(f"{address}/search?q=coroutine", timeout=LONG) as response:
+        with urlopen(f"{address}/search?q=coroutine", timeout=PATIENCE) as response:
             assert json.load(response)["hits"][0]["id"] == "1"
 
 
@@ -368,7 +367,7 @@ def test_other_machines_need_keys_or_an_option(home, keyed):
 def test_tls(home):
     with serving(home, "--tls-certificate", str(PEM), scheme="https") as (server, address):
         trusting = ssl.create_default_context(cafile=PEM)
-        with urlopen(f"{address}/search?q=coroutine", timeout=LONG, context=trusting) as answer:
+        with urlopen(f"{address}/search?q=coroutine", timeout=PATIENCE, context=trusting) as answer:
             assert json.load(answer)["hits"][0]["id"] == "1"
         assert status_of(address.replace("https", "http")) is None
         server.send_signal(signal.SIGTERM)

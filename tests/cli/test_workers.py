@@ -19,9 +19,8 @@ from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
 from tests.support.hostile import hostile_folder, imported_from
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
-LONG = 300.0
 SERVE = "from klsa_search.cli.serve import main; main()"
 PEM, RENEWED = (Path(__file__).with_name(name) for name in ("localhost.pem", "renewed.pem"))
 
@@ -85,13 +84,13 @@ def answer_of(address, path, method="GET", body=None):
     request = Request(address + path, data, {"Content-Type": "application/json"}, method=method)
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    with urlopen(request, timeout=LONG, context=trusting) as answer:
+    with urlopen(request, timeout=PATIENCE, context=trusting) as answer:
         return json.load(answer)
 
 
 def stopped(process):
     process.send_signal(signal.SIGTERM)
-    assert process.wait(LONG) == 0
+    assert process.wait(PATIENCE) == 0
     return process.stderr.read()
 
 
@@ -106,7 +105,7 @@ def test_counts_of_all_workers_are_summed(tmp_path, home):
             answer_of(address, "/search?q=read")
 
         def counted():
-            with urlopen(f"{address}/metrics", timeout=LONG) as answer:
+            with urlopen(f"{address}/metrics", timeout=PATIENCE) as answer:
                 text = answer.read().decode()
             sample = r'^klsa_requests_total\{method="GET",route="/search",status="200"\} (\S+)'
             return float(re.search(sample, text, re.MULTILINE)[1])
@@ -151,7 +150,7 @@ def test_a_hangup_replaces_all_workers_and_refuses_no_connection(tmp_path, home)
 
         wait_until(replaced)
         request = Request(f"{address}/", headers={"Accept": "text/html"})
-        with urlopen(request, timeout=LONG) as page:
+        with urlopen(request, timeout=PATIENCE) as page:
             assert "<title>after" in page.read().decode()
         stopped(process)
 
@@ -192,7 +191,7 @@ def test_invalid_settings_of_a_worker_end_the_service(tmp_path, home):
     )
     fixed = ["--home", str(home), "--port", "0", "--workers", "2"]
     command = [sys.executable, "-c", program, *fixed]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert "KLSA_THREADS" in done.stderr
     assert "failed to start, stopping the parent process" in done.stderr
     assert "Traceback" not in done.stderr
@@ -207,7 +206,7 @@ def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path):
     with service(tmp_path, count=4) as (process, address):
 
         def ask(method, path, body=None, key=key):
-            connection = HTTPConnection(address.removeprefix("http://"), timeout=LONG)
+            connection = HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
             headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()

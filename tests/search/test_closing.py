@@ -79,12 +79,12 @@ def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collec
     def search():
         use(index)
         searched.set()
-        ended.wait(300)  # the memory of this thread outlives its queries
+        ended.wait(PATIENCE)  # the memory of this thread outlives its queries
 
     thread = threading.Thread(target=search)
     thread.start()
     try:
-        assert searched.wait(300)
+        assert searched.wait(PATIENCE)
         use(index)
         assert held(path)
         index.close()
@@ -130,7 +130,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     under_way = threading.Barrier(5)
 
     def search():
-        under_way.wait(300)
+        under_way.wait(PATIENCE)
         try:
             while True:
                 seen.append([hit.id for hit in index.search("wing dough")])
@@ -143,7 +143,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     try:
         for thread in threads:
             thread.start()
-        under_way.wait(300)
+        under_way.wait(PATIENCE)
         wait_until(lambda: seen or failures)
         index.close()
         for thread in threads:

@@ -18,6 +18,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from tests.support.embedders import Meanings
+from tests.support.waiting import PATIENCE
 
 DOCUMENTS = [
     {"id": "a", "title": "Automobile", "text": "An automobile needs care."},
@@ -225,7 +226,11 @@ def test_nothing_is_imported_without_models(path):
         "print(*[name for name in sys.modules if name.startswith('klsa_search.embedding')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert "klsa_search.embedding.opening" not in done.stdout.split()
 

@@ -14,6 +14,7 @@ from klsa_search import Document, build, open_index
 from klsa_search.collection.mappings import merged
 from klsa_search.errors import BadDocument, DocumentNotFound, StoreError
 from klsa_search.storage.log import WriteLog
+from tests.support.waiting import PATIENCE
 
 BELT = {"id": "belt", "title": "Belt", "text": "A worn belt.", "year": 2020, "at": {"x": 1, "y": 2}}
 
@@ -107,7 +108,7 @@ def test_concurrent_patches_lose_nothing(index):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(300)
+        thread.join(PATIENCE)
     assert failures == []
     index.refresh()
     metadata = index.document("belt").metadata

@@ -12,9 +12,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
-from tests.support.waiting import wait_until
-
-LONG = 300.0
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class Served:
@@ -40,7 +38,7 @@ class Served:
         self.server.should_exit = True
 
     def wait_for_end(self):
-        self.thread.join(LONG)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
 
@@ -48,7 +46,7 @@ class Served:
 def serving(
     catalog,
     *,
-    grace=LONG,
+    grace=PATIENCE,
     hosts=None,
     heavy=(1, 8),
     keys=None,
@@ -87,7 +85,7 @@ class Client:
 
     def __init__(self, address, *, receive_buffer=None):
         self.socket = socket.socket()
-        self.socket.settimeout(LONG)
+        self.socket.settimeout(PATIENCE)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(address)

@@ -11,8 +11,6 @@ from klsa_search.service.admission import MAX_HANDLED, Admission
 from klsa_search.service.background import Writes
 from tests.support.waiting import PATIENCE, until
 
-LONG = 300.0
-
 SHORT = 0.01
 """Seconds that are over at once."""
 
@@ -26,7 +24,7 @@ class Gate:
 
     def __call__(self):
         self.begun.set()
-        assert self.let.wait(LONG)
+        assert self.let.wait(PATIENCE)
         return "done"
 
 
@@ -81,7 +79,7 @@ def test_no_request_waits_longer_than_the_queue_timeout(gate):
         for _ in range(5):  # each leaves its place to the next
             with pytest.raises(ServiceBusy, match="no thread was free"):
                 await admission.run(lambda: never.append(1))
-        admission.queue_timeout = LONG
+        admission.queue_timeout = PATIENCE
         gate.let.set()
         assert await running == "done"
         assert await admission.run(lambda: "room again") == "room again"
@@ -187,20 +185,20 @@ def test_a_request_that_waited_too_long_is_refused(free, waited, is_refused):
         else:
             admission.check_wait(start - waited, start)
         assert admission.refused()["queue_timeout"] == is_refused
-        Admission(running=1).check_wait(start - LONG, start)
+        Admission(running=1).check_wait(start - PATIENCE, start)
 
     asyncio.run(ask())
 
 
 def test_a_late_request_is_answered_without_its_work(gate, monkeypatch):
     async def ask():
-        admission = Admission(running=1, max_queue_delay=LONG)
+        admission = Admission(running=1, max_queue_delay=PATIENCE)
         running = asyncio.create_task(admission.run(gate))
         await until(gate.begun.is_set)
         late = asyncio.create_task(admission.run(lambda: pytest.fail("it was run")))
         await asyncio.sleep(0)
         with monkeypatch.context() as later:
-            later.setattr(module, "perf_counter", lambda: time.perf_counter() + 2 * LONG)
+            later.setattr(module, "perf_counter", lambda: time.perf_counter() + 2 * PATIENCE)
             gate.let.set()
             with pytest.raises(ServiceBusy):
                 await late
@@ -212,7 +210,7 @@ def test_a_late_request_is_answered_without_its_work(gate, monkeypatch):
 
 def test_quick_work_runs_in_the_event_loop():
     async def ask():
-        admission = Admission(running=1, inline_seconds=LONG)
+        admission = Admission(running=1, inline_seconds=PATIENCE)
         assert admission.run_inline(threading.current_thread) is threading.current_thread()
         assert admission.run_inline(lambda: None) is None
         with pytest.raises(KeyError, match="mine"):
@@ -224,7 +222,7 @@ def test_quick_work_runs_in_the_event_loop():
 
 def test_work_in_the_event_loop_has_a_deadline():
     async def ask():
-        admission = Admission(running=1, inline_seconds=LONG, request_timeout=SHORT)
+        admission = Admission(running=1, inline_seconds=PATIENCE, request_timeout=SHORT)
 
         def work():
             threading.Event().wait(2 * SHORT)
@@ -239,12 +237,12 @@ def test_work_in_the_event_loop_has_a_deadline():
 
 def test_requests_after_a_full_iteration_of_the_loop_are_refused(monkeypatch):
     async def ask():
-        admission = Admission(running=1, inline_seconds=LONG)
+        admission = Admission(running=1, inline_seconds=PATIENCE)
         for _ in range(MAX_HANDLED):
             admission.run_inline(list)
         admission.check()
         with monkeypatch.context() as later:
-            later.setattr(module, "perf_counter", lambda: time.perf_counter() + LONG)
+            later.setattr(module, "perf_counter", lambda: time.perf_counter() + PATIENCE)
             with pytest.raises(ServiceBusy):
                 admission.check()
         assert admission.refused()["full"] == 1

@@ -164,7 +164,7 @@ def test_each_answer_comes_from_one_generation(client_of, tmp_path):
             for generation in range(2, 5):
                 build_tiny(tmp_path, documents=documents(generation))
                 for _ in askers:
-                    assert latest.acquire(timeout=300)
+                    assert latest.acquire(timeout=PATIENCE)
         finally:
             done.set()
         seen = [asker.result() for asker in askers]
@@ -212,7 +212,7 @@ def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
             return indexes_in(home)
 
         monkeypatch.setattr("klsa_search.service.catalog.indexes_in", slipping)
-        assert slipped.wait(300)
+        assert slipped.wait(PATIENCE)
         build_tiny(tmp_path, documents=DOCUMENTS[:1])
         wait_until(lambda: found(catalog)[0] == "000002")
         assert catalog.watch.failures == 3

@@ -16,9 +16,9 @@ from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
-from .sockets import LONG, serving
+from .sockets import serving
 
 
 class Held:
@@ -38,7 +38,7 @@ class Held:
         def held(*arguments, **parameters):
             if applies(*arguments, **parameters):
                 self.begun.release()
-                assert self.let.wait(LONG)
+                assert self.let.wait(PATIENCE)
             return work(*arguments, **parameters)
 
         return held
@@ -81,7 +81,7 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
         heavy = [served.client() for _ in range(3)]
         for client in heavy:
             client.ask(path)
-        assert held.begun.acquire(timeout=LONG)
+        assert held.begun.acquire(timeout=PATIENCE)
         wait_until(lambda: sum(served.heavy.load()) == 3)
         for _ in range(20):
             assert served.get("/search?q=wing")[0] == 200
@@ -102,11 +102,11 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
     searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
     with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
         answer = thread.submit(client.post, "/multi-search", json={"queries": searches})
-        assert held.begun.acquire(timeout=LONG)
+        assert held.begun.acquire(timeout=PATIENCE)
         wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted
         assert light.active == 0
         held.let.set()
-        assert answer.result(LONG).status_code == 200
+        assert answer.result(PATIENCE).status_code == 200
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.job_ledger import Job, JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 
@@ -174,7 +174,7 @@ def test_a_refit_that_the_end_of_the_service_ends_waits_again(refits_of, home):
     with refits:
         wait_until(lambda: (home / "notes.there").exists())
         assert refits.last()["tiny"].state == "running"
-    assert refits.watch.join(300)
+    assert refits.watch.join(PATIENCE)
     waiting = refits.last()["tiny"]
     assert (waiting.state, waiting.error) == ("waiting", None)
     refits = refits_of(home, noting(home, ""))
@@ -190,7 +190,7 @@ def test_the_process_ends_with_the_service(home):
     command = [*refitting(home), "tiny"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.close()
-        assert process.wait(300) == 1
+        assert process.wait(PATIENCE) == 1
     assert current_generation(home / "tiny").name == "000001"
 
 
@@ -225,7 +225,7 @@ def test_only_one_process_refits_at_a_time(refits_of, home):
         other.request("same", "000001", {})
         assert not other.run_due()
         assert other.last()["tiny"].error is None
-    assert one.watch.join(300)
+    assert one.watch.join(PATIENCE)
     assert [(job.id, job.index, job.state) for job in other.all()] == [
         (2, "same", "waiting"), (1, "tiny", "waiting"),  # another process may run it again
     ]  # fmt: skip

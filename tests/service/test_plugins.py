@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from tests.support.plugins import forget, use, write_package, write_template
+from tests.support.waiting import PATIENCE
 
 from .conftest import build_tiny, failure_of
 
@@ -62,7 +63,7 @@ def test_starting_a_service_reads_no_metadata_of_packages():
         "del plugins.entry_points_of\n"
         "import klsa_search.service.catalog_app, klsa_search.cli.search, klsa_search.cli.index\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 
 
 def test_a_plug_in_that_cannot_be_imported_is_named(client):

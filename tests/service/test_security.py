@@ -21,6 +21,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.support.endpoints import ENDPOINTS
+from tests.support.waiting import PATIENCE
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 from .sockets import serving
@@ -54,7 +55,7 @@ class Raw:
     def request(self, method, target, *, json=None, content=None, headers=None):
         if json is not None:
             content, headers = dumps(json), {**JSON, **(headers or {})}
-        line = http.client.HTTPConnection(*self.address, timeout=300)
+        line = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
         line.request(method, target, content, headers or {})
         answer = line.getresponse()
         text = answer.read().decode()

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from klsa_search.search.index import Index
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
-from .sockets import LONG, serving
+from .sockets import serving
 
 SHORT = 0.05
 """Seconds that are over at once."""
@@ -22,7 +22,7 @@ class Searches:
 
     def wait_for(self, count):
         for _ in range(count):
-            assert self.begun.acquire(timeout=LONG)
+            assert self.begun.acquire(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def searches(monkeypatch):
 
     def wait(*arguments, **parameters):
         held.begun.release()
-        assert held.let.wait(LONG)
+        assert held.let.wait(PATIENCE)
         return search(*arguments, **parameters)
 
     monkeypatch.setattr(Index, "search", wait)

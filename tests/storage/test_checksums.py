@@ -11,10 +11,9 @@ from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import ChecksumCheck, ThrottledFile, compare_checksums
 from klsa_search.storage.generations import describe_files
 from klsa_search.storage.manifest import Manifest
+from tests.support.waiting import PATIENCE
 
 from .worlds import point_current
-
-BOUND = 300  # seconds after which a thread hangs
 
 
 @pytest.fixture
@@ -59,13 +58,13 @@ def test_too_many_open_files_are_not_damage(sealed, monkeypatch):
         "klsa_search.storage.checksums.ThrottledFile", lambda path, _: exhausted(path)
     )
     check = ChecksumCheck(dict([sealed]))
-    assert check.wait(BOUND)
+    assert check.wait(PATIENCE)
     assert (check.state, check.failure) == ("stopped", None)
 
 
 def test_a_whole_generation_is_found_whole_behind_other_work(sealed):
     check = ChecksumCheck(dict([sealed]))
-    assert check.wait(BOUND)
+    assert check.wait(PATIENCE)
     assert (check.state, check.failure) == ("whole", None)
     check.stop()
     assert check.state == "whole"
@@ -74,7 +73,7 @@ def test_a_whole_generation_is_found_whole_behind_other_work(sealed):
 def test_damage_is_found_behind_other_work(sealed):
     (sealed[0] / "b").write_text("x" * 1000)
     check = ChecksumCheck(dict([sealed]))
-    assert check.wait(BOUND)
+    assert check.wait(PATIENCE)
     assert check.state == "damaged"
     assert check.failure.startswith(f"`{sealed[0] / 'b'}` has changed since it was built")
 
@@ -83,12 +82,12 @@ def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
     path, manifest = sealed
     (path / "c").unlink()
     check = ChecksumCheck({path: manifest})
-    assert check.wait(BOUND)
+    assert check.wait(PATIENCE)
     assert (check.state, "cannot read" in check.failure) == ("damaged", True)
     path.with_name("000002").mkdir()
     point_current(path.parent, "000002")
     check = ChecksumCheck({path: manifest})
-    assert check.wait(BOUND)
+    assert check.wait(PATIENCE)
     assert (check.state, check.failure) == ("stopped", None)
 
 
@@ -103,7 +102,7 @@ def test_a_comparison_can_be_stopped_at_any_time(sealed, monkeypatch):
     monkeypatch.setattr(ThrottledFile, "readinto", readinto)
     monkeypatch.setattr("klsa_search.storage.checksums.PAUSE_RATIO", 1e9)  # it rests for years
     check = ChecksumCheck(dict([sealed]))
-    assert reading.wait(BOUND)
+    assert reading.wait(PATIENCE)
     assert check.state == "checking"
     check.stop()
     assert (check.state, check.failure) == ("stopped", None)

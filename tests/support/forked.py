@@ -9,8 +9,7 @@ import time
 import traceback
 from contextlib import contextmanager
 
-BOUND = 300.0
-"""Seconds after which a child hangs."""
+from tests.support.waiting import PATIENCE
 
 
 def in_child(work) -> int:
@@ -30,7 +29,7 @@ def in_child(work) -> int:
 
 def ended(child: int) -> int:
     """Wait for a child and return its exit status; -SIGKILL for one that hung."""
-    deadline = time.monotonic() + BOUND
+    deadline = time.monotonic() + PATIENCE
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
@@ -55,8 +54,8 @@ def another_thread(work):
     thread = threading.Thread(target=again)
     thread.start()
     try:
-        assert begun.wait(BOUND)
+        assert begun.wait(PATIENCE)
         yield
     finally:
         ended.set()
-        thread.join(BOUND)
+        thread.join(PATIENCE)
