@@ -25,6 +25,9 @@ ROOT = Path(__file__).parent.parent
 # What is kept in the cache folder of whoever runs the tests stays as it is.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
+# Children keep bytecode even if the environment says not to: many tests start Python.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Fresh examples in every run: those that failed are kept in the cache, tried first next time, and
 # printed with what repeats them elsewhere. How long one takes says only how busy the machine is.
 set_hypothesis_home_dir(ROOT / ".pytest_cache" / "hypothesis")
