@@ -48,11 +48,11 @@ def test_progress_reaches_all_documents(index):
     assert calls[-1] == ("neighbours", 50, 50)
 
 
-@pytest.mark.parametrize("threshold", [0, -1, 1.5, float("nan"), "0.9", True, None])
-def test_a_threshold_outside_its_limits_is_named(index, threshold):
-    with pytest.raises(QueryError, match="threshold") as refused:
-        duplicates(index, threshold)
-    assert refused.value.field == "threshold"
+def test_a_threshold_outside_its_limits_is_named(indexes):
+    for threshold in (0, -1, 1.5, float("nan"), "0.9", True, None):
+        with pytest.raises(QueryError, match="threshold") as refused:
+            duplicates(indexes["small"], threshold)
+        assert refused.value.field == "threshold"
 
 
 def test_a_document_without_a_title_is_called_by_its_beginning(tmp_path):

@@ -65,17 +65,20 @@ def test_parameters_are_described_as_fastapi_does(model):
     assert {each["name"] for each in one} == model.model_fields.keys() - {"vector"}
 
 
+@pytest.fixture(scope="module")
+def clients():
+    return [TestClient(app) for app in apps_of(SearchRequest)]
+
+
 @pytest.mark.parametrize(
     "query",
     [
-        "q=wing",
         "q=wing+heat&k=3&alpha=.5&exact=true&ranker=klsa",
         "q=%C3%84rger%20%E9%9B%AA&index=tiny",
         "q=",
         "q=%FF%00",
         "",
         "k=3",
-        "q=wing&k=0",
         "q=wing&k=",
         "q=wing&k=1.5&alpha=2",
         "q=wing&alpha=NaN",
@@ -88,8 +91,8 @@ def test_parameters_are_described_as_fastapi_does(model):
         "q=wing&exact=perhaps",
     ],
 )
-def test_requests_are_read_and_refused_as_by_fastapi(query):
-    one, other = (TestClient(app).get(f"/?{query}") for app in apps_of(SearchRequest))
+def test_requests_are_read_and_refused_as_by_fastapi(clients, query):
+    one, other = (client.get(f"/?{query}") for client in clients)
     assert one.status_code == other.status_code
     assert one.json() == other.json()
 

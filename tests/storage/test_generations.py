@@ -252,15 +252,14 @@ def test_a_first_build_that_fails_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", ".", "..", "a/b", "-a", "a b", ".hidden", "x" * 101, "a\n", "\na", "/etc/passwd", "../a",
-     "a/../b", "a/000001", "..\\..\\etc", "a\0", "\0", "%2e%2e%2f", "....//", "~root", "C:\\",
-     "file:///etc/passwd", ".keys.json", "\u2024\u2024/", "é"],
-)  # fmt: skip
-def test_names_that_are_not_plain_file_names_are_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match="name"):
-        index_path(tmp_path, name)
+def test_names_that_are_not_plain_file_names_are_refused(tmp_path):
+    for name in (
+        "", ".", "..", "a/b", "-a", "a b", ".hidden", "x" * 101, "a\n", "\na", "/etc/passwd",
+        "../a", "a/../b", "a/000001", "..\\..\\etc", "a\0", "\0", "%2e%2e%2f", "....//", "~root",
+        "C:\\", "file:///etc/passwd", ".keys.json", "\u2024\u2024/", "é",
+    ):  # fmt: skip
+        with pytest.raises(SettingsError, match="name"):
+            index_path(tmp_path, name)
 
 
 def test_a_first_build_that_the_disk_has_no_room_for_leaves_nothing(tmp_path, monkeypatch):
