@@ -4,6 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware import auth
@@ -91,10 +92,16 @@ def catalog_of():
 def client_of(catalog_of):
     """A client of the service over a home; a slip of the service is an answer, not an exception."""
 
-    def client(home):
-        return TestClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
+    def client(home, **options):
+        return TestClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)
 
     return client
+
+
+@pytest.fixture
+def writer(client_of, home):
+    """A client of a service that takes writes, over that home."""
+    return client_of(home, writes=Writes())
 
 
 @pytest.fixture(scope="session")

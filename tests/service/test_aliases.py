@@ -1,10 +1,8 @@
 """Aliases over HTTP: search, write, change in one step, scopes."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.aliases import set_alias
@@ -17,52 +15,45 @@ def bearing(key):
 
 
 @pytest.fixture
-def client(home, catalog_of):
-    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
-
-
-@pytest.fixture
 def file(tmp_path):
     return tmp_path / "keys.json"
 
 
 @pytest.fixture
-def guarded(home, catalog_of, file):
+def guarded(home, client_of, file):
     add_key(file, "first-of-all", ["search"])
-    keys = Keys(file, ["search"])
-    app = catalog_app(catalog_of(home), writes=Writes(), keys=keys)
-    return TestClient(app, raise_server_exceptions=False)
+    return client_of(home, writes=Writes(), keys=Keys(file, ["search"]))
 
 
-def put(client, name, index, **more):
-    return client.put(f"/aliases/{name}", json={"index": index}, **more)
+def put(writer, name, index, **more):
+    return writer.put(f"/aliases/{name}", json={"index": index}, **more)
 
 
-def index_of(client, name, **more):
-    answer = client.get("/search", params={"q": "wing", "index": name}, **more)
+def index_of(writer, name, **more):
+    answer = writer.get("/search", params={"q": "wing", "index": name}, **more)
     return answer.json()["index"] if answer.status_code == 200 else answer.status_code
 
 
-def test_an_alias_is_taken_wherever_a_name_is(client):
-    assert put(client, "live", "first").json() == {"name": "live", "index": "first"}
-    assert index_of(client, "live") == "first"
-    assert put(client, "live", "second").status_code == 200
-    assert index_of(client, "live") == "second"
+def test_an_alias_is_taken_wherever_a_name_is(writer):
+    assert put(writer, "live", "first").json() == {"name": "live", "index": "first"}
+    assert index_of(writer, "live") == "first"
+    assert put(writer, "live", "second").status_code == 200
+    assert index_of(writer, "live") == "second"
     lamp = {"title": "Lamp", "text": "A lamp."}
-    assert client.put("/indexes/live/documents/lamp", json=lamp).status_code == 200
-    assert client.get("/documents/lamp?index=second").json()["title"] == "Lamp"
-    assert client.get("/indexes/live").json()["name"] == "second"
-    assert client.get("/indexes/live/suggest?q=la").json()["index"] == "second"
-    assert client.post("/indexes/live/search", json={"q": "lamp"}).json()["index"] == "second"
-    assert client.get("/aliases").json() == {"aliases": [{"name": "live", "index": "second"}]}
-    assert client.delete("/aliases/live").json() == {"aliases": []}
-    assert index_of(client, "live") == 404
+    assert writer.put("/indexes/live/documents/lamp", json=lamp).status_code == 200
+    assert writer.get("/documents/lamp?index=second").json()["title"] == "Lamp"
+    assert writer.get("/indexes/live").json()["name"] == "second"
+    assert writer.get("/indexes/live/suggest?q=la").json()["index"] == "second"
+    assert writer.post("/indexes/live/search", json={"q": "lamp"}).json()["index"] == "second"
+    assert writer.get("/aliases").json() == {"aliases": [{"name": "live", "index": "second"}]}
+    assert writer.delete("/aliases/live").json() == {"aliases": []}
+    assert index_of(writer, "live") == 404
 
 
-def test_an_alias_set_by_a_command_is_loaded(client, home):
-    assert index_of(client, "live") == 404
+def test_an_alias_set_by_a_command_is_loaded(writer, home):
+    assert index_of(writer, "live") == 404
     set_alias(home, "live", "first")
-    assert index_of(client, "live") == "first"
+    assert index_of(writer, "live") == "first"
 
 
 @pytest.mark.parametrize(
@@ -75,15 +66,15 @@ def test_an_alias_set_by_a_command_is_loaded(client, home):
         ("live", "../first", 422, "name"),
     ],
 )
-def test_invalid_aliases_are_refused(client, name, index, status, field):
-    assert failure_of(put(client, name, index), status)["field"] == field
-    assert client.get("/aliases").json() == {"aliases": []}
+def test_invalid_aliases_are_refused(writer, name, index, status, field):
+    assert failure_of(put(writer, name, index), status)["field"] == field
+    assert writer.get("/aliases").json() == {"aliases": []}
 
 
-def test_invalid_bodies_and_missing_aliases_are_errors(client):
-    assert client.put("/aliases/live", json={}).status_code == 422
-    assert client.put("/aliases/live", content=b"{").status_code in (400, 422)
-    assert failure_of(client.delete("/aliases/first"), 404)["field"] == "name"
+def test_invalid_bodies_and_missing_aliases_are_errors(writer):
+    assert writer.put("/aliases/live", json={}).status_code == 422
+    assert writer.put("/aliases/live", content=b"{").status_code in (400, 422)
+    assert failure_of(writer.delete("/aliases/first"), 404)["field"] == "name"
 
 
 def test_a_service_without_writes_changes_none(client_of, home):
@@ -119,18 +110,18 @@ def test_a_key_for_some_indexes_points_no_alias(guarded, file):
     assert put(guarded, "live", "second", headers=writer).status_code == 200
 
 
-def test_an_alias_that_cannot_be_written_is_reported(client, home):
+def test_an_alias_that_cannot_be_written_is_reported(writer, home):
     (home / "catalog.db").mkdir()
-    error = failure_of(put(client, "live", "first"), 503)
+    error = failure_of(put(writer, "live", "first"), 503)
     assert error["code"] == "index_unusable"
     assert "catalog.db" in error["message"]
     assert "check its owner" in error["message"]
 
 
-def test_a_damaged_catalogue_keeps_indexes_without_rows_served(client, home):
-    assert put(client, "live", "first").status_code == 200
-    assert index_of(client, "live") == "first"
+def test_a_damaged_catalogue_keeps_indexes_without_rows_served(writer, home):
+    assert put(writer, "live", "first").status_code == 200
+    assert index_of(writer, "live") == "first"
     (home / "catalog.db").write_bytes(b"no database at all, but as long as one" * 99)
-    assert index_of(client, "live") == "first"  # as it was read before
-    assert index_of(client, "first") == "first"
-    assert "move this file away" in failure_of(put(client, "more", "first"), 503)["message"]
+    assert index_of(writer, "live") == "first"  # as it was read before
+    assert index_of(writer, "first") == "first"
+    assert "move this file away" in failure_of(put(writer, "more", "first"), 503)["message"]

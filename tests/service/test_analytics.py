@@ -35,9 +35,8 @@ def recorder(home):
 
 
 @pytest.fixture
-def client(catalog_of, home, recorder):
-    app = catalog_app(catalog_of(home), writes=Writes(), recorder=recorder)
-    return TestClient(app, raise_server_exceptions=False)
+def client(client_of, home, recorder):
+    return client_of(home, writes=Writes(), recorder=recorder)
 
 
 def search(client, q, index="first", **options):

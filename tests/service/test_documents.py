@@ -12,7 +12,6 @@ import pytest
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 from klsa_search import build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
@@ -20,7 +19,6 @@ from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.writer import Writer
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import documents
 from klsa_search.service.schemas import writes as reading
 from klsa_search.storage.generations import writing
@@ -37,20 +35,6 @@ URL = "/indexes/tiny/documents"
 @pytest.fixture
 def home(tiny_home, tmp_path):
     return shutil.copytree(tiny_home, tmp_path / "home")
-
-
-@pytest.fixture
-def writer_of(catalog_of):
-    def client(home, **writes):
-        app = catalog_app(catalog_of(home), writes=Writes(**writes))
-        return TestClient(app, raise_server_exceptions=False)
-
-    return client
-
-
-@pytest.fixture
-def writer(writer_of, home):
-    return writer_of(home)
 
 
 def found(client, query, **parameters):
@@ -188,10 +172,10 @@ def test_each_line_is_reported(writer, home):
     assert [row.id for row in rows] == ["a", "b", "a"]
 
 
-def test_values_that_do_not_fit_their_fields_are_reported(writer_of, tmp_path):
+def test_values_that_do_not_fit_their_fields_are_reported(client_of, tmp_path):
     documents = [{"id": "a", "text": "hot", "year": 1990}, {"id": "b", "text": "cold"}]
     build(documents, name="tiny", home=tmp_path, z=2, fields=["rank:number"]).close()
-    client = writer_of(tmp_path)
+    client = client_of(tmp_path, writes=Writes())
     told = client.post(URL, json=[{"id": "c", "year": "N/A"}, {"id": "d", "year": 5}]).json()
     assert [(each["id"], each["field"]) for each in told["warnings"]] == [("c", "year")]
     assert "which is not a number" in told["warnings"][0]["message"]
@@ -325,9 +309,9 @@ def test_a_service_that_is_not_writable_says_how_it_would_be(client_of, home):
     assert WriteLog(home / "tiny" / "000001").last().seq == 0
 
 
-def test_an_index_that_takes_no_writes(writer_of, tmp_path):
+def test_an_index_that_takes_no_writes(client_of, tmp_path):
     build([{"id": "1", "text": "wing"}], name="whole", home=tmp_path, preset="paper").close()
-    for answer in every_write(writer_of(tmp_path), "whole"):
+    for answer in every_write(client_of(tmp_path, writes=Writes()), "whole"):
         assert "is read-only" in failure_of(answer, 403)["message"]
 
 
@@ -387,8 +371,9 @@ def test_an_index_that_another_changes(writer, home, monkeypatch):
     assert writer.delete("/indexes/tiny/documents/1").status_code == 200
 
 
-def test_excess_writes_are_told_to_retry(writer_of, home, monkeypatch):
-    writer, begun, done = writer_of(home, waiting=1), threading.Event(), threading.Event()
+def test_excess_writes_are_told_to_retry(client_of, home, monkeypatch):
+    writer = client_of(home, writes=Writes(waiting=1))
+    begun, done = threading.Event(), threading.Event()
     write = Writer.write
 
     def slow(self, *given):

@@ -1,10 +1,6 @@
 """Rules over HTTP: set, list, search, explain, remove, scopes."""
 
 import pytest
-from starlette.testclient import TestClient
-
-from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 
 from .conftest import failure_of
 
@@ -21,36 +17,31 @@ BOOST = {
 }
 
 
-@pytest.fixture
-def client(home, catalog_of):
-    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
-
-
-def search(client, **options):
-    answer = client.post("/search", json={"q": "wing", "index": "first", **options})
+def search(writer, **options):
+    answer = writer.post("/search", json={"q": "wing", "index": "first", **options})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_rules_are_set_searched_by_and_removed(client):
-    assert client.get(PATH).json() == {"index": "first", "rules": [], "warnings": []}
-    before = search(client)
+def test_rules_are_set_searched_by_and_removed(writer):
+    assert writer.get(PATH).json() == {"index": "first", "rules": [], "warnings": []}
+    before = search(writer)
     assert "rules" not in before
-    done = client.put(PATH, json={"rules": [RULE]})
+    done = writer.put(PATH, json={"rules": [RULE]})
     warnings = ["rule 'ice': the index has no document 'gone'"]
     assert (done.status_code, done.json()) == (
         200,
         {"index": "first", "rules": 1, "warnings": warnings},
     )
-    assert client.put(f"{PATH}/old", json=BOOST).json()["rules"] == 2
-    assert client.get(PATH).json() == {
+    assert writer.put(f"{PATH}/old", json=BOOST).json()["rules"] == 2
+    assert writer.get(PATH).json() == {
         "index": "first",
         "rules": [RULE, BOOST],
         "warnings": warnings,
     }
-    assert client.get(f"{PATH}/old").json() == BOOST
+    assert writer.get(f"{PATH}/old").json() == BOOST
 
-    found = search(client, explain=True)
+    found = search(writer, explain=True)
     assert (found["hits"][0]["id"], found["rules"]) == ("3", ["ice", "old"])
     assert found["total"] == before["total"] + 1
     effects = {hit["id"]: hit["explanation"]["rules"] for hit in found["hits"]}
@@ -61,8 +52,8 @@ def test_rules_are_set_searched_by_and_removed(client):
     scores = {hit["id"]: hit["score"] for hit in before["hits"]}
     assert boost["factor"] == 2.5
     assert boost["value"] == pytest.approx(1.5 * scores["a/b c?%"], rel=1e-4)
-    assert search(client, rules=False)["hits"] == before["hits"]
-    both = client.post(
+    assert search(writer, rules=False)["hits"] == before["hits"]
+    both = writer.post(
         "/multi-search",
         json={
             "queries": [{"q": "wing", "index": "first", "rules": rules} for rules in (True, False)]
@@ -70,22 +61,22 @@ def test_rules_are_set_searched_by_and_removed(client):
     ).json()["results"]
     assert [each.get("rules") for each in both] == [["ice", "old"], None]
 
-    assert client.delete(f"{PATH}/ice").json()["rules"] == 1
-    assert failure_of(client.delete(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
-    assert failure_of(client.get(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
-    assert client.delete(PATH).json()["rules"] == 0
-    assert search(client)["hits"] == before["hits"]
+    assert writer.delete(f"{PATH}/ice").json()["rules"] == 1
+    assert failure_of(writer.delete(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
+    assert failure_of(writer.get(f"{PATH}/ice"), 404)["code"] == "rule_not_found"
+    assert writer.delete(PATH).json()["rules"] == 0
+    assert search(writer)["hits"] == before["hits"]
 
 
-def test_invalid_rules_are_refused(client):
+def test_invalid_rules_are_refused(writer):
     for wrong, said in [
         ({**RULE, "then": {}}, "rule 'ice': then: nothing to do"),
         ({**RULE, "when": {"from": "soon"}}, "rule 'ice': when.from"),
         ({**BOOST, "then": {"boost": [{"filter": "year <", "factor": 2}]}}, "rule 'old'"),
     ]:
         for path, body in ((PATH, {"rules": [wrong]}), (f"{PATH}/{wrong['id']}", wrong)):
-            error = failure_of(client.put(path, json=body), 422)
+            error = failure_of(writer.put(path, json=body), 422)
             assert (error["field"], said in error["message"]) == ("rules", True), error
-    assert failure_of(client.put(f"{PATH}/other", json=RULE), 422)["field"] == "id"
-    assert client.put("/indexes/none/rules", json={"rules": [RULE]}).status_code == 404
-    assert client.get(PATH).json()["rules"] == []
+    assert failure_of(writer.put(f"{PATH}/other", json=RULE), 422)["field"] == "id"
+    assert writer.put("/indexes/none/rules", json={"rules": [RULE]}).status_code == 404
+    assert writer.get(PATH).json()["rules"] == []

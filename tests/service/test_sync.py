@@ -4,11 +4,8 @@ import json
 import shutil
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import sync
 from klsa_search.service.schemas import writes as reading
 
@@ -21,11 +18,6 @@ URL = "/indexes/tiny/sync"
 @pytest.fixture
 def home(tiny_home, tmp_path):
     return shutil.copytree(tiny_home, tmp_path / "home")
-
-
-@pytest.fixture
-def writer(catalog_of, home):
-    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
 
 
 def stored(home):

@@ -2,10 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.synonyms import read_synonyms
 
@@ -16,63 +14,58 @@ TOLD = {"aerofoil": ["wing"], "aeroplane": ["aircraft"], "aircraft": ["aeroplane
 PATH = "/indexes/first/synonyms"
 
 
-@pytest.fixture
-def client(home, catalog_of):
-    return TestClient(catalog_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
-
-
-def search(client, **asked):
-    answer = client.get("/search", params={"q": "aerofoil", "index": "first", **asked})
+def search(writer, **asked):
+    answer = writer.get("/search", params={"q": "aerofoil", "index": "first", **asked})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_synonyms_are_set_returned_used_and_removed(client, home):
-    assert client.get(PATH).json() == {"index": "first", "synonyms": {}}
-    before = search(client)
+def test_synonyms_are_set_returned_used_and_removed(writer, home):
+    assert writer.get(PATH).json() == {"index": "first", "synonyms": {}}
+    before = search(writer)
     assert (before["hits"], before["interpretation"]["synonyms"]) == ([], {})
-    done = client.put(PATH, json={"synonyms": RULES})
+    done = writer.put(PATH, json={"synonyms": RULES})
     assert (done.status_code, done.json()) == (200, {"index": "first", "words": 3})
-    assert client.get(PATH).json()["synonyms"] == TOLD
+    assert writer.get(PATH).json()["synonyms"] == TOLD
     assert {w: list(o) for w, o in read_synonyms(home / "first").items()} == TOLD
-    found = search(client)
+    found = search(writer)
     assert found["interpretation"]["synonyms"] == {"aerofoil": ["wing"]}
     assert found["total"] > 0
-    assert search(client, synonyms="false")["total"] == 0
+    assert search(writer, synonyms="false")["total"] == 0
     body = {"q": "aerofoil", "synonyms": False}
-    assert client.post("/indexes/first/search", json=body).json()["total"] == 0
-    assert client.put(PATH, json={"synonyms": TOLD}).json()["words"] == 3
-    assert client.delete(PATH).json() == {"index": "first", "words": 0}
-    assert search(client)["total"] == 0
+    assert writer.post("/indexes/first/search", json=body).json()["total"] == 0
+    assert writer.put(PATH, json={"synonyms": TOLD}).json()["words"] == 3
+    assert writer.delete(PATH).json() == {"index": "first", "words": 0}
+    assert search(writer)["total"] == 0
 
 
-def test_synonyms_that_several_add_at_once_are_all_kept(client):
-    client.put(PATH, json={"synonyms": {"aerofoil": ["wing"], "jet": ["engine"]}})
+def test_synonyms_that_several_add_at_once_are_all_kept(writer):
+    writer.put(PATH, json={"synonyms": {"aerofoil": ["wing"], "jet": ["engine"]}})
     added = [f"synonym{number}" for number in range(20)]
     with ThreadPoolExecutor(8) as pool:
         sent = pool.map(
-            lambda word: client.patch(PATH, json={"synonyms": {"aerofoil": [word]}}), added
+            lambda word: writer.patch(PATH, json={"synonyms": {"aerofoil": [word]}}), added
         )
         assert [answer.json()["words"] for answer in sent] == [2] * len(added)
-    kept = client.get(PATH).json()["synonyms"]
+    kept = writer.get(PATH).json()["synonyms"]
     assert (kept["aerofoil"][0], set(kept["aerofoil"][1:])) == ("wing", set(added))
     assert kept["jet"] == ["engine"]
-    assert client.patch(PATH, json={"synonyms": ["jet => engine"]}).json()["words"] == 2
-    assert client.get(PATH).json()["synonyms"] == kept
+    assert writer.patch(PATH, json={"synonyms": ["jet => engine"]}).json()["words"] == 2
+    assert writer.get(PATH).json()["synonyms"] == kept
     too_many = {"synonyms": {"aerofoil": [f"other{number}" for number in range(90)]}}
-    assert failure_of(client.patch(PATH, json=too_many), 422)["field"] == "synonyms"
-    assert client.get(PATH).json()["synonyms"] == kept
+    assert failure_of(writer.patch(PATH, json=too_many), 422)["field"] == "synonyms"
+    assert writer.get(PATH).json()["synonyms"] == kept
 
 
-def test_invalid_synonyms_are_refused(client, home, catalog_of):
+def test_invalid_synonyms_are_refused(writer, home, catalog_of):
     for synonyms in (["alone"], {"": ["x"]}, {"x": ["y" * 101]}):
-        refused = failure_of(client.put(PATH, json={"synonyms": synonyms}), 422)
+        refused = failure_of(writer.put(PATH, json={"synonyms": synonyms}), 422)
         assert refused["field"] == "synonyms"
     for body in ({}, {"synonyms": "a, b"}, {"synonyms": {"a": "b"}}, {"synonyms": [1]}, []):
-        assert client.put(PATH, json=body).status_code == 422
-    assert client.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
+        assert writer.put(PATH, json=body).status_code == 422
+    assert writer.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
     reading = TestClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
     assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403
-    assert client.get(PATH).json()["synonyms"] == {}
+    assert writer.get(PATH).json()["synonyms"] == {}
