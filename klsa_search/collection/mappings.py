@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from math import isfinite, isnan
+from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
 
@@ -386,9 +388,10 @@ def _reader(frame: Any) -> Any:
 def json_value(value: Any) -> Any:
     """Return a value as Python programs, databases and data frames have it as a JSON value.
 
-    Dates and times are ISO 8601, numbers of NumPy are numbers, UUIDs are texts, and NaN, NaT and
-    NA are None, also in lists, tuples, sets and mappings. A decimal number that is not whole
-    becomes the nearest float64. Anything else is returned unchanged.
+    Dates and times are ISO 8601, numbers of NumPy are numbers, UUIDs and paths are texts, members
+    of enumerations are their values, and NaN, NaT and NA are None, also in lists, tuples, sets and
+    mappings. A decimal number that is not whole becomes the nearest float64. Anything else is
+    returned unchanged.
     """
     if type(value) in _JSON:
         return None if isinstance(value, float) and isnan(value) else value
@@ -413,4 +416,6 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Decimal):
         whole = value.is_finite() and value == value.to_integral_value()
         return int(value) if whole else float(value)
-    return str(value) if isinstance(value, UUID) else value
+    if isinstance(value, Enum):
+        return json_value(value.value)
+    return str(value) if isinstance(value, UUID | PurePath) else value

@@ -345,7 +345,13 @@ def _read_rows(
         except RecursionError:
             intake.refuse(f"{origin}: is not JSON (nested too deeply); flatten it")
             continue
-        if record is not None:
+        name = next((name for name in record or () if not isinstance(name, str)), None)
+        if name is not None:
+            intake.refuse(
+                f"{origin}: the field {name!r} is named by a value of type {type(name).__name__}; "
+                "name the columns, as with data.rename(columns=str)"
+            )
+        elif record is not None:
             yield origin, record
         else:
             intake.refuse(

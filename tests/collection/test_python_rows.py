@@ -5,6 +5,8 @@ import sqlite3
 from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
+from pathlib import PurePosixPath
 
 import numpy as np
 import pytest
@@ -85,3 +87,18 @@ def test_values_of_other_libraries_are_those_of_json(value, stored):
 def test_other_rows_are_refused_with_what_to_give(row):
     with pytest.raises(CollectionError, match=r"document 1: is of type \w+; give a text, a tuple"):
         list(open_collection([row]).documents())
+
+
+def test_paths_and_members_of_enumerations_are_values():
+    state = Enum("State", {"OPEN": "open"})
+    row = {"id": "a", "text": "pump", "file": PurePosixPath("a/b"), "state": state.OPEN}
+    [document] = open_collection([row]).documents()
+    assert document.metadata == {"file": "a/b", "state": "open"}
+
+
+@pytest.mark.parametrize("rows", [[{0: "a", 1: "pump"}], [{"id": "a", "text": "pump", 7: "x"}]])
+def test_columns_without_names_are_refused(rows):
+    """As those of a data frame that was made of a list of lists."""
+    with pytest.raises(CollectionError, match="named by a value of type int; name the columns"):
+        list(open_collection(rows).documents())
+    assert list(open_collection(rows, on_error="skip").documents()) == []

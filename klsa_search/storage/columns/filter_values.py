@@ -72,7 +72,7 @@ def moments(name: str, value: object) -> tuple[int, int]:
     except TypeMismatch:
         moment = None
     if moment is None or integer is not None:
-        needed = "a date as in 2024, 2024-03, 2024-03-01 or 2024-03-01T09:30:00Z"
+        needed = "a date as in 2024, 2024-03, 2024-03-01, 2024-03-01T09:30:00Z, now/d or now-7d"
         raise _refused(name, value, "date", needed)
     return moment, moment + (_DAY - 1 if len(written) == _DATE_ONLY else 0)
 
