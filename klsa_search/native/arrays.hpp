@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.hpp"
 #include "integers.hpp"
 
 namespace klsa {
@@ -26,9 +27,6 @@ using Array2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 inline auto exact(const char* name) {
     return nb::arg(name).noconvert();
 }
-
-// Release the GIL while a function runs; it must not touch Python objects.
-using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
 // Raise ValueError unless a condition holds.
 inline void require(bool holds, const char* message) {

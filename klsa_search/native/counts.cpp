@@ -42,7 +42,7 @@ auto count_block(Array1<const i32> words, Array1<const i32> lengths, Array1<cons
     std::vector<i32> sizes, columns, counts, key_sizes, key_counts;
     std::vector<i64> keys;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         i64 word = 0, part = 0;
         std::vector<Occurrence> terms, pairs;
         for (i64 document = 0; document < documents; document++) {
@@ -83,7 +83,7 @@ auto number_pairs(Array1<const i64> shared, Array1<const i64> starts, Array1<con
     require(length(keys) == length(counts), "keys and counts: their lengths differ");
     std::vector<i32> kept, numbers, kept_counts;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         i64 at = 0;
         for (i64 document = 0; document < length(sizes); document++) {
             require(sizes(document) >= 0 && at + sizes(document) <= length(keys), "sizes: there are fewer keys");

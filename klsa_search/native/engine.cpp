@@ -194,7 +194,7 @@ class EngineObject {
         require_between(terms.data(), m, 0, postings_.weights.size, "terms");
         std::vector<u16> result(n * m);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             for (i64 i = 0; i < n * m; i++)
                 result[i] = postings_.saturation(terms.data()[i % m], documents.data()[i / m]);
         }
@@ -213,7 +213,7 @@ class EngineObject {
         if (!shared.is_none()) s = shared_of(shared, i64(terms.size()), owners);
         Details d;
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             d = search([&](Searcher& searcher) {
                 return searcher.explain(view(terms), view(documents), view(exact), p, shared.is_none() ? nullptr : &s);
             });
@@ -233,7 +233,7 @@ class EngineObject {
         Params p = params_of(params);
         Seeds found;
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
         }
         return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
@@ -346,7 +346,7 @@ class EngineObject {
         std::vector<std::vector<QueryTerm>> terms;
         for (const Query& query : queries) terms.push_back(distinct(query));
         Counts counts;
-        nb::gil_scoped_release release;
+        WithoutGil released;
         for (i64 i = 0; i < rows; i++) {
             Hits hits = search([&](Searcher& searcher) { return run(searcher, view(terms[size_t(i)])); });
             std::copy(hits.documents.begin(), hits.documents.end(), documents.data() + i * k);
@@ -393,7 +393,7 @@ nb::tuple weigh_seeds(nb::handle merged, const ParamsTuple& params) {
     require(m.steps[0] > 0, "merged: the first seed scores 0");
     WeighedSeeds w;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         BufferPool::Lease buffers(BufferPool::shared());
         w = KLSA_DISPATCH(weigh_merged(m, p, *buffers));
         buffers.release();

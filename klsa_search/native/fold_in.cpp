@@ -180,7 +180,7 @@ auto invert(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16>
     std::vector<i32> documents(length(terms));
     std::vector<u16> out_shares(length(terms));
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         for (i64 p = 0; p < length(terms); p++) since[terms(p) + 1]++;
         for (i64 term = 0; term < term_count; term++) since[term + 1] += since[term];
         std::vector<i64> places(since.begin(), since.end() - 1);

@@ -37,7 +37,7 @@ class ForwardCodes {
         std::vector<f32> out_counts;
         std::vector<i64> sizes(length(documents), 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> part_ends(parts_);
             std::vector<std::pair<i32, i64>> words;  // term, weight of its part
             for (i64 i = 0; i < length(documents); i++) {
@@ -66,7 +66,7 @@ class ForwardCodes {
         require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
         std::vector<i64> counts(length(documents), 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> part_ends(parts_);
             for (i64 i = 0; i < length(documents); i++)
                 for_each_term(reader(documents(i)), part_ends,
@@ -79,7 +79,7 @@ class ForwardCodes {
         check(documents);
         std::vector<i64> counts(length(documents) * parts_, 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> part_ends(parts_);
             for (i64 i = 0; i < length(documents); i++)
                 klsa::count_parts(reader(documents(i)), part_ends, code, std::span(counts).subspan(i * parts_, parts_));
@@ -94,7 +94,7 @@ class ForwardCodes {
         const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
         std::vector<u8> matches(length(documents), 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> part_ends(parts_);
             for (i64 i = 0; i < length(documents); i++)
                 matches[i] = has_phrase(reader(documents(i)), part_ends, phrase, part);
@@ -110,7 +110,7 @@ class ForwardCodes {
         const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
         std::vector<i64> counts(length(documents), 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> part_ends(parts_);
             for (i64 i = 0; i < length(documents); i++)
                 for_each_phrase(reader(documents(i)), part_ends, phrase, [&](i64 part) {
@@ -126,7 +126,7 @@ class ForwardCodes {
         require(length(codes) > 0, "codes: a phrase has at least one word");
         std::vector<i32> counts(ranks, 0);
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             const Phrase phrase({codes.data(), codes.shape(0)}, Stops::ALIKE);
             std::vector<i64> part_ends(parts_), last(ranks, -1);  // the last document counted
             for (i64 i = 0; i < length(documents); i++)
@@ -172,7 +172,7 @@ auto encode_documents(Array1<const i32> words, Array1<const i32> lengths, Array1
     std::vector<i64> sizes(documents, 0);
     std::vector<u8> codes(MAX_CODE_BYTES * (length(words) + length(lengths)));
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         codes.resize(write_documents({words.data(), words.shape(0)}, {lengths.data(), lengths.shape(0)},
                                      {ranks.data(), ranks.shape(0)}, codes.data(), sizes));
     }

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 #include "instruction_sets.hpp"
 
 namespace {
@@ -29,6 +30,7 @@ std::string select_instruction_set(const std::string& name) {
 
 NB_MODULE(_native, module) {
     nanobind::set_leak_warnings(false);  // references of an interpreter that exits are no leaks
+    nanobind::module_::import_("atexit").attr("register")(nanobind::cpp_function(&klsa::WithoutGil::end));
     module.def("instruction_sets", &instruction_sets);
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
     klsa::bind_counts(module);

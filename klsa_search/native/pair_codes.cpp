@@ -21,7 +21,7 @@ Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 term
     require(ascend, "keys: they do not ascend");
     std::vector<u8> codes;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         codes =
             encode_pairs({keys.data(), keys.shape(0)}, {frequencies.data(), frequencies.shape(0)}, terms, first, after);
     }
@@ -31,7 +31,7 @@ Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 term
 auto decode(Array1<const u8> codes, i64 terms) {
     DecodedPairs pairs;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         pairs = decode_pairs({codes.data(), codes.shape(0)}, terms);
     }
     return std::tuple(owned(std::move(pairs.starts)), owned(std::move(pairs.greater)),
@@ -52,7 +52,7 @@ Owned<i32> find(Array1<const i64> keys, i64 terms, Array1<const i64> starts, Arr
     require_offsets(starts.data(), length(starts), pairs, "starts");
     std::vector<i32> out(length(keys), -1);
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         for (i64 i = 0; i < length(keys); i++) {
             const i64 lesser = keys(i) / terms, other = keys(i) % terms;
             if (lesser < 0 || lesser >= features || other >= features) continue;

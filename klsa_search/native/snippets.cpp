@@ -190,7 +190,7 @@ class PassageFinder {
         weights.resize(terms.size(), 1.0);
         Page page;
         {
-            nb::gil_scoped_release release;
+            WithoutGil released;
             std::vector<i64> codes;
             for (const i64 term : terms) codes.push_back(code_of_rank(ranks_(term)));
             find(documents, CodeTable(codes), weights, passage_length, characters.tables(), page);

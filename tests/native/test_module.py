@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,29 @@ def test_unsupported_instruction_set_is_refused():
 def test_largest_instruction_set_is_active():
     largest = _native.instruction_sets()[-1]
     assert _native.select_instruction_set(largest) == largest
+
+
+SUMS_UNTIL_THE_END = """
+import threading, time
+import numpy as np
+from klsa_search import _native
+
+columns, data, sums = np.zeros(2**20, np.int32), np.ones(2**20), np.zeros(1)
+running = threading.Event()
+
+def add():
+    while True:
+        _native.add_to_columns(columns, data, sums)
+        running.set()
+
+threading.Thread(target=add, daemon=True).start()
+running.wait()
+"""
+
+
+def test_the_interpreter_ends_while_a_daemon_thread_is_in_the_module():
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", SUMS_UNTIL_THE_END], capture_output=True, timeout=600
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
