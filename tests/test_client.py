@@ -177,6 +177,8 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
     assert shop.add([Document(id="4", text="A lamp.", metadata={"price": 5})]) == 1
     assert shop.patch("4", {"title": "Lamp", "price": None}).written == 1
     assert (shop.document("4").title, shop.document("4").metadata) == ("Lamp", {})
+    assert shop.patch_many([{"id": "4", "price": 6}, {"id": "1", "text": "A bell."}]).written == 2
+    assert (shop.document("4").metadata, shop.document("1").text) == ({"price": 6}, "A bell.")
     with pytest.raises(CollectionError, match="is a text"):
         shop.delete("123")
     assert shop.delete(["4", "never there"]) == 1

@@ -151,6 +151,11 @@ REQUESTS = {
         "body": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],
         "lines": [LAMP, {"id": "horn"}],
     },
+    "PATCH /indexes/{name}/documents": {
+        "parameters": NAMES,
+        "body": [{"id": "leak", "year": 2021}, {"id": "grip", "title": "Grip"}],
+        "lines": [{"id": "leak", "year": 2021}],
+    },
     "POST /indexes/{name}/sync": {
         "parameters": {**NAMES, "dry_run": True, "max_delete": "100%", "ids": True},
         "lines": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],

@@ -167,6 +167,7 @@ class AsyncRemoteIndex:
     set_synonyms = _method(IndexCalls.set_synonyms)
     add_synonyms = _method(IndexCalls.add_synonyms)
     patch = _method(IndexCalls.patch)
+    patch_many = _method(IndexCalls.patch_many)
     delete = _method(IndexCalls.delete)
 
     async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:

@@ -163,6 +163,7 @@ class RemoteIndex:
     set_synonyms = _method(IndexCalls.set_synonyms)
     add_synonyms = _method(IndexCalls.add_synonyms)
     patch = _method(IndexCalls.patch)
+    patch_many = _method(IndexCalls.patch_many)
     delete = _method(IndexCalls.delete)
 
     def add(self, documents: Iterable[Record]) -> int:

@@ -245,6 +245,11 @@ class IndexCalls:
         path = f"{self._path}/documents/{path_part(id)}"
         return Call("PATCH", path, answers.write_result_of, dict(with_lists(changes)))
 
+    def patch_many(self, changes: Iterable[Mapping[str, Any]]) -> Call[WriteResult]:
+        """Merge changes into at most 1,000 documents, all or none: see `Index.patch_many`."""
+        body = [dict(with_lists(record)) for record in changes]
+        return Call("PATCH", f"{self._path}/documents", answers.write_result_of, body)
+
     def delete(self, ids: Iterable[str]) -> Call[int]:
         """Delete documents by ID; return how many there were. CollectionError for a text."""
         if isinstance(ids, str):  # its letters would be IDs

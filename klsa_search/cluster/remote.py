@@ -28,7 +28,7 @@ from klsa_search.search.parts.part_search import (
     PartPlan,
     PartRequest,
 )
-from klsa_search.search.writing import WriteResult
+from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.log import LogPosition
 
 WRITER: Final = 0
@@ -318,11 +318,9 @@ class RemotePartition:
         """Write a batch: see `GenerationWriter.write`."""
         return self.partitions.write(self._number, "write", puts, deletes)
 
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document: see `GenerationWriter.patch`."""
-        return self.partitions.write(self._number, "patch", id_, changes, embedded)
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents: see `GenerationWriter.patch`."""
+        return self.partitions.write(self._number, "patch", changes, embedded)
 
     def state(self) -> Any:
         """Raise StoreError: the state is in another process."""

@@ -44,7 +44,7 @@ def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
-                yield origin, _record(line, origin)
+                yield origin, object_of(line, origin)
             except CollectionError as error:
                 intake.refuse(error.message)
 
@@ -99,10 +99,11 @@ def queries(path: Path) -> list[Topic]:
 
 def document_of(line: str, origin: str) -> Document:
     """Return the document of a line; CollectionError begins with `origin`."""
-    return as_document(_record(line, origin), origin)
+    return as_document(object_of(line, origin), origin)
 
 
-def _record(line: str, origin: str) -> dict[str, Any]:
+def object_of(line: str, origin: str) -> dict[str, Any]:
+    """Return the object of a line; CollectionError begins with `origin`."""
     fault = text_fault(line)
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")

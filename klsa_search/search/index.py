@@ -20,11 +20,7 @@ from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.parts.generation_reader import GenerationReader
-from klsa_search.search.parts.merged_search import (
-    explain_part,
-    rank_parts,
-    search_parts,
-)
+from klsa_search.search.parts.merged_search import explain_part, rank_parts, search_parts
 from klsa_search.search.parts.part_search import scores_of
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.ranking.parameters import checked_integer
@@ -262,6 +258,7 @@ class Index:
     add = delegated("_writer", Writer.add)
     delete = delegated("_writer", Writer.delete)
     patch = delegated("_writer", Writer.patch)
+    patch_many = delegated("_writer", Writer.patch_many)
     sync = delegated("_writer", Writer.sync)
 
     update_settings = delegated("_configuration", Configuration.update_settings)

@@ -27,12 +27,13 @@ from klsa_search.search.writing import (
     BATCH_DOCUMENTS,
     Added,
     AddOptions,
+    Changes,
     WriteResult,
     checked_vectors,
     declared_of,
     documents_of,
     of_spaces,
-    patched_document,
+    patched_documents,
 )
 from klsa_search.storage.columns.declared import FieldWarning, fitting
 from klsa_search.storage.log import checked_id
@@ -47,13 +48,11 @@ class BatchWriter(Protocol):
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
         """Write a batch, deletions before documents; it is searchable on return."""
 
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document: see `Index.patch`.
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents, in one batch: see `Index.patch_many`.
 
-        embedded  the result with vectors by embedders, if it has some; they are used if the text
-                  of the document has not changed since
+        embedded  results with vectors by embedders, by ID; they are used if the text of the
+                  document has not changed since
         """
 
 
@@ -264,16 +263,36 @@ class Writer:
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
         """
+        return self._patch([Changes(id, changes)])
+
+    def patch_many(self, changes: Iterable[Mapping[str, object]]) -> WriteResult:
+        """Merge changes into documents, in one atomic batch, and return the WriteResult.
+
+        changes  mappings like those of `patch`, each with the `id` (or `_id`) of its document;
+                 several of one document are merged in order
+        Either all are written or none: DocumentNotFound for an ID that the index does not have,
+        BadDocument for changes without an ID, or with a result that cannot be stored. Memory is
+        that of the documents; other errors and cost as for `patch`.
+
+        >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).written
+        2
+        """
+        return self._patch(
+            [
+                Changes.of_record(record, f"changes[{number}]")
+                for number, record in enumerate(changes)
+            ]
+        )
+
+    def _patch(self, changes: Sequence[Changes]) -> WriteResult:
         batch_writer = self._writable()
-        embedded: Document | None = None
+        embedded: Sequence[Document] = ()
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:
             reader = self._reader
             reader.refresh()
             declared = declared_of(reader.settings, reader.fields)
-            patched = patched_document(
-                reader.document(id), changes, declared, reader.manifest.vectors
-            )
-            (embedded,), warnings = self._with_vectors([patched])
-        result = batch_writer.patch(id, changes, embedded)
+            patched = patched_documents(changes, reader.document, declared, reader.manifest.vectors)
+            embedded, warnings = self._with_vectors(patched)
+        result = batch_writer.patch(changes, {document.id: document for document in embedded})
         return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result

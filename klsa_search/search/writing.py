@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
-from klsa_search.collection.mappings import merged
+from klsa_search.collection.mappings import ID_NAMES, merged
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
@@ -153,16 +153,47 @@ def checked_vectors(document: Document) -> Document:
         raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
 
 
-def patched_document(
-    stored: Document,
-    changes: Mapping[str, object],
+class Changes(NamedTuple):
+    """Changes of the fields of one document: see `Index.patch`."""
+
+    id: str
+    fields: Mapping[str, object]
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, object], origin: str) -> Self:
+        """Return the changes of a mapping that has the ID of its document.
+
+        BadDocument, which begins with `origin`, if it has none.
+        """
+        name = next((name for name in ID_NAMES if name in record), None)
+        if name is None:
+            names = ", ".join(map(repr, list(record)[:5])) or "nothing"
+            raise BadDocument(
+                f"{origin}: {names} without an ID; add the `id` of the document", field="id"
+            )
+        return cls(str(record[name]), record)
+
+
+def patched_documents(
+    changes: Iterable[Changes],
+    stored_document: Callable[[str], Document],
     declared: DeclaredFields,
     spaces: Sequence[SpaceEntry],
-) -> Document:
-    """Return a stored document with changes merged into it: see `Index.patch`; BadDocument."""
-    document = checked_vectors(declared.without_html(merged(stored, changes), stored))
-    document_as_json(document)  # raises before it is compared
-    return document if VECTORS in changes else without_outdated(document, stored, spaces)
+) -> list[Document]:
+    """Return stored documents with changes merged into them: see `Index.patch_many`.
+
+    stored_document  returns the document of an ID
+    DocumentNotFound; BadDocument if a result cannot be stored.
+    """
+    patched: dict[str, Document] = {}
+    for id_, fields in changes:
+        before = patched.get(id_) or stored_document(id_)
+        document = checked_vectors(declared.without_html(merged(before, fields), before))
+        document_as_json(document)  # raises before it is compared
+        if VECTORS not in fields:
+            document = without_outdated(document, before, spaces)
+        patched[id_] = document
+    return list(patched.values())
 
 
 def of_spaces(documents: Iterable[Document], spaces: VectorSpaces) -> Iterator[Document]:

@@ -141,6 +141,16 @@ def test_a_failed_partition_is_named_and_written_again(
     assert {hit.id for hit in index.search("zebra", 50).hits} == {each["id"] for each in made}
 
 
+def test_many_documents_are_patched_in_all_partitions_or_in_none(index: Index) -> None:
+    ids = [f"d{number}" for number in range(9)]
+    for bad in ({"id": "never", "text": "x"}, {"id": "d9", "title": ["t"]}):
+        with pytest.raises((DocumentNotFound, BadDocument)):
+            index.patch_many([*({"id": id_, "text": "zebra"} for id_ in ids), bad])
+        assert index.search("zebra", 50, spelling="off").total == 0
+    assert index.patch_many({"id": id_, "text": "zebra"} for id_ in ids).written == 9
+    assert {hit.id for hit in index.search("zebra", 50, ranker="bm25").hits} == set(ids)
+
+
 def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
     index: Index, tmp_path: Path
 ) -> None:

@@ -93,6 +93,42 @@ def test_invalid_patches_are_refused(index):
     assert WriteLog(index.path).batches() == []
 
 
+def test_many_documents_are_patched_in_one_batch(index):
+    before = index.document("belt")
+    result = index.patch_many(
+        [
+            {"id": "belt", "year": 2021},
+            {"_id": "horn", "text": "A loud horn.", "at": {"x": 3}},
+            {"id": "belt", "at": {"x": None}},
+        ]
+    )
+    assert (result.written, result.deleted, result.last_write) == (2, 0, 2)
+    assert index.document("belt").metadata == {"year": 2021, "at": {"y": 2}}
+    assert index.document("belt").text == before.text
+    assert index.document("horn") == Document(
+        id="horn", text="A loud horn.", metadata={"at": {"x": 3}}
+    )
+    assert len(WriteLog(index.path).batches()) == 1
+    again = [{"id": "horn", "at": {"x": 3}}, {"id": "belt", "year": 2022}]
+    assert index.patch_many(again).written == 1  # the other changes nothing
+    assert index.patch_many([]).written == 0
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "says"),
+    [
+        ({"id": "none", "year": 1}, DocumentNotFound, "none"),
+        ({"year": 1, "at": 2}, BadDocument, r"changes\[1\]: 'year', 'at' without an ID; add"),
+        ({"id": "horn", "title": ["t"]}, BadDocument, "document 'horn'"),
+    ],
+)
+def test_one_invalid_change_keeps_all_out(index, bad, error, says):
+    with pytest.raises(error, match=says):
+        index.patch_many([{"id": "belt", "year": 1}, bad])
+    assert index.document("belt").metadata["year"] == 2020
+    assert WriteLog(index.path).batches() == []
+
+
 def test_concurrent_patches_lose_nothing(index):
     folder, failures = index.path.parent, []
 

@@ -14,7 +14,13 @@ from klsa_search.search.embedders import has_same_text
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state.state import State
-from klsa_search.search.writing import WriteResult, declared_of, of_spaces, patched_document
+from klsa_search.search.writing import (
+    Changes,
+    WriteResult,
+    declared_of,
+    of_spaces,
+    patched_documents,
+)
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import document_as_json
@@ -59,22 +65,21 @@ class GenerationWriter:
         """Write a batch, deletions before documents; it is searchable on return."""
         return self._write(lambda _: (puts, deletes))
 
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document: see `BatchWriter.patch`."""
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents, in one batch: see `BatchWriter.patch`."""
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             declared = declared_of(state.info.settings, state.fields)
-            spaces = state.info.manifest.vectors
-            document = patched_document(state.documents.get(id_), changes, declared, spaces)
-            (doc_id,) = state.documents.doc_ids([id_])
-            if state.documents.equals(doc_id, document):
-                return [], ()
-            if embedded is not None and has_same_text(embedded, document):
-                vectors = {**vectors_of(embedded), **vectors_of(document)}
-                document = set_vectors(document, vectors)
-            return [document], ()
+            stored = state.documents
+            documents = patched_documents(
+                changes, stored.get, declared, state.info.manifest.vectors
+            )
+            doc_ids = stored.doc_ids([document.id for document in documents])
+            return [
+                with_vectors_of(embedded.get(document.id), document)
+                for doc_id, document in zip(doc_ids, documents, strict=True)
+                if not stored.equals(doc_id, document)
+            ], ()
 
         return self._write(batch)
 
@@ -120,3 +125,10 @@ class GenerationWriter:
             for text in all_texts(prepared, state.info.settings.searched_fields):
                 analyzer.terms(text)
         return prepared
+
+
+def with_vectors_of(embedded: Document | None, document: Document) -> Document:
+    """Return a document with those vectors of another that it lacks, if they have the same text."""
+    if embedded is None or not has_same_text(embedded, document):
+        return document
+    return set_vectors(document, {**vectors_of(embedded), **vectors_of(document)})

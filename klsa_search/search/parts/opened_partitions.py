@@ -34,7 +34,7 @@ from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.state import State
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
-from klsa_search.search.writing import WriteResult
+from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.manifest import Manifest, SpaceEntry
@@ -66,10 +66,8 @@ class PartitionWriter(Protocol):
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
         """Write a batch, deletions before documents."""
 
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document."""
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents."""
 
 
 @dataclass(frozen=True)

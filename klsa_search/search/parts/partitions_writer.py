@@ -8,7 +8,7 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.parts.opened_partitions import OpenedSet, PartitionWriter
 from klsa_search.search.parts.partitions_reader import PartitionsReader
-from klsa_search.search.writing import WriteResult
+from klsa_search.search.writing import Changes, WriteResult, declared_of, patched_documents
 from klsa_search.storage.generations import writing
 from klsa_search.storage.partitions import partition_of
 
@@ -52,16 +52,29 @@ class PartitionsWriter:
 
         return self._write(divided)
 
-    def patch(
-        self, id_: str, changes: Mapping[str, object], embedded: Document | None
-    ) -> WriteResult:
-        """Merge changes into one document: see `BatchWriter.patch`."""
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents: see `BatchWriter.patch`; atomically in each partition."""
 
-        def of_one(now: OpenedSet) -> dict[int, _Write]:
-            number = partition_of(id_, len(now.writers))
-            return {number: lambda writer: writer.patch(id_, changes, embedded)}
+        def divided(now: OpenedSet) -> dict[int, _Write]:
+            changes_of: dict[int, list[Changes]] = {}
+            for change in changes:
+                number = partition_of(change.id, len(now.writers))
+                changes_of.setdefault(number, []).append(change)
+            if len(changes_of) > 1:
+                reader = self._reader
+                declared = declared_of(reader.settings, reader.fields)
+                for number, of_partition in changes_of.items():
+                    patched = patched_documents(
+                        of_partition, now.document, declared, reader.manifest.vectors
+                    )
+                    now.writers[number].check(patched)
 
-        return self._write(of_one)
+            def write_of(number: int) -> _Write:
+                return lambda writer: writer.patch(changes_of[number], embedded)
+
+            return {number: write_of(number) for number in sorted(changes_of)}
+
+        return self._write(divided)
 
     def _write(self, writes: Callable[[OpenedSet], dict[int, _Write]]) -> WriteResult:
         """Write to the partitions that a function returns for the present state, in order."""

@@ -114,6 +114,10 @@ export class Index {
     options?: RequestOptions,
   ): Promise<number>;
   patch(id: string, changes: Record<string, unknown>, options?: RequestOptions): Promise<WriteAnswer>;
+  patchMany(
+    changes: Iterable<{ id: string } & Record<string, unknown>>,
+    options?: RequestOptions,
+  ): Promise<WriteAnswer>;
   delete(ids: Iterable<string>, options?: RequestOptions): Promise<number>;
 }
 

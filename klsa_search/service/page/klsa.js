@@ -284,6 +284,12 @@ export class Index {
     return this.#client.request("PATCH", path, { body: changes, idempotent: true, signal });
   }
 
+  /** Merge changes into at most 1,000 documents, all or none. @param {Iterable<object>} changes with ids */
+  patchMany(changes, { signal } = {}) {
+    const options = { body: [...changes], idempotent: true, signal };
+    return this.#client.request("PATCH", `${this.#path}/documents`, options);
+  }
+
   /** Delete documents by ID; return how many there were. @param {Iterable<string>} ids */
   async delete(ids, { signal } = {}) {
     if (typeof ids === "string") throw new TypeError("ids is a text; give a list of IDs");

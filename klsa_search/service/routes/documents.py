@@ -6,10 +6,11 @@ another site without a CORS preflight.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
@@ -17,13 +18,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import BadDocument, KlsaError, QueryError
+from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.writing import (
     BATCH_DOCUMENTS,
+    Changes,
     WriteResult,
     checked_vectors,
     declared_of,
+    patched_documents,
     with_dimensions,
 )
 from klsa_search.service.dependencies import Service, requires
@@ -34,6 +37,8 @@ from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import (
     Line,
+    changes_of_array,
+    changes_of_line,
     changes_of_object,
     document_of_line,
     document_of_object,
@@ -42,6 +47,8 @@ from klsa_search.service.schemas.writes import (
     lines_of,
 )
 from klsa_search.storage.columns.declared import FieldWarning
+
+T = TypeVar("T")
 
 router = APIRouter(dependencies=requires("write"))
 
@@ -79,6 +86,10 @@ BODIES: Final = {
 }
 """Shared schemas of bodies that are parsed here, not by a model."""
 _DOCUMENT: Final = {"$ref": "#/components/schemas/NewDocument"}
+_IDENTIFIED_CHANGES: Final = {
+    "allOf": [{"$ref": "#/components/schemas/DocumentChanges"}],
+    "required": ["id"],
+}
 _CHANGES: Final = {"$ref": "#/components/schemas/DocumentChanges"}
 LINES_BODY: Final = {
     "type": "string",
@@ -118,10 +129,36 @@ async def add_documents(name: str, request: Request, service: Service) -> Respon
     """
     with service.writes.slot(size_of(request)):
         if content_type(request.headers) == LINES:
-            return await _add_lines(name, request, service)
+            return await _write_lines(name, request, service, _added)
         refuse_other_types(request, _JSON, LINES)
         body = await request.body()
         return await _change(service, name, lambda index: index.write(documents_of_array(body)))
+
+
+@router.patch(
+    "/indexes/{name}/documents",
+    summary="Change fields of documents",
+    response_model=WriteAnswer,
+    responses=documented(415),
+    openapi_extra=body_of(
+        _JSON,
+        {"type": "array", "items": _IDENTIFIED_CHANGES, "maxItems": BATCH_DOCUMENTS},
+        f"or changes of any number of documents as lines of JSON: {LINES}",
+    ),
+)
+async def patch_documents(name: str, request: Request, service: Service) -> Response:
+    """Merge changes into many documents; each item has the ID of its document.
+
+    Items are merged as by the PATCH of one document. A JSON array is stored completely or not at
+    all: an ID that the index does not have refuses it. A stream of lines is stored in batches of
+    1,000; the response has one status per line, and an invalid line is skipped.
+    """
+    with service.writes.slot(size_of(request)):
+        if content_type(request.headers) == LINES:
+            return await _write_lines(name, request, service, _patched)
+        refuse_other_types(request, _JSON, LINES)
+        body = await request.body()
+        return await _change(service, name, lambda index: index.patch_many(changes_of_array(body)))
 
 
 @router.post(
@@ -243,7 +280,12 @@ async def _change(
     return Response(await service.write(name, work), media_type=_JSON)
 
 
-async def _add_lines(name: str, request: Request, service: IndexService) -> Response:
+async def _write_lines(
+    name: str,
+    request: Request,
+    service: IndexService,
+    statuses: Callable[[Index, Sequence[Line]], Iterator[bytes]],
+) -> Response:
     """Write a stream in batches; the response starts when all was read, as most clients expect.
 
     If a batch cannot be written, the last status is that of its first line.
@@ -253,7 +295,7 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
     size, count, last = 0, 0, 0
 
     async def write() -> None:
-        written.append(await service.write(name, lambda index: b"".join(_statuses(index, batch))))
+        written.append(await service.write(name, lambda index: b"".join(statuses(index, batch))))
         batch.clear()
 
     try:
@@ -280,42 +322,80 @@ async def _add_lines(name: str, request: Request, service: IndexService) -> Resp
     return Response(b"".join(written), media_type=LINES)
 
 
-def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
+def _added(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     """Write the valid documents of some lines, and yield the status of each line."""
     declared = declared_of(index.settings, index.fields)
     dimensions = {space.name: space.dimension for space in index.vector_spaces}
-    valid: list[tuple[Line, Document]] = []
-    refused: dict[int, BadDocument] = {}
-    for line in lines:
-        try:
-            document = document_of_line(line)
-            if document is None:
-                continue
+
+    def document_of(line: Line) -> Document | None:
+        document = document_of_line(line)
+        if document is not None:
             if fault := declared.fault(document.metadata):
                 raise BadDocument(f"line {line.number}: document {document.id!r}: {fault}")
             document = with_dimensions(checked_vectors(document), dimensions)
-        except BadDocument as error:
+        return document
+
+    valid, refused = _valid(lines, document_of)
+    written = index.write(list(valid.values()))
+    first = written.last_write - len(valid) + 1
+    positions = dict(zip(valid, itertools.count(first), strict=False))
+    return _statuses(lines, valid, refused, written, positions)
+
+
+def _patched(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
+    """Merge the valid changes of some lines into documents, and yield the status of each line."""
+
+    def changes_of(line: Line) -> Changes | None:
+        changes = changes_of_line(line)
+        if changes is not None:
+            patched_documents([changes], index.document, declared, index.manifest.vectors)
+        return changes
+
+    declared = declared_of(index.settings, index.fields)
+    valid, refused = _valid(lines, changes_of)
+    written = index.patch_many([changes.fields for changes in valid.values()])
+    positions = dict.fromkeys(valid, written.last_write)
+    return _statuses(lines, valid, refused, written, positions)
+
+
+def _valid(
+    lines: Sequence[Line], item_of: Callable[[Line], T | None]
+) -> tuple[dict[int, T], dict[int, KlsaError]]:
+    """Return the items of lines, without blank ones, and why others are refused, by number."""
+    valid: dict[int, T] = {}
+    refused: dict[int, KlsaError] = {}
+    for line in lines:
+        try:
+            item = item_of(line)
+        except (BadDocument, DocumentNotFound) as error:
             refused[line.number] = error
         else:
-            valid.append((line, document))
-    written = index.write([document for _, document in valid])
-    position = written.last_write - len(valid)
-    documents = {line.number: document for line, document in valid}
+            if item is not None:
+                valid[line.number] = item
+    return valid, refused
+
+
+def _statuses(
+    lines: Sequence[Line],
+    valid: Mapping[int, Document | Changes],
+    refused: Mapping[int, KlsaError],
+    written: WriteResult,
+    positions: Mapping[int, int],
+) -> Iterator[bytes]:
+    """Yield the status of each line.
+
+    valid, refused, positions  by number of the line; positions of what was written in the log
+    """
     warnings: dict[str, list[FieldWarning]] = {}
     for warning in written.warnings:
         warnings.setdefault(warning.id, []).append(warning)
-    for line in lines:
-        if line.number in refused:
-            yield _status(line.number, None, refused[line.number])
-        elif line.number in documents:
-            position += 1
+    for number in (line.number for line in lines):
+        if number in refused:
+            yield _status(number, None, refused[number])
+        elif number in valid:
+            id_ = valid[number].id
             yield _status(
-                line.number,
-                documents[line.number].id,
-                None,
-                written.generation,
-                position,
-                warnings.get(documents[line.number].id),
+                number, id_, None, written.generation, positions[number], warnings.get(id_)
             )
 
 

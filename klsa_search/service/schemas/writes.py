@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from math import isfinite
 from typing import IO, Any
 
 from klsa_search.collection.intake import text_fault
-from klsa_search.collection.json_files import DECODER, document_of
+from klsa_search.collection.json_files import DECODER, document_of, object_of
 from klsa_search.collection.mappings import ID_NAMES, as_document
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, CollectionError, QueryError
-from klsa_search.search.writing import BATCH_DOCUMENTS
+from klsa_search.search.writing import BATCH_DOCUMENTS, Changes
 from klsa_search.storage.log import document_as_json
 
 MAX_BODY = 2**25
@@ -66,14 +67,35 @@ async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
 
 def document_of_line(line: Line) -> Document | None:
     """Return the document of a line, None for a blank line; BadDocument if it is invalid."""
-    origin = f"line {line.number}"
+    with _as_bad_document():
+        content = _content(line)
+        return _checked(document_of(content, _origin(line))) if content else None
+
+
+def changes_of_line(line: Line) -> Changes | None:
+    """Return the changes of a line, None for a blank line; BadDocument if it is invalid."""
+    with _as_bad_document():
+        content, origin = _content(line), _origin(line)
+        return Changes.of_record(object_of(content, origin), origin) if content else None
+
+
+def _origin(line: Line) -> str:
+    return f"line {line.number}"
+
+
+def _content(line: Line) -> str:
+    """Return the text of a line, empty for a blank one; BadDocument if it is too long."""
     if line.content is None:
-        raise BadDocument(f"{origin}: more than {MAX_BODY:,} bytes; split it")
+        raise BadDocument(f"{_origin(line)}: more than {MAX_BODY:,} bytes; split it")
     content = line.content.removeprefix(_BOM) if line.number == 1 else line.content
-    if content.isspace() or not content:
-        return None
+    return "" if content.isspace() else content.decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _as_bad_document() -> Iterator[None]:
+    """Raise errors of a record as BadDocument, with the next step of one who sends it."""
     try:
-        return _checked(document_of(content.decode("utf-8", "surrogateescape"), origin))
+        yield
     except BadDocument:
         raise
     except CollectionError as error:
@@ -81,12 +103,22 @@ def document_of_line(line: Line) -> Document | None:
 
 
 def documents_of_array(body: bytes) -> list[Document]:
-    """Return the documents of an array of objects, or of one object; at most `BATCH_DOCUMENTS`.
+    """Return the documents of an array of objects, or of one object: see `_objects`."""
+    return [_document(record, origin) for record, origin in _objects(body)]
 
-    BadJson; BadDocument with the place of the first invalid one. The array is decoded one element
-    at a time, so that other threads can run.
+
+def changes_of_array(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the changes of an array of objects, or of one object: see `_objects`."""
+    for record, _ in _objects(body):
+        yield record
+
+
+def _objects(body: bytes) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the objects of an array, at most `BATCH_DOCUMENTS`, and the place of each.
+
+    BadJson; BadDocument with the place of the first that is no object. The array is decoded one
+    element at a time, so that other threads can run.
     """
-    documents: list[Document] = []
     for number, record in enumerate(_elements(_text_of(body))):
         if number == BATCH_DOCUMENTS:
             raise QueryError(
@@ -94,8 +126,8 @@ def documents_of_array(body: bytes) -> list[Document]:
                 "time, or any number as lines (Content-Type: "
                 "application/x-ndjson)"
             )
-        documents.append(_document(record, f"documents[{number}]"))
-    return documents
+        origin = f"documents[{number}]"
+        yield _checked_object(record, origin), origin
 
 
 def document_of_object(body: bytes, id_: str) -> Document:
@@ -153,15 +185,15 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _document(record: Any, origin: str) -> Document:
+def _checked_object(record: Any, origin: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise BadDocument(f"{origin} is a {type(record).__name__}; send a JSON object")
-    try:
-        return _checked(as_document(record, origin))
-    except BadDocument:
-        raise
-    except CollectionError as error:
-        raise BadDocument(f"{error.message}; correct it and send it again") from None
+    return record
+
+
+def _document(record: Any, origin: str) -> Document:
+    with _as_bad_document():
+        return _checked(as_document(_checked_object(record, origin), origin))
 
 
 def _checked(document: Document) -> Document:
