@@ -5,7 +5,7 @@
 
 from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
 from klsa_search.client.blocking import Client, RemoteIndex
-from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo, Job
+from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo
 from klsa_search.core.analytics import (
     Analytics,
     ClickedDocument,
@@ -13,6 +13,7 @@ from klsa_search.core.analytics import (
     SynonymCandidate,
     SynonymProposal,
 )
+from klsa_search.core.jobs import Job
 
 __all__ = [
     "Analytics",

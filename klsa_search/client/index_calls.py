@@ -10,9 +10,10 @@ from pydantic import TypeAdapter
 from klsa_search.client import answers
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.records import with_lists, without_arrays
-from klsa_search.client.results import IndexInfo, Job
+from klsa_search.client.results import IndexInfo
 from klsa_search.collection.model import Document
 from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.core.jobs import Job
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.explain.explanation import Explanation

@@ -31,49 +31,6 @@ class IndexInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """Work of a service on an index in the background.
-
-    kind         kind of work; "refit" rebuilds an index
-    state        waiting, running, done, failed or cancelled
-    generation   generation that is rebuilt
-    built        generation that was built instead; None unless it is done
-    settings     settings that it changes
-    begun        time of its start, or of its request while it waits: UTC, ISO 8601
-    phase        current phase of the build, or the one in which it failed; None before the first,
-                 and when it is done
-    done, total  amount of that phase; `total` is None if unknown
-    seconds      duration; None before its end, and if the service ended first
-    error        why it failed
-
-    >>> with Client(url) as client:
-    ...     job: Job = client.index("reports").refit()
-    ...     job = client.cancel_job(job.id)  # or client.wait(job)
-    >>> job.kind, job.state
-    ('refit', 'cancelled')
-    """
-
-    id: int
-    kind: str
-    index: str
-    state: str
-    generation: str
-    built: str | None
-    settings: Mapping[str, Any]
-    begun: str
-    phase: str | None
-    done: int
-    total: int | None
-    seconds: float | None
-    error: str | None
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it is done, failed or cancelled."""
-        return self.state not in ("waiting", "running")
-
-
-@dataclass(frozen=True, slots=True)
 class FederatedHit:
     """A hit of several searches; `hit.rank` is that of the merged list.
 

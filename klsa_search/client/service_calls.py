@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 from klsa_search.client import answers
 from klsa_search.client.index_calls import search_body
 from klsa_search.client.protocol import Call, path_part
-from klsa_search.client.results import FederatedResults, IndexInfo, Job
+from klsa_search.client.results import FederatedResults, IndexInfo
+from klsa_search.core.jobs import Job
 from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.results import SearchResults
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from fastapi import Response
 
 from klsa_search.core.config import Settings
+from klsa_search.core.jobs import Job, Setting
 from klsa_search.errors import (
     AnalyticsOff,
     IndexExists,
@@ -31,14 +32,14 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import Status
-from klsa_search.service.job_ledger import Job, Setting, job_not_found
+from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Access
 from klsa_search.service.replication import Replication
 from klsa_search.service.schemas.errors import is_fault
-from klsa_search.service.schemas.responses import Answer, refuse_too_large
+from klsa_search.service.schemas.responses import Answer, encoded
 from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
 from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
@@ -153,21 +154,18 @@ class IndexService:
         if token_filter is not None:
             quick = None
 
-        def as_json(index: Index) -> str | bytes:
+        def as_json(index: Index) -> bytes:
             self._state["index"] = index.name
             if token_filter is not None:
                 index = restricted_by_token(index, token_filter)
             answer = compute(index)
-            if isinstance(answer, bytes):
-                return answer
-            refuse_too_large(answer)
-            return answer.model_dump_json()
+            return answer if isinstance(answer, bytes) else encoded(answer)
 
-        def work() -> str | bytes:
+        def work() -> bytes:
             with self.catalog.use(name) as index:
                 return as_json(index)
 
-        def inline() -> str | bytes | None:
+        def inline() -> bytes | None:
             with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 

@@ -13,54 +13,29 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
+from klsa_search.core.jobs import Job, JobState, Setting
 from klsa_search.errors import JobNotFound
 from klsa_search.storage.catalog import Catalog, change_catalog, read_catalog
 
-Setting = bool | int | float | str | list[str] | dict[str, str | float]
-JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
-JobKind = Literal["refit"]
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob(Job):
+    """A job as stored.
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job.
-
-    generation   generation that is rebuilt
-    built        generation that was built instead; None unless the job is done
-    begun        time of its start, or of its request while it waits: UTC, ISO 8601
-    settings     settings to change
-    phase        current phase of the build, or the one in which it failed; None before the first,
-                 and when the job is done
-    done, total  amount of that phase; `total` is None if unknown
-    seconds      duration; None before its end, and if it is not known
-    error        why it failed, in one sentence
-    cancelling   whether its child process is to be terminated
+    cancelling  whether its child process is to be terminated
     """
 
-    id: int
-    index: str
-    generation: str
-    begun: str
-    state: JobState
-    kind: JobKind = "refit"
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    phase: str | None = None
-    done: int = 0
-    total: int | None = None
-    seconds: float | None = None
-    error: str | None = None
-    built: str | None = None
     cancelling: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether it waits or runs, and was not cancelled."""
-        return self.state in ("waiting", "running") and not self.cancelling
+        return not self.has_ended and not self.cancelling
 
 
 def job_not_found(id_: int) -> JobNotFound:
@@ -76,58 +51,65 @@ MAX_JOBS: Final = 100
 class JobHistory:
     """Jobs by ID, and counts of ended jobs by index and outcome."""
 
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[StoredJob] = field(default_factory=list)
     ended: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def find(self, id_: int) -> Job:
+    def find(self, id_: int) -> StoredJob:
         """Return a job; JobNotFound."""
         for job in self.jobs:
             if job.id == id_:
                 return job
         raise job_not_found(id_)
 
-    def last(self, index: str) -> Job | None:
+    def last(self, index: str) -> StoredJob | None:
         """Return the newest job of an index."""
         return next((job for job in reversed(self.jobs) if job.index == index), None)
 
-    def open_job(self, index: str) -> Job | None:
+    def open_job(self, index: str) -> StoredJob | None:
         """Return the waiting or running job of an index."""
         return next((job for job in self.jobs if job.index == index and job.is_open), None)
 
     def add(
         self, index: str, generation: str, settings: Mapping[str, Setting], state: JobState
-    ) -> Job:
+    ) -> StoredJob:
         """Add a job, and forget the oldest ended ones above `MAX_JOBS`."""
         last_id = self.jobs[-1].id if self.jobs else 0  # the newest job is never forgotten
-        job = Job(last_id + 1, index, generation, _now(), state, settings=dict(settings))
+        job = StoredJob(
+            id=last_id + 1,
+            index=index,
+            generation=generation,
+            begun=_now(),
+            state=state,
+            settings=dict(settings),
+        )
         self.jobs.append(job)
-        ended = [job_ for job_ in self.jobs if job_.state not in ("waiting", "running")]
+        ended = [job_ for job_ in self.jobs if job_.has_ended]
         forgotten = {job_.id for job_ in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
         self.jobs = [job_ for job_ in self.jobs if job_.id not in forgotten]
         kept = {job_.index for job_ in self.jobs}
         self.ended = {name: counts for name, counts in self.ended.items() if name in kept}
         return job
 
-    def change(self, id_: int, **changes: Any) -> Job:
+    def change(self, id_: int, **changes: Any) -> StoredJob:
         """Change fields of a job, and return it."""
         job = replace(self.find(id_), **changes)
         self.jobs = [job if job_.id == id_ else job_ for job_ in self.jobs]
         return job
 
-    def start(self, id_: int) -> Job | None:
+    def start(self, id_: int) -> StoredJob | None:
         """Set a waiting job to running, and return it; None if it was cancelled meanwhile."""
         if self.find(id_).state != "waiting":
             return None
         return self.change(id_, state="running", begun=_now())
 
-    def end(self, id_: int, state: JobState, **changes: Any) -> Job:
+    def end(self, id_: int, state: JobState, **changes: Any) -> StoredJob:
         """Set the outcome of a job, and count it."""
         job = self.change(id_, state=state, **changes)
         self.ended.setdefault(job.index, Counter())[state] += 1
         return job
 
 
-_JOB: Final = TypeAdapter(Job)
+_JOB: Final = TypeAdapter(StoredJob)
 
 
 class JobLedger:

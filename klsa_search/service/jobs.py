@@ -19,10 +19,11 @@ from datetime import datetime
 from time import monotonic, time
 from typing import IO, Final
 
+from klsa_search.core.jobs import Job, Setting
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.job_ledger import Job, JobHistory, JobLedger, Setting
+from klsa_search.service.job_ledger import JobHistory, JobLedger, StoredJob
 
 INTERVAL = 1.0
 """Seconds between two checks for due jobs."""
@@ -83,7 +84,7 @@ class Jobs:
         self.close()
         self.watch.join(_STOP_TIMEOUT)
 
-    def all(self) -> list[Job]:
+    def all(self) -> Sequence[Job]:
         """Return all recorded jobs, newest first."""
         return self._ledger.read().jobs[::-1]
 
@@ -91,7 +92,7 @@ class Jobs:
         """Return a job; JobNotFound."""
         return self._ledger.read().find(id_)
 
-    def open_job(self, index: str) -> Job | None:
+    def open_job(self, index: str) -> StoredJob | None:
         """Return the waiting or running job of an index."""
         return self._ledger.read().open_job(index)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI
 
@@ -48,6 +49,7 @@ def install(app: FastAPI) -> None:
             schema["components"]["schemas"] |= documents.BODIES
             for model in schema["components"]["schemas"].values():
                 _without_defaults(model)
+                _describe_fields(model)
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
                     operation["responses"].pop("422", None)  # FastAPI's own
@@ -70,6 +72,33 @@ def _without_defaults(model: dict[str, Any]) -> None:
     """
     for about in model.get("properties", {}).values():
         about.pop("default", None)
+
+
+_FIELDS: Final = re.compile(r"(\w+(?:, \w+)*)  +(\S.*)")
+"""Line of a docstring that begins the description of fields."""
+
+
+def _describe_fields(model: dict[str, Any]) -> None:
+    """Move the descriptions of fields in the docstring of a dataclass to the fields.
+
+    Its examples are of Python, and left out.
+    """
+    properties = model.get("properties", {})
+    prose: list[str] = []
+    names: list[str] = []
+    for line in model.get("description", "").partition("\n>>>")[0].splitlines():
+        row = _FIELDS.fullmatch(line)
+        if row is not None and properties.keys() >= set(row[1].split(", ")):
+            names, line = row[1].split(", "), row[2]
+        elif not (names and line.startswith(" ")):
+            names = []
+            prose.append(line)
+        for name in names:
+            before = properties[name].get("description", "")
+            about = re.sub(r"\bNone\b", "null", line.strip())
+            properties[name]["description"] = f"{before} {about}".lstrip()
+    if "description" in model:
+        model["description"] = "\n".join(prose).strip()
 
 
 def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[int]:

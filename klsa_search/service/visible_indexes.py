@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from klsa_search.core.jobs import Job
 from klsa_search.errors import IndexNotFound, InsufficientScope, QueryError
 from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import FilterLike, filter_of
 from klsa_search.search.index import Index
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import Status
-from klsa_search.service.job_ledger import Job
 from klsa_search.service.keys import Scope
 from klsa_search.service.middleware.auth import Access
 

@@ -11,11 +11,12 @@ from starlette.testclient import TestClient
 
 from klsa_search import list_indexes, open_index
 from klsa_search.core.child_processes import command_of
+from klsa_search.core.jobs import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
-from klsa_search.service.job_ledger import Job, JobLedger
+from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
 from tests.support.waiting import PATIENCE, wait_until
@@ -111,7 +112,14 @@ def test_there_is_a_pause_between_refits(refits_of, home, monkeypatch):
 
 
 def test_the_pause_is_short_once_half_of_the_documents_changed():
-    job = Job(1, "tiny", "000001", "2026-01-01T00:00:00+00:00", "done", seconds=10.0)
+    job = Job(
+        id=1,
+        index="tiny",
+        generation="000001",
+        begun="2026-01-01T00:00:00+00:00",
+        state="done",
+        seconds=10.0,
+    )
     begun = datetime.fromisoformat(job.begun).timestamp()
     assert retry_time(job, 0.3) == begun + 10 + 90
     assert retry_time(job, 0.7) == begun + 10 + 10

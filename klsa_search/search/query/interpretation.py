@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
+
+from pydantic import ConfigDict
 
 from klsa_search.core.cached import LazyFields
 
@@ -61,6 +63,10 @@ class QueryInterpretation(LazyFields):
     >>> said.corrections, said.unknown, said.did_you_mean
     ({'coolnat': 'coolant', 'leeks': 'leaks'}, ('leeks',), 'coolant leaks')
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        json_schema_serialization_defaults_required=True
+    )
 
     words: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()

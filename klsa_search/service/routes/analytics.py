@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field, model_validator
 
-from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
+from klsa_search.core.analytics import (
+    Analytics,
+    ClickedDocument,
+    ListName,
+    SearchFigures,
+    SynonymProposal,
+)
 from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument
 from klsa_search.mining.synonym_proposals import propose_synonyms
@@ -109,42 +116,18 @@ class ProposalsRequest(RequestModel):
     k: int = Field(10, ge=1, le=50, description="number of words")
 
 
-class FiguresAnswer(Answer):
-    """Figures of some searches."""
-
-    searches: int
-    no_results: int = Field(description="searches that found nothing")
-    low_quality: int = Field(
-        description="searches without a good match, among those that requested quality"
-    )
-    corrected: int = Field(description="searches with corrected words")
-    expanded: int = Field(description="searches with synonyms")
-    clicked: int = Field(description="searches with a click")
-    clicks: int
-    conversions: int
-    click_through: float | None = Field(description="clicked as a share of searches")
-    mean_position: float | None = Field(description="mean rank of the clicked hits")
-    mean_ms: float | None = Field(description="mean duration in milliseconds")
-
-
-class DayAnswer(FiguresAnswer):
-    """Figures of a day."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayFigures(SearchFigures):
+    """Figures of a day: see `SearchFigures`."""
 
     day: str
 
 
-class QueryAnswer(FiguresAnswer):
-    """Figures of a query."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFigures(SearchFigures):
+    """Figures of a query: see `SearchFigures`."""
 
     query: str
-
-
-class ClickedAnswer(Answer):
-    """A document with its clicks."""
-
-    id: str
-    clicks: int
-    conversions: int
 
 
 class AnalyticsAnswer(Answer):
@@ -153,70 +136,38 @@ class AnalyticsAnswer(Answer):
     index: str
     since: str = Field(description="first day (UTC)")
     min_searches: int = Field(description="searches of a query from which it is listed")
-    totals: FiguresAnswer
-    days: list[DayAnswer] = Field(description="days with searches")
-    queries: list[QueryAnswer] = Field(description="most frequent queries")
-    no_results: list[QueryAnswer] = Field(description="queries that found nothing")
-    low_quality: list[QueryAnswer] = Field(description="queries without a good match")
-    documents: list[ClickedAnswer] = Field(description="most clicked documents")
+    totals: SearchFigures
+    days: list[DayFigures] = Field(description="days with searches")
+    queries: list[QueryFigures] = Field(description="most frequent queries")
+    no_results: list[QueryFigures] = Field(description="queries that found nothing")
+    low_quality: list[QueryFigures] = Field(description="queries without a good match")
+    documents: list[ClickedDocument] = Field(description="most clicked documents")
 
     @classmethod
     def of(cls, analytics: Analytics) -> AnalyticsAnswer:
         """Return a report as an answer."""
-        return cls.model_validate(
-            {
-                "index": analytics.index,
-                "since": analytics.since,
-                "min_searches": analytics.min_searches,
-                "totals": asdict(analytics.totals),
-                "days": [
-                    {"day": day, **asdict(figures)} for day, figures in analytics.days.items()
-                ],
-                **{
-                    name: [
-                        {"query": query, **asdict(entry)}
-                        for query, entry in getattr(analytics, name).items()
-                    ]
-                    for name in ("queries", "no_results", "low_quality")
-                },
-                "documents": [asdict(document) for document in analytics.documents],
-            }
+
+        def queries(figures: Mapping[str, SearchFigures]) -> list[QueryFigures]:
+            return [QueryFigures(query=query, **asdict(row)) for query, row in figures.items()]
+
+        return cls(
+            index=analytics.index,
+            since=analytics.since,
+            min_searches=analytics.min_searches,
+            totals=analytics.totals,
+            days=[DayFigures(day=day, **asdict(row)) for day, row in analytics.days.items()],
+            queries=queries(analytics.queries),
+            no_results=queries(analytics.no_results),
+            low_quality=queries(analytics.low_quality),
+            documents=analytics.documents,
         )
-
-
-class CandidateAnswer(Answer):
-    """A proposed synonym."""
-
-    synonym: str
-    count: int = Field(description="searches that replaced the word by it and led to a click")
-    of: int = Field(description="such searches that replaced the word alone")
-    queries: list[str] = Field(
-        description="up to three queries with it that replaced one with the word"
-    )
-
-
-class ProposalAnswer(Answer):
-    """A word that no or few documents contain."""
-
-    word: str
-    searches: int
-    documents: int = Field(description="number of documents that contain the word")
-    queries: list[str] = Field(description="most frequent queries with the word")
-    candidates: list[CandidateAnswer] = Field(description="most frequent first")
 
 
 class ProposalsAnswer(Answer):
     """Proposals of synonyms."""
 
     index: str
-    proposals: list[ProposalAnswer]
-
-    @classmethod
-    def of(cls, index: Index, proposals: list[SynonymProposal]) -> ProposalsAnswer:
-        """Return proposals as an answer."""
-        return cls.model_validate(
-            {"index": index.name, "proposals": [asdict(proposal) for proposal in proposals]}
-        )
+    proposals: list[SynonymProposal]
 
 
 @router.post(
@@ -312,7 +263,8 @@ async def synonym_proposals(name: str, request: Request, service: Service) -> Pr
             recorder.home, index, days=params.days, least=recorder.min_searches
         )
         with service.catalog.use(index) as opened:
-            return ProposalsAnswer.of(opened, propose_synonyms(opened, queries, params.k))
+            proposals = propose_synonyms(opened, queries, params.k)
+            return ProposalsAnswer(index=opened.name, proposals=proposals)
 
     return await service.read_analytics(name, compute)
 

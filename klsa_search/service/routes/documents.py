@@ -32,7 +32,7 @@ from klsa_search.search.writing import (
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
-from klsa_search.service.schemas.document_answers import LineAnswer, WarningAnswer, WriteAnswer
+from klsa_search.service.schemas.document_answers import LineAnswer, WriteAnswer
 from klsa_search.service.schemas.errors import Failure, documented
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import (
@@ -273,7 +273,7 @@ async def _change(
             added=written.written,
             deleted=written.deleted,
             log_position=written.last_write,
-            warnings=[WarningAnswer.model_validate(warning) for warning in written.warnings],
+            warnings=written.warnings,
             time_ms=elapsed(begin),
         ).model_dump_json()
 

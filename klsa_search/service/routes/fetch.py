@@ -16,7 +16,7 @@ from klsa_search.service.schemas.requests import (
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import refuse_too_large
+from klsa_search.service.schemas.responses import encoded
 
 router = APIRouter(dependencies=requires("search", tenants=True))
 
@@ -65,8 +65,6 @@ async def _fetch(
         excerpt = index.excerpt(id_, span=params.range, page=params.page)
         if params.vectors:
             excerpt = replace(excerpt, metadata=index.document(excerpt.document_id).metadata)
-        answer = DocumentAnswer.of(excerpt, index)
-        refuse_too_large(answer)
-        return answer.model_dump_json(exclude_unset=True).encode()
+        return encoded(DocumentAnswer.of(excerpt, index), exclude_unset=True)
 
     return await service.read(name, compute)

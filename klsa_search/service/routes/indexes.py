@@ -10,6 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
+from klsa_search.core.jobs import Job
 from klsa_search.core.parameters import Text
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError
 from klsa_search.search.index import Index
@@ -21,7 +22,6 @@ from klsa_search.service.schemas.index_answers import (
     IndexDetails,
     IndexList,
     IndexSummary,
-    JobAnswer,
 )
 from klsa_search.service.schemas.replication_answers import replication_answers
 from klsa_search.service.schemas.requests import Name, RequestModel
@@ -61,7 +61,7 @@ class SettingsAnswer(Answer):
     """Result of changing settings."""
 
     index: str
-    job: JobAnswer | None = Field(
+    job: Job | None = Field(
         description="refit that applies them; null if they are in effect already"
     )
 
@@ -158,7 +158,7 @@ async def update_settings(
     if job is None:
         return SettingsAnswer(index=name, job=None)
     response.status_code = 202
-    return SettingsAnswer(index=job.index, job=JobAnswer.model_validate(job))
+    return SettingsAnswer(index=job.index, job=job)
 
 
 @router.delete(
@@ -313,11 +313,11 @@ async def spectrum(name: str, service: Service) -> Response:
 )
 async def begin_refit(
     name: str, request: Request, body: Annotated[RefitBody, Body()], service: Service
-) -> JobAnswer:
+) -> Job:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
     GET /jobs/{id} returns the progress. If a refit of the index is waiting or running, its job is
     returned, and no other is started.
     """
     refuse_other_types(request, "application/json")
-    return JobAnswer.model_validate(await service.refit(name))
+    return await service.refit(name)

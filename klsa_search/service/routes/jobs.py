@@ -9,8 +9,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
+from klsa_search.core.jobs import Job
 from klsa_search.service.dependencies import Service, requires, service_of
-from klsa_search.service.schemas.index_answers import JobAnswer
 from klsa_search.service.schemas.requests import (
     Name,
     RequestModel,
@@ -39,7 +39,7 @@ class JobsRequest(RequestModel):
 class JobList(Answer):
     """Jobs, newest first."""
 
-    jobs: list[JobAnswer]
+    jobs: list[Job]
 
 
 @router.get(
@@ -52,7 +52,7 @@ async def jobs(request: Request) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
     params = read_parameters(request, JobsRequest)
     jobs = await service_of(request).all_jobs(params.index)
-    return JobList(jobs=[JobAnswer.model_validate(job) for job in jobs])
+    return JobList(jobs=jobs)
 
 
 class JobRequest(RequestModel):
@@ -66,24 +66,24 @@ class JobRequest(RequestModel):
 @router.get(
     "/jobs/{id}",
     summary="Get a job",
-    response_model=JobAnswer,
+    response_model=Job,
     openapi_extra=documented_parameters(JobRequest),
 )
-async def job(id: JobId, request: Request, service: Service) -> JobAnswer:  # noqa: A002
+async def job(id: JobId, request: Request, service: Service) -> Job:  # noqa: A002
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + read_parameters(request, JobRequest).wait
     while True:
-        answer = JobAnswer.model_validate(await service.job(id))
+        answer = await service.job(id)
         left = end - monotonic()
-        if left <= 0 or answer.state not in ("waiting", "running"):
+        if left <= 0 or answer.has_ended:
             return answer
         await asyncio.sleep(min(INTERVAL, left))
 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)
-async def cancel_job(id: JobId, service: Service) -> JobAnswer:  # noqa: A002 - as in the path
+async def cancel_job(id: JobId, service: Service) -> Job:  # noqa: A002 - as in the path
     """Cancel a job, which leaves its index unchanged. An ended job stays as it is.
 
     A running job is reported as cancelled a moment later, or as done if it was finished before.
     """
-    return JobAnswer.model_validate(await service.job(id, cancel=True))
+    return await service.job(id, cancel=True)

@@ -15,7 +15,6 @@ from klsa_search.mining.similar import similar
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.mining import (
-    ClassifiedAnswer,
     ClassifyAnswer,
     ClassifyBody,
     HitAnswer,
@@ -25,10 +24,8 @@ from klsa_search.service.schemas.mining import (
     MapRequest,
     RelatedAnswer,
     RelatedRequest,
-    RelatedTermAnswer,
     SimilarAnswer,
     SimilarRequest,
-    StrongTermAnswer,
     StrongTermsAnswer,
     StrongTermsRequest,
 )
@@ -96,7 +93,7 @@ async def terms_of_document(
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            terms=[StrongTermAnswer.model_validate(one) for one in terms],
+            terms=terms,
         )
 
     return await service.read(name, compute, heavy=True)
@@ -126,7 +123,7 @@ async def related_terms(
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            related=[RelatedTermAnswer.model_validate(one) for one in related_terms],
+            related=related_terms,
         )
 
     return await service.read(name, compute, heavy=True)
@@ -210,7 +207,7 @@ async def classify_documents(
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            classified=[ClassifiedAnswer.model_validate(one) for one in classified],
+            classified=classified,
         )
 
     return await service.read(name, compute, heavy=True)

@@ -17,15 +17,15 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_partitions
+from klsa_search.core.jobs import Job
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.job_ledger import Job
 from klsa_search.service.page_files import SearchPage, prefers_html
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
-from klsa_search.service.schemas.index_answers import IndexSummary, JobAnswer
+from klsa_search.service.schemas.index_answers import IndexSummary
 from klsa_search.service.schemas.replication_answers import (
     ReplicationAnswer,
     replication_answers,
@@ -281,9 +281,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         version=request.app.version,
         indexes=[IndexSummary.of(status) for status in statuses],
         sums={status.name: status.sums for status in statuses if status.sums is not None},
-        refits={
-            name: JobAnswer.model_validate(refit) for name, refit in refits.items() if name in names
-        },
+        refits={name: refit for name, refit in refits.items() if name in names},
         **replications,
         faults=faults + service.write_faults(failing) if service.access.scopes else [],
     )

@@ -12,6 +12,7 @@ from klsa_search.core.parameters import Text
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
+from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
@@ -43,18 +44,6 @@ class SuggestAnyRequest(SuggestRequest):
     index: IndexName | None = None
 
 
-class SuggestionAnswer(Answer):
-    """One suggestion."""
-
-    kind: str = Field(description="word, phrase, title or correction")
-    text: str = Field(description="word, phrase or title, as documents write it")
-    query: str = Field(description="completed query to search for")
-    documents: int | None = Field(
-        description="number of documents that contain it; null for a phrase whose first words "
-        "are too frequent to count it"
-    )
-
-
 class SuggestAnswer(Answer):
     """Suggestions."""
 
@@ -62,7 +51,7 @@ class SuggestAnswer(Answer):
     index: str
     generation: str
     time_ms: float
-    suggestions: list[SuggestionAnswer]
+    suggestions: tuple[Suggestion, ...]
 
 
 @router.get(
@@ -91,13 +80,12 @@ async def suggest_of_index(name: str, request: Request, service: Service) -> Res
 async def _suggest(params: SuggestRequest, name: str | None, service: IndexService) -> Response:
     def compute(index: Index) -> SuggestAnswer:
         begin = time.perf_counter()
-        suggestions = index.suggest(params.q, params.k)
         return SuggestAnswer(
             q=params.q,
             index=index.name,
             generation=index.generation,
             time_ms=elapsed(begin),
-            suggestions=[SuggestionAnswer.model_validate(suggestion) for suggestion in suggestions],
+            suggestions=index.suggest(params.q, params.k),
         )
 
     return await service.read(

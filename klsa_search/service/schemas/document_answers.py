@@ -9,6 +9,7 @@ from pydantic import Field
 from klsa_search.search.index import Index
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.service.schemas.responses import Answer
+from klsa_search.storage.columns.declared import FieldWarning
 
 
 class DocumentAnswer(Answer):
@@ -44,14 +45,6 @@ class DocumentAnswer(Answer):
         )
 
 
-class WarningAnswer(Answer):
-    """A value of the wrong type for its field: the document is kept, the value is missing."""
-
-    id: str = Field(description="ID of the document")
-    field: str
-    message: str
-
-
 class WriteAnswer(Answer):
     """Result of a write, which is durable and searchable when it is answered."""
 
@@ -60,8 +53,8 @@ class WriteAnswer(Answer):
     added: int = Field(description="documents added or replaced")
     deleted: int = Field(description="documents deleted")
     log_position: int = Field(description="position of the last row in the log of writes")
-    warnings: list[WarningAnswer] = Field(
-        [],
+    warnings: tuple[FieldWarning, ...] = Field(
+        (),
         description="values of the wrong type for their fields; filters, sorting and facets "
         "ignore them",
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from klsa_search.service.schemas.index_answers import IndexSummary, JobAnswer
+from klsa_search.core.jobs import Job
+from klsa_search.service.schemas.index_answers import IndexSummary
 from klsa_search.service.schemas.replication_answers import ReplicationAnswer
 from klsa_search.service.schemas.responses import Answer
 
@@ -23,7 +24,7 @@ class Health(Answer):
         description="state of the checksum comparison of the files of each open index: "
         "checking, whole, damaged or stopped"
     )
-    refits: dict[str, JobAnswer] = Field(
+    refits: dict[str, Job] = Field(
         description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
         "requested (POST /indexes/{{name}}/refit)"
     )

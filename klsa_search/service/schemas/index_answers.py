@@ -1,4 +1,4 @@
-"""Answers of indexes and of jobs."""
+"""Answers of indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pydantic import Field
 
 from klsa_search.search.index import Index
 from klsa_search.service.catalog_entries import Status
-from klsa_search.service.job_ledger import JobKind, JobState
 from klsa_search.service.schemas.replication_answers import ReplicationAnswer
 from klsa_search.service.schemas.responses import Answer
 from klsa_search.storage.manifest import (
@@ -145,30 +144,6 @@ def _columns(index: Index) -> dict[str, ColumnEntry]:
         name: column.model_copy(update={"misfits": misfits[name]})
         for name, column in index.manifest.fields.columns.items()
     }
-
-
-class JobAnswer(Answer):
-    """A job: work on an index in the background, automatic or requested."""
-
-    id: int
-    kind: JobKind = Field(description="kind of work; `refit` rebuilds an index")
-    index: str
-    state: JobState
-    generation: str = Field(description="generation that is rebuilt")
-    built: str | None = Field(description="generation that was built; null unless the job is done")
-    settings: dict[str, Any] = Field(description="settings that it changes")
-    begun: str = Field(
-        description="time of its start, or of its request while it waits: UTC, ISO 8601"
-    )
-    phase: str | None = Field(
-        description="phase of the build; null before the first, and after the last"
-    )
-    done: int = Field(description="amount of that phase that is done")
-    total: int | None = Field(description="total amount of that phase, if known")
-    seconds: float | None = Field(
-        description="duration; null before its end, and if the service ended first"
-    )
-    error: str | None = Field(description="why it failed; an automatic refit will be retried")
 
 
 class IndexList(Answer):

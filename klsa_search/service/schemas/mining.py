@@ -8,6 +8,8 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.parameters import Text, encodable
+from klsa_search.mining.classification import Classified
+from klsa_search.mining.related_terms import RelatedTerm, StrongTerm
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     Name,
@@ -75,15 +77,6 @@ class RelatedRequest(RequestModel):
     k: int = Field(10, ge=1, le=MAX_RELATED, description="maximum number of terms")
 
 
-class RelatedTermAnswer(Answer):
-    """One related term."""
-
-    word: str = Field(description="word as documents write it")
-    term: str = Field(description="term as it is indexed")
-    similarity: float = Field(description="cosine in the latent space, reduced for rare terms")
-    documents: int = Field(description="number of documents that contain it")
-
-
 class RelatedAnswer(Answer):
     """The terms most closely related to one."""
 
@@ -91,23 +84,13 @@ class RelatedAnswer(Answer):
     index: str
     generation: str
     time_ms: float
-    related: list[RelatedTermAnswer]
+    related: tuple[RelatedTerm, ...]
 
 
 class StrongTermsRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}/terms."""
 
     k: int = Field(10, ge=1, le=MAX_STRONG, description="maximum number of terms")
-
-
-class StrongTermAnswer(Answer):
-    """One term of a document."""
-
-    word: str = Field(description="word as the document writes it")
-    term: str = Field(description="term as it is indexed")
-    weight: float = Field(description="its contribution to the BM25 score of a query with it")
-    count: int = Field(description="number of occurrences in the document")
-    documents: int = Field(description="number of documents that contain it")
 
 
 class StrongTermsAnswer(Answer):
@@ -117,7 +100,7 @@ class StrongTermsAnswer(Answer):
     index: str
     generation: str
     time_ms: float
-    terms: list[StrongTermAnswer]
+    terms: tuple[StrongTerm, ...]
 
 
 class MapRequest(RequestModel):
@@ -236,19 +219,10 @@ class ClassifyBody(RequestModel):
         return self
 
 
-class ClassifiedAnswer(Answer):
-    """The label of one document or text."""
-
-    id: str | None = Field(description="ID of the document; null for a text")
-    label: str
-    margin: float = Field(description="difference between the best and the second best score")
-    scores: dict[str, float] = Field(description="score of every label")
-
-
 class ClassifyAnswer(Answer):
     """Labels with margins."""
 
     index: str
     generation: str
     time_ms: float
-    classified: list[ClassifiedAnswer]
+    classified: tuple[Classified, ...]

@@ -1,14 +1,9 @@
-"""Response models of documents, writes and indexes, and the maximum size of a response.
-
-A response is encoded in one call that holds the GIL: neither deadlines nor /health nor signals are
-handled meanwhile, so its size is checked first.
-"""
+"""The base of answers, and the maximum size of a response."""
 
 from __future__ import annotations
 
-from json.encoder import encode_basestring
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,25 +22,18 @@ def elapsed(begin: float) -> float:
 
 
 MAX_ANSWER: Final = 2**25
-"""Maximum bytes of the JSON of an answer: 0.1 s to encode, enough for a document of 30 MB."""
-
-_NUMBER: Final = 25
-"""Maximum bytes of a number, true, false or null, with a separator."""
-
-_DELIMITERS: Final = 6
-"""Maximum bytes of quotes or brackets, with separators."""
-
-_SCALARS: Final = (float, int, type(None))
-_CONTAINERS: Final = (dict, list, tuple)
+"""Maximum bytes of the JSON of an answer: enough for a document of 30 MB."""
 
 
-def refuse_too_large(answer: BaseModel) -> None:
-    """Raise QueryError if an answer would take more than `MAX_ANSWER` bytes.
+def encoded(answer: BaseModel, **options: Any) -> bytes:
+    """Return an answer as JSON; QueryError if it is larger than `MAX_ANSWER`.
 
-    Cost: some microseconds a hit, at most that of `MAX_ANSWER` bytes.
+    options  of `BaseModel.model_dump_json`
     """
-    if _exceeds(answer):
+    content = answer.model_dump_json(**options).encode()
+    if len(content) > MAX_ANSWER:
         raise too_large()
+    return content
 
 
 def too_large() -> QueryError:
@@ -54,27 +42,3 @@ def too_large() -> QueryError:
         f"the answer is larger than {MAX_ANSWER:,} bytes; request less at a time, "
         "or read the index in Python (klsa_search.open_index)"
     )
-
-
-def _exceeds(answer: BaseModel) -> bool:
-    left = MAX_ANSWER
-    waiting: list[object] = [answer]
-    while waiting and left >= 0:
-        value = waiting.pop()
-        if isinstance(value, str):
-            left -= _DELIMITERS + _width(value)
-        elif isinstance(value, _SCALARS):
-            left -= _NUMBER
-        else:
-            left -= _DELIMITERS
-            if not isinstance(value, _CONTAINERS):
-                value = vars(value)  # of a model
-            waiting += value
-            if isinstance(value, dict):
-                waiting += value.values()
-    return left < 0
-
-
-def _width(text: str) -> int:
-    # A longer text is not encoded, as its length alone exceeds the limit.
-    return len(text) if len(text) > MAX_ANSWER else len(encode_basestring(text).encode())

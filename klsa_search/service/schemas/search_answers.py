@@ -14,7 +14,7 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
-from klsa_search.search.query.interpretation import Relaxed
+from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.service.schemas.search_requests import SearchRequest
 
@@ -83,52 +83,6 @@ class FacetAnswer(Answer):
     high: float | str | None = Field(description="largest value of a number or date field")
 
 
-class InterpretationAnswer(Answer):
-    """How the text of a query was interpreted."""
-
-    words: list[str] = Field(description="words that documents are ranked by")
-    unknown: list[str] = Field(description="words that no document contains")
-    stop_words: list[str] = Field(
-        description="stop words that documents have to contain; others do not count"
-    )
-    left_out: list[str] = Field(
-        description="words of a query of more than 256 distinct ones that do not count"
-    )
-    phrases: list[str] = Field(description="phrases, whose words must be adjacent")
-    required: list[str] = Field(description="words and phrases after +")
-    excluded: list[str] = Field(description="words and phrases after -")
-    fields: list[str] = Field(description="words and phrases restricted to one field")
-    boolean: str | None = Field(
-        description="a query with AND, OR or NOT, with the operators that it was read with"
-    )
-    relaxed: dict[str, Relaxed] = Field(
-        description="operators that were read as plain words, and why: plain_text, the query "
-        "has more plain words than operators, or several lines; "
-        "nothing_to_exclude_from; no_match, no document contains the phrase; capitals, AND, OR "
-        "or NOT in a query in capitals; suffix, a hyphen before the end of a Finnish compound or "
-        "an option of one letter; number, that of a negative number; not_an_operator, a sign "
-        "without meaning where it is; short_prefix"
-    )
-    prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
-    variants: dict[str, str] = Field(
-        description="words, and how documents also write them: joined, or in parts"
-    )
-    synonyms: dict[str, list[str]] = Field(
-        description="words, and the synonyms that were searched as well"
-    )
-    corrections: dict[str, str] = Field(
-        description="words that no document contains, and the corrections that were searched "
-        "instead or, for words still in `unknown`, only suggested"
-    )
-    did_you_mean: str | None = Field(
-        description="the query with all corrections applied, if some were only suggested"
-    )
-    id: str | None = Field(
-        description="ID of a document that is the whole query: the first hit, unless a filter "
-        "excludes it"
-    )
-
-
 class PartitionsAnswer(Answer):
     """Partitions that answered."""
 
@@ -143,7 +97,7 @@ class SearchAnswer(Answer):
     """The ranked hits, with how they were found."""
 
     query: str
-    interpretation: InterpretationAnswer
+    interpretation: QueryInterpretation
     index: str
     generation: str
     ranker: str
