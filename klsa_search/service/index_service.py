@@ -232,6 +232,22 @@ class IndexService:
 
         return await self._run_write(target, work)
 
+    async def configure(
+        self, name: str, change: Callable[[Index], None], answer: Callable[[Index], bytes]
+    ) -> Response:
+        """Change rules or synonyms of an index, and return what `answer` says of it as JSON.
+
+        QueryError for those that are invalid; else see `write`.
+        """
+
+        def work(index: Index) -> bytes:
+            with _settings_from_client():
+                change(index)
+            return answer(index)
+
+        with self.writes.slot():
+            return Response(await self.write(name, work), media_type="application/json")
+
     async def _run_write(self, index: str, work: Callable[[], T]) -> T:
         """Run a write, and note whether it failed; `index` is blank for the index directory."""
         writes = self.writes

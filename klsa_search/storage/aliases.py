@@ -63,12 +63,12 @@ def store_alias(catalog: Catalog, name: str, target: str) -> None:
         )
     if not is_built(index):
         raise IndexNotFound(
-            f"no index `{target}` in `{home}`; build it before you set the alias `{name}`",
+            f"no index `{target}`; build it before you set the alias `{name}`",
             field="index",
         )
     if os.path.lexists(path):
         raise SettingsError(
-            f"name = {name!r}: `{path}` exists and is not an alias; choose another name",
+            f"name = {name!r}: an index or file has this name; choose another",
             field="name",
         )
     catalog.insert("aliases", [(name, target)])
@@ -79,7 +79,7 @@ def remove_alias(home: Path, name: str) -> None:
     index_path(home, name)
     if name not in aliases_in(home):
         raise IndexNotFound(
-            f"no alias `{name}` in `{home}`; list aliases with `klsa-index alias`", field="name"
+            f"no alias `{name}`; list aliases with `klsa-index alias` or GET /aliases", field="name"
         )
     with change_catalog(home) as catalog:
         catalog.delete("aliases", "name = ?", [name])

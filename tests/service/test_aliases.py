@@ -77,6 +77,16 @@ def test_invalid_bodies_and_missing_aliases_are_errors(writer):
     assert failure_of(writer.delete("/aliases/first"), 404)["field"] == "name"
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "index"),
+    [("PUT", "a", "none"), ("PUT", "first", "second"), ("DELETE", "none", None)],
+)
+def test_errors_name_no_path_of_the_service(client, home, method, name, index):
+    answer = client.request(method, f"/aliases/{name}", json={"index": index})
+    assert not answer.is_success
+    assert str(home) not in answer.text
+
+
 def test_a_service_without_writes_changes_none(client_of, home):
     assert put(client_of(home), "live", "first").status_code == 403
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from klsa_search.core.jobs import Job
 from klsa_search.core.parameters import Text
-from klsa_search.errors import IndexNotFound, QueryError, SettingsError
+from klsa_search.errors import IndexNotFound
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
@@ -25,7 +25,7 @@ from klsa_search.service.schemas.index_answers import (
 )
 from klsa_search.service.schemas.replication_answers import replication_answers
 from klsa_search.service.schemas.requests import Name, RequestModel
-from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.schemas.responses import Answer, encoded
 
 router = APIRouter()
 
@@ -257,15 +257,10 @@ async def delete_synonyms(name: str, service: Service) -> Response:
 
 
 async def _change(name: str, change: Callable[[Index], None], service: IndexService) -> Response:
-    def work(index: Index) -> str:
-        try:
-            change(index)
-        except SettingsError as error:  # here the client is at fault, not the service
-            raise QueryError(error.message, field=error.field) from None
-        return SynonymsSet(index=index.name, words=len(index.synonyms)).model_dump_json()
+    def answer(index: Index) -> bytes:
+        return encoded(SynonymsSet(index=index.name, words=len(index.synonyms)))
 
-    with service.writes.slot():
-        return Response(await service.write(name, work), media_type="application/json")
+    return await service.configure(name, change, answer)
 
 
 class SpectrumAnswer(Answer):

@@ -30,7 +30,7 @@ from klsa_search.service.schemas.mining import (
     StrongTermsRequest,
 )
 from klsa_search.service.schemas.requests import documented_parameters, read_parameters
-from klsa_search.service.schemas.responses import elapsed
+from klsa_search.service.schemas.responses import answered
 
 router = APIRouter()
 
@@ -59,10 +59,8 @@ async def similar_documents(
         hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
         return SimilarAnswer(
             id=id,
-            index=index.name,
-            generation=index.generation,
+            **answered(index, begin),
             kernel=params.kernel,
-            time_ms=elapsed(begin),
             hits=[HitAnswer.model_validate(hit) for hit in hits],
         )
 
@@ -90,9 +88,7 @@ async def terms_of_document(
         terms = strongest_terms(index, id, params.k)
         return StrongTermsAnswer(
             id=id,
-            index=index.name,
-            generation=index.generation,
-            time_ms=elapsed(begin),
+            **answered(index, begin),
             terms=terms,
         )
 
@@ -120,9 +116,7 @@ async def related_terms(
         related_terms = related(index, term, params.k)
         return RelatedAnswer(
             term=term,
-            index=index.name,
-            generation=index.generation,
-            time_ms=elapsed(begin),
+            **answered(index, begin),
             related=related_terms,
         )
 
@@ -163,9 +157,7 @@ def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAn
     drawn = document_map(index, ids=ids, kernel=kernel)
     x, y = drawn.whole(_SPAN).T.tolist()
     return MapAnswer(
-        index=index.name,
-        generation=index.generation,
-        time_ms=elapsed(begin),
+        **answered(index, begin),
         documents=drawn.documents,
         unplaced=drawn.unplaced,
         clusters=[
@@ -204,9 +196,7 @@ async def classify_documents(
             most = body.k if body.ids is None else None
             classified = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
         return ClassifyAnswer(
-            index=index.name,
-            generation=index.generation,
-            time_ms=elapsed(begin),
+            **answered(index, begin),
             classified=classified,
         )
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Response
 from pydantic import Field
 from pydantic_core import to_json
 
-from klsa_search.errors import QueryError, RuleNotFound, SettingsError
+from klsa_search.errors import QueryError, RuleNotFound
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
@@ -119,13 +119,8 @@ async def delete_rule(
 
 
 async def _change(name: str, change: Callable[[Index], None], service: IndexService) -> Response:
-    def work(index: Index) -> bytes:
-        try:
-            change(index)
-        except SettingsError as error:  # here the client is at fault, not the service
-            raise QueryError(error.message, field=error.field) from None
+    def answer(index: Index) -> bytes:
         count, warnings = len(index.rules), index.rule_warnings()
         return to_json({"index": index.name, "rules": count, "warnings": warnings})
 
-    with service.writes.slot():
-        return Response(await service.write(name, work), media_type="application/json")
+    return await service.configure(name, change, answer)

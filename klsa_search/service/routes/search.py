@@ -31,7 +31,7 @@ from klsa_search.service.schemas.replication_answers import (
     replication_answers,
 )
 from klsa_search.service.schemas.requests import documented_parameters, read_parameters
-from klsa_search.service.schemas.responses import MAX_ANSWER, elapsed, too_large
+from klsa_search.service.schemas.responses import MAX_ANSWER, answered, too_large
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
     FederatedAnswer,
@@ -244,9 +244,7 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
         )
         return ExplainAnswer(
             query=params.q,
-            index=index.name,
-            generation=index.generation,
-            time_ms=elapsed(begin),
+            **answered(index, begin),
             explanation=explanation,
         )
 

@@ -22,7 +22,7 @@ from klsa_search.service.schemas.requests import (
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import Answer, elapsed
+from klsa_search.service.schemas.responses import Answer, answered
 from klsa_search.service.schemas.search_answers import FacetValueAnswer
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
@@ -82,9 +82,7 @@ async def _suggest(params: SuggestRequest, name: str | None, service: IndexServi
         begin = time.perf_counter()
         return SuggestAnswer(
             q=params.q,
-            index=index.name,
-            generation=index.generation,
-            time_ms=elapsed(begin),
+            **answered(index, begin),
             suggestions=index.suggest(params.q, params.k),
         )
 
@@ -143,11 +141,9 @@ async def search_facet(
             index, body.field, body.q, body.k, query=body.query, filter=body.filter
         )
         return FacetSearchAnswer(
-            index=index.name,
-            generation=index.generation,
+            **answered(index, begin),
             field=body.field,
             q=body.q,
-            time_ms=elapsed(begin),
             values=[FacetValueAnswer(value=value, count=count) for value, count in facet.values],
             others=facet.others,
             type=facet.type,

@@ -8,12 +8,18 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from klsa_search.errors import QueryError
+from klsa_search.search.index import Index
 
 
 class Answer(BaseModel):
     """Base of all response bodies."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
+
+
+def answered(index: Index, begin: float) -> dict[str, Any]:
+    """Return what answers say of their index and time; `begin` in seconds of `perf_counter`."""
+    return {"index": index.name, "generation": index.generation, "time_ms": elapsed(begin)}
 
 
 def elapsed(begin: float) -> float:
