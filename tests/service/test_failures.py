@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 
 from .conftest import build_tiny, failure_of
@@ -21,6 +22,15 @@ def test_no_such_index(client):
 def test_no_such_document(client):
     for path in ("/documents/nope", "/documents/%00", "/documents/..%2F..%2Fetc", "/documents/"):
         assert failure_of(client.get(path), 404)["code"] == "document_not_found"
+
+
+def test_errors_name_paths_within_the_index_directory(client, tiny_home, monkeypatch):
+    def fail(*_):
+        raise StoreError(f"cannot read `{tiny_home}/tiny/000001/x` in `{tiny_home}`; free space")
+
+    monkeypatch.setattr(Index, "search", fail)
+    error = failure_of(client.get("/search?q=wing"), 503)
+    assert error["message"] == "cannot read `tiny/000001/x` in the index directory; free space"
 
 
 def test_no_such_path(client):

@@ -33,7 +33,7 @@ from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
 from klsa_search.service.schemas.document_answers import LineAnswer, WriteAnswer
-from klsa_search.service.schemas.errors import Failure, documented
+from klsa_search.service.schemas.errors import Failure, documented, shown_message
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import (
     Line,
@@ -318,6 +318,7 @@ async def _write_lines(
     except KlsaError as error:
         if not written:
             raise
+        error.message = shown_message(error, service.catalog.home)
         written.append(_status(batch[0].number if batch else last + 1, None, error))
     return Response(b"".join(written), media_type=LINES)
 

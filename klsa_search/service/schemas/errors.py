@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from reprlib import Repr
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -316,6 +317,13 @@ def error_response(error: KlsaError) -> JSONResponse:
     return failure_answer(code, error.message, error.field, headers)
 
 
+def shown_message(error: KlsaError, home: Path) -> str:
+    """Return the message of an error for a client: paths are those within the index directory."""
+    if not home.is_absolute():
+        return error.message
+    return error.message.replace(f"{home}/", "").replace(f"`{home}`", "the index directory")
+
+
 def is_fault(error: Exception) -> bool:
     """Return whether an error is a fault of the service, not of the request or of its load."""
     if not isinstance(error, KlsaError):
@@ -324,8 +332,9 @@ def is_fault(error: Exception) -> bool:
     return status >= 500 and not isinstance(error, ServiceBusy | RequestTimedOut | IndexBusy)
 
 
-async def _known_error(_: Request, error: Exception) -> JSONResponse:
+async def _known_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KlsaError)
+    error.message = shown_message(error, request.app.state.resources.catalog.home)
     return error_response(error)
 
 
