@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import ConfigDict
 
@@ -38,9 +38,7 @@ class Job:
     ('refit', 'cancelled')
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_serialization_defaults_required=True
-    )
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)
 
     id: int
     kind: JobKind = "refit"

@@ -235,10 +235,7 @@ class IndexService:
     async def configure(
         self, name: str, change: Callable[[Index], None], answer: Callable[[Index], bytes]
     ) -> Response:
-        """Change rules or synonyms of an index, and return what `answer` says of it as JSON.
-
-        QueryError for those that are invalid; else see `write`.
-        """
+        """Change rules or synonyms, and return an answer in JSON; QueryError, else see `write`."""
 
         def work(index: Index) -> bytes:
             with _settings_from_client():

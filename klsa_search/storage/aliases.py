@@ -68,7 +68,7 @@ def store_alias(catalog: Catalog, name: str, target: str) -> None:
         )
     if os.path.lexists(path):
         raise SettingsError(
-            f"name = {name!r}: an index or file has this name; choose another",
+            f"name = {name!r} is not an alias: an index or file has it; choose another",
             field="name",
         )
     catalog.insert("aliases", [(name, target)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from pydantic import ConfigDict
 
@@ -42,7 +42,11 @@ class QueryInterpretation(LazyFields):
     excluded  words and phrases after -
     fields    words and phrases restricted to one field
     boolean   a query with AND, OR or NOT, with the operators that it was read with; else None
-    relaxed   operators that were read as plain words, and why
+    relaxed   operators that were read as plain words, and why: plain_text, the query has more plain
+              words than operators, or several lines; nothing_to_exclude_from; no_match, no document
+              contains the phrase; capitals, AND, OR or NOT in a query in capitals; suffix, a hyphen
+              before the end of a Finnish compound or an option of one letter; number, that of a
+              negative number; not_an_operator, a sign without meaning where it is; short_prefix
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
               the pairs that contain them; words of compounds, and the compounds
@@ -64,9 +68,7 @@ class QueryInterpretation(LazyFields):
     ({'coolnat': 'coolant', 'leeks': 'leaks'}, ('leeks',), 'coolant leaks')
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_serialization_defaults_required=True
-    )
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)
 
     words: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
