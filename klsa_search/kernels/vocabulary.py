@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.kernels.term_runs import TermRun, TermRuns
 
 _CACHE_SIZE: Final = 2**16
 
@@ -24,8 +25,9 @@ _CACHE_SIZE: Final = 2**16
 class Vocabulary:
     """V distinct terms, those of the build sorted by code point, and their numbers.
 
-    A term that no live document contains stays in `terms` but has no number. Memory: the strings
-    and one dict entry per term; lookup is O(1).
+    A term that no live document contains stays in `terms` but has no number. `runs` has the terms
+    in order; vocabularies that extend this one share it. Memory: the strings and one dict entry per
+    term; lookup is O(1).
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
@@ -34,23 +36,31 @@ class Vocabulary:
         self.numbers: Mapping[str, int] = dict(zip(self.terms, range(len(self.terms)), strict=True))
         if not all(map(lt, self.terms, islice(self.terms, 1, None))):
             raise ValueError("the terms of a vocabulary must be sorted and distinct")
+        self.runs = TermRuns([TermRun(0, self.terms)])
 
     def __len__(self) -> int:
         """Return V, the number of terms."""
         return len(self.terms)
 
     @classmethod
-    def _of(cls, terms: Sequence[str], numbers: Mapping[str, int]) -> Vocabulary:
+    def _of(cls, terms: Sequence[str], numbers: Mapping[str, int], runs: TermRuns) -> Vocabulary:
         """Return a vocabulary of terms that are known to be distinct."""
-        vocabulary = object.__new__(cls)
-        vocabulary.terms, vocabulary.numbers = terms, numbers
+        vocabulary = object.__new__(Vocabulary)
+        vocabulary.terms, vocabulary.numbers, vocabulary.runs = terms, numbers, runs
         return vocabulary
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
-        """Return a vocabulary with further terms. Cost O(V) pointers."""
+        """Return a vocabulary with further terms. Cost O(V) pointers, if there are any."""
+        if not words:
+            return self
         terms = (*self.terms, *words)
         later = dict(zip(words, range(len(self), len(terms)), strict=True))
-        return self._of(terms, ChainMap(later, cast(dict[str, int], self.numbers)))
+        numbers = self.numbers
+        if isinstance(numbers, ChainMap):  # of an extended vocabulary: one look-up for all words
+            later, numbers = {**numbers.maps[0], **later}, numbers.maps[1]
+        return self._of(
+            terms, ChainMap(later, cast(dict[str, int], numbers)), self.runs.extended(words)
+        )
 
     def without(self, unused: npt.NDArray[np.bool_]) -> Vocabulary:
         """Return a vocabulary in which some terms have no number.
@@ -58,7 +68,11 @@ class Vocabulary:
         unused  (V,) whether no live document contains a term
         Cost and memory: a byte a term.
         """
-        return self._of(self.terms, _LiveNumbers(self.numbers, unused)) if unused.any() else self
+        return (
+            self._of(self.terms, _LiveNumbers(self.numbers, unused), self.runs)
+            if unused.any()
+            else self
+        )
 
 
 class SortedTerms:
@@ -137,9 +151,12 @@ class JoinedVocabulary(Vocabulary):
             ranges.append((later_positions, after + len(words)))
         self.terms = _JoinedTerms(parts)
         self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, ranges)
+        self.runs = TermRuns([TermRun(0, self.terms)])
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
         """Return a vocabulary with further words, without `later_positions`. Cost: all words."""
+        if not words:
+            return self
         return JoinedVocabulary(self._first, self._stored, self._positions, [*self._words, *words])
 
 

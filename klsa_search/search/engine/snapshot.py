@@ -33,6 +33,7 @@ from klsa_search.lowrank.sparse_expansion import (
     open_sparse_expansion,
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
+from klsa_search.search.engine.answers import AnswerCache, Answers
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.local_seeds import FIRST_LATER, SeedRows, narrow_ordinals
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
@@ -97,6 +98,7 @@ class Snapshot:
     ordinals         of a partition: numbers of the documents of the build in the source
     remote_rows   of a partition: entries of the rows of D in other partitions
     whole            the snapshot that this one is a restriction of, if it is one
+    answers          what was read of its documents
     """
 
     generation: Path
@@ -125,6 +127,7 @@ class Snapshot:
     ordinals: npt.NDArray[np.int64] | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
     whole: Snapshot | None = None
+    answers: Answers = field(default_factory=lambda: AnswerCache().present())
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""

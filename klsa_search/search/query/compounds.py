@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import Final
 
@@ -20,7 +19,7 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.evidence import LOCAL, Evidence
-from klsa_search.search.query.matching import containing_all, count_phrase, phrase_question
+from klsa_search.search.query.matching import containing_all, documents_with
 from klsa_search.search.query.parts import (
     DIGIT,
     LETTER,
@@ -44,7 +43,7 @@ MAX_DIVISIONS: Final = 8
 """Divisions of an unknown word into three parts or more that are looked for, those into fewest."""
 
 CACHED: Final = 2**13
-"""Words whose parts are remembered, and phrases whose number of documents is."""
+"""Words whose parts are remembered."""
 
 _SPELLED: Final = (("dot", "."), ("sharp", "#"), ("plus", "+"))
 _SPELLED_ENDS: Final = ("sharp", "plus")
@@ -64,8 +63,6 @@ class Compounds:
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers) -> None:
         self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
-        # Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
-        self._count = lru_cache(CACHED)(partial(count_phrase, snapshot))
         self._common = analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
         self._local_parts = cached_method(self._find_local_parts, CACHED)
@@ -394,9 +391,7 @@ class Compounds:
 
     def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:
         """Return the number of live documents that contain terms in sequence."""
-        return evidence.of(
-            phrase_question(self._snapshot, terms), lambda: self._count(tuple(terms))
-        )
+        return documents_with(self._snapshot, terms, evidence)
 
     def _documents_with_all(self, terms: Sequence[int]) -> int:
         """Return the number of documents that contain terms anywhere, deleted ones included."""

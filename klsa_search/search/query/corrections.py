@@ -144,7 +144,7 @@ class Corrector:
     ) -> None:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
         self._compounds = compounds
-        self.similar = SimilarTerms(analyzer, term_dictionary)
+        self.similar = SimilarTerms(analyzer, snapshot.vocabulary.runs)
         self._near = cached_method(self.similar.near, _CACHE_SIZE)
         self._local_correction = cached_method(self._find_local_correction, _CACHE_SIZE)
 

@@ -12,13 +12,12 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import lazy_property
-from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
+from klsa_search.kernels.term_runs import TermRun, TermRuns, letter_set
+from klsa_search.search.query.term_dictionary import ENDING
 
 Terms = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.float64]
 
-_BITS: Final = 32
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS: Final = frozenset(
     frozenset(pair)
@@ -35,13 +34,10 @@ is missing, added or replaced by a similar one; another one is replaced."""
 
 
 class SimilarTerms:
-    """Finds the terms of a snapshot that are spelt like a word; thread-safe.
+    """Finds the terms of a vocabulary that are spelt like a word; thread-safe."""
 
-    The first look-up costs 0.1 s per million terms. Memory: 20 bytes a term.
-    """
-
-    def __init__(self, analyzer: Analyzer, term_dictionary: TermDictionary) -> None:
-        self._analyzer, self._term_dictionary = analyzer, term_dictionary
+    def __init__(self, analyzer: Analyzer, runs: TermRuns) -> None:
+        self._analyzer, self._runs = analyzer, runs.runs
 
     def near(self, word: str, edits: int) -> tuple[Terms, Distances]:
         """Return terms near the stem of a word, or near as much of the word as they are long.
@@ -57,67 +53,57 @@ class SimilarTerms:
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
         found: dict[int, float] = {}
         for texts, missing in ((beginnings, 0.5), (stems, 0.0)):
-            for place, size, distance in self._within(word, texts, edits):
+            for term, size, distance in self._within(word, texts, edits):
                 value = distance + missing * max(length - size, 0)
-                found[place] = min(value, found.get(place, value))
-        places = np.fromiter(found, np.int64, len(found))
-        distances = np.fromiter(found.values(), np.float64, len(found))
-        return self._term_dictionary.numbers[places], distances
+                found[term] = min(value, found.get(term, value))
+        return _arrays_of(found)
 
     def begun(self, beginning: str, edits: int) -> tuple[Terms, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
         found: dict[int, float] = {}
-        for first, after in self._ranges(beginning[:1]):
-            missing = ~self._letters[first:after] & np.uint32(_letter_set(beginning))
-            places = first + np.flatnonzero(np.bitwise_count(missing) <= edits)
-            names = [self._term_dictionary.names[place] for place in places.tolist()]
+        for run, same in self._beginning_with(beginning[:1]):
+            missing = ~run.letters[same] & np.uint32(letter_set(beginning))
+            places = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
+            names = [run.names[place] for place in places.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
                 distances = _distances(beginning, [name[:length] for name in names], edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
-                    place, distance = int(places[at]), float(distances[at])
-                    found[place] = min(distance, found.get(place, distance))
-        numbers = np.fromiter(found, np.int64, len(found))
-        return self._term_dictionary.numbers[numbers], np.fromiter(found.values(), np.float64)
+                    term, distance = int(run.numbers[places[at]]), float(distances[at])
+                    found[term] = min(distance, found.get(term, distance))
+        return _arrays_of(found)
 
     def _within(
         self, word: str, texts: Mapping[int, str], edits: int
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield terms within some edits of the text of their length: place, length, distance."""
+        """Yield terms within some edits of the text of their length: number, length, distance."""
         sets = np.zeros(max(texts) + 1, np.uint32)
         for length, text in texts.items():
-            sets[max(length, 0)] = _letter_set(text)
-        for first, after in self._ranges(word[:1], word[1::-1]):
-            lengths = self._lengths[first:after]
+            sets[max(length, 0)] = letter_set(text)
+        for run, same_start in self._beginning_with(word[:1], word[1::-1]):
+            lengths = run.lengths[same_start]
             places = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
             # An edit changes at most two letters of the set.
-            differing = sets[lengths[places]] ^ self._letters[first:after][places]
+            differing = sets[lengths[places]] ^ run.letters[same_start][places]
             places = places[np.bitwise_count(differing) <= 2 * edits]
             for length in np.unique(lengths[places]).tolist():
-                same = first + places[lengths[places] == length]
-                names = [self._term_dictionary.names[place] for place in same.tolist()]
+                same = same_start.start + places[lengths[places] == length]
+                names = [run.names[place] for place in same.tolist()]
                 distances = _distances(texts[length], names, edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
-                    yield int(same[at]), length, int(distances[at])
+                    yield int(run.numbers[same[at]]), length, int(distances[at])
 
-    def _ranges(self, *beginnings: str) -> Iterator[tuple[int, int]]:
-        """Yield ranges of terms that begin so: typing errors rarely change the first letter."""
-        for beginning in dict.fromkeys(beginnings):
-            if beginning:
-                yield self._term_dictionary.range(beginning)
+    def _beginning_with(self, *beginnings: str) -> Iterator[tuple[TermRun, slice]]:
+        """Yield where terms begin so: typing errors rarely change the first letter."""
+        for run in self._runs:
+            for beginning in filter(None, dict.fromkeys(beginnings)):
+                yield run, run.beginning_with(beginning)
 
-    @lazy_property
-    def _lengths(self) -> npt.NDArray[np.int64]:
-        names = self._term_dictionary.names
-        return np.fromiter(map(len, names), np.int64, len(names))
 
-    @lazy_property
-    def _letters(self) -> npt.NDArray[np.uint32]:
-        """Letters of each term as a set of 32 bits."""
-        text = "".join(self._term_dictionary.names)
-        points = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
-        bits = np.left_shift(np.uint32(1), points % np.uint32(_BITS))
-        starts = np.cumsum(self._lengths) - self._lengths
-        return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+def _arrays_of(found: Mapping[int, float]) -> tuple[Terms, Distances]:
+    return (
+        np.fromiter(found, np.int64, len(found)),
+        np.fromiter(found.values(), np.float64, len(found)),
+    )
 
 
 def _distances(word: str, names: list[str], edits: int) -> npt.NDArray[np.uint8]:
@@ -125,13 +111,6 @@ def _distances(word: str, names: list[str], edits: int) -> npt.NDArray[np.uint8]
         [word], names, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8
     )
     return np.asarray(distances, np.uint8)
-
-
-def _letter_set(word: str) -> int:
-    letters = 0
-    for letter in word:
-        letters |= 1 << ord(letter) % _BITS
-    return letters
 
 
 def cost(word: str, meant: str, edits: int) -> float:

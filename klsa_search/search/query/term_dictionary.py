@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.segmentation import characters
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
+from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.word_forms import Source, sources_of, written_forms
@@ -28,15 +27,12 @@ ENDING: Final = 5
 SHORTEST_PART: Final = 3
 """Letters of a part of a compound, at least."""
 
-_LAST: Final = "\U0010ffff"
-CACHE_SIZE: Final = 4096
-
 
 class TermDictionary:
     """Finds terms of a snapshot by prefix; thread-safe.
 
-    The first look-up sorts all terms. The sources of the written forms of 4,096 terms are
-    cached.
+    The first look-up sorts all terms. The sources of the written forms of terms are cached until a
+    write changes them (`Snapshot.answers`).
     """
 
     def __init__(
@@ -46,7 +42,6 @@ class TermDictionary:
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
-        self._sources: Mapping[int, tuple[Source, ...]] = {}
 
     def completions(self, text: str, evidence: Evidence) -> list[int]:
         """Return terms with words that begin with a text, except that of the text itself.
@@ -68,14 +63,15 @@ class TermDictionary:
         A stem may be shorter than the prefix of its words: `computer*` finds `comput`. Without such
         a term, the longest stem with a word of that prefix is returned: `universit*`.
         """
-        beginning = self._analyzer.folded(text)
-        first, after = self.range(beginning)
-        own = [place for term in self._analyzer.terms(text) for place in self._places(term)]
-        places = np.union1d(np.arange(first, after), np.array(own, np.int64))
-        if not len(places):
-            stem = self._stem_beginning(beginning, evidence)
-            places = np.array(self._places(stem) if stem else [], np.int64)
-        terms = self.numbers[places]
+        vocabulary, beginning = self._snapshot.vocabulary, self._analyzer.folded(text)
+        terms = vocabulary.runs.numbers(beginning)
+        own = [vocabulary.numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
+        others = [term for term in dict.fromkeys(own) if term >= 0 and term not in terms]
+        if not len(terms) and not others and (stem := self._stem_beginning(beginning, evidence)):
+            others = [vocabulary.numbers[stem]]
+        if others:
+            names = vocabulary.terms
+            terms = np.array(sorted([*terms.tolist(), *others], key=names.__getitem__), np.int64)
         frequencies = self.frequencies[terms]
         # Stable, so that terms of equal frequency are in alphabetical order.
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
@@ -88,7 +84,8 @@ class TermDictionary:
         character  with its marks, in NFKC
         The most frequent first. Cost: 0.5 µs per term of the index, the first time.
         """
-        terms = np.array(self._with_character.get(self._analyzer.pair(character), []), np.int64)
+        vocabulary = self._snapshot.vocabulary
+        terms = vocabulary.runs.with_character(self._analyzer.pair(character))
         frequencies = self.frequencies[terms]
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
         found: list[int] = terms[order].tolist()
@@ -103,17 +100,12 @@ class TermDictionary:
         beginning, ending = self._analyzer.folded(word), self._analyzer.term(word)
         if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
             return []
-        first, after = self.range(beginning)
+        runs, numbers = self._snapshot.vocabulary.runs, self._snapshot.vocabulary.numbers
         rest = len(beginning) + SHORTEST_PART
-        numbers = self._snapshot.vocabulary.numbers
-        found = {numbers[name] for name in self.names[first:after] if len(name) >= rest}
-        text, marked = self._text, f"{ending}\n"
-        at = text.find(marked)
-        while at >= 0:
-            name = text[text.rfind("\n", 0, at) + 1 : at + len(ending)]
-            if len(name) >= len(ending) + SHORTEST_PART:
-                found.add(numbers[name])
-            at = text.find(marked, at + 1)
+        longer = {name for name in runs.names(beginning) if len(name) >= rest}
+        rest = len(ending) + SHORTEST_PART
+        longer.update(name for name in runs.ending_with(ending) if len(name) >= rest)
+        found = {numbers[name] for name in longer if name in numbers}
         names = self._snapshot.vocabulary.terms
         return sorted(
             (term for term in found if self.frequencies[term]),
@@ -122,7 +114,7 @@ class TermDictionary:
 
     def names_beginning_with(self, beginning: str) -> Sequence[str]:
         """Return terms with a prefix by code points, including those without live documents."""
-        return self.names[slice(*self.range(beginning))]
+        return self._snapshot.vocabulary.runs.names(beginning)
 
     def forms(self, terms: Sequence[int], evidence: Evidence) -> list[Counter[str]]:
         """Return the written forms of terms with their counts: see `written_forms`."""
@@ -139,14 +131,17 @@ class TermDictionary:
 
     def _sources_of(self, terms: Sequence[int]) -> list[tuple[Source, ...]]:
         """Return how the documents of the snapshot write terms: see `sources_of`."""
-        known = self._sources  # replaced, never changed, as other threads read it
-        new = [term for term in terms if term not in known]
-        if not new:
-            return [known[term] for term in terms]
-        found = sources_of(self._snapshot, self._analyzer, self._documents_at, new)
-        result = dict(zip(new, found, strict=True))
-        self._sources = result if len(known) + len(result) > CACHE_SIZE else {**known, **result}
-        return [result[term] if term in result else known[term] for term in terms]
+        answers = self._snapshot.answers
+        known = {term: answers.get(("forms", term), [term]) for term in terms}
+        found = cast(dict[int, tuple[Source, ...]], known)
+        new = [term for term, sources in known.items() if sources is None]
+        if new:
+            latest = {term: answers.latest(("forms", term)) or () for term in new}
+            before = cast(dict[int, tuple[Source, ...]], latest)
+            read = sources_of(self._snapshot, self._analyzer, self._documents_at, new, before)
+            for term, sources in zip(new, read, strict=True):
+                found[term] = answers.put(("forms", term), sources)
+        return [found[term] for term in terms]
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""
@@ -158,43 +153,7 @@ class TermDictionary:
                     return beginning[:length]
         return ""
 
-    def range(self, beginning: str) -> tuple[int, int]:
-        """Return the range of terms with a prefix, among all by code points."""
-        names = self.names
-        return bisect_left(names, beginning), bisect_left(names, beginning + _LAST)
-
-    def _places(self, term: str) -> list[int]:
-        """Return the index of a term among all by code points, if it exists."""
-        place = bisect_left(self.names, term)
-        return [place] if self.names[place : place + 1] == [term] else []
-
     @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
         """Number of live documents that contain each term: (V,)."""
         return self._snapshot.query_kernel.frequencies
-
-    @lazy_property
-    def _text(self) -> str:
-        """All terms, each between line ends."""
-        return "\n".join(["", *self.names, ""])
-
-    @lazy_property
-    def _with_character(self) -> Mapping[str, Sequence[int]]:
-        """Term numbers by the characters of pairs, in order of code points."""
-        found: dict[str, list[int]] = {}
-        for number, name in zip(self.numbers.tolist(), self.names, strict=True):
-            for character in {*characters(name)}:
-                found.setdefault(character, []).append(number)
-        return found
-
-    @lazy_property
-    def numbers(self) -> npt.NDArray[np.int64]:
-        """Term numbers in order of code points."""
-        terms = list(self._snapshot.vocabulary.terms)  # from arrays, single terms cost more
-        return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
-
-    @lazy_property
-    def names(self) -> list[str]:
-        """Terms in order of code points."""
-        terms = list(self._snapshot.vocabulary.terms)
-        return [terms[number] for number in self.numbers.tolist()]

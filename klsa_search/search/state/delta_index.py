@@ -21,6 +21,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
+from klsa_search.search.engine.answers import AnswerCache
 from klsa_search.search.engine.collection_statistics import Weighing
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
@@ -150,7 +151,9 @@ class DeltaIndex:
             forms_of(settings),
         )
         self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
+        self._vocabulary = base.vocabulary
         self._new_terms: list[str] = []  # terms of the delta
+        self._answers = base.answers.extended()
         self._doc_ids: dict[str, int | None] = {}
         self._reverse = ReverseNeighboursBuilder()
         self._vectors = DeltaVectors(base.vectors)
@@ -174,6 +177,8 @@ class DeltaIndex:
             self._fields.extend(documents)
             self._vectors.extend(documents, doc_id)
             self._new_terms += segment.new_terms
+            self._vocabulary = self._vocabulary.extended(segment.new_terms)
+            self._answers.write(segment.terms.tolist(), len(self._vocabulary))
             self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
             unused = len(self._arrays) - len(self._live.rows) - len(documents)
             self._live.extend(np.arange(unused + len(documents)) >= unused)
@@ -196,7 +201,10 @@ class DeltaIndex:
                 self._doc_ids[write.id] = doc_id
                 doc_id += 1
         self._delete(np.array(deleted_ids, np.int64))
-        self._length = bm25.live_length(self._first_length, self._mean_length())
+        length = bm25.live_length(self._first_length, self._mean_length())
+        if length != self._length:
+            self._length = length
+            self._answers.forget()
 
     def save(self) -> None:
         """Store what was computed from the writes, so that other processes need not compute it.
@@ -230,12 +238,12 @@ class DeltaIndex:
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
         if weighing is None:
-            vocabulary, collection = base.vocabulary.extended(self._new_terms), None
-            length = self._length
+            vocabulary, collection = self._vocabulary, None
+            length, answers = self._length, self._answers
         else:
             statistics = weighing.statistics
             vocabulary, collection = weighing.terms.numbered(statistics, self._new_terms)
-            length = statistics.length
+            length, answers = statistics.length, AnswerCache()  # of other numbers of terms
         terms = len(vocabulary)
         forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(length), terms)
@@ -263,6 +271,7 @@ class DeltaIndex:
             reverse=self._reverse.build(n),
             average_length=length,
             vectors=self._vectors.spaces(),
+            answers=answers.present(),
         )
         reader = self._documents.extended(
             self._arrays.view("documents"),
@@ -305,6 +314,7 @@ class DeltaIndex:
             return
         terms = len(self._base.vocabulary) + len(self._new_terms)
         counts = self._arrays.forward(self._base.forward, terms).counts(doc_ids)
+        self._answers.write(np.unique(counts.indices).tolist(), terms)
         deleted = self._deleted_counts(terms)
         self._deleted = DocumentCounts(
             deleted.documents + len(doc_ids),

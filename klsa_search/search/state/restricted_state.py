@@ -9,6 +9,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
+from klsa_search.search.engine.answers import AnswerCache
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
@@ -19,7 +20,7 @@ from klsa_search.search.writing import Drift
 
 _CACHE_SIZE: Final = 2**28
 """Bytes of cached states, at most: see `bytes_of`."""
-_BYTES_OF_TERM: Final = 160
+_BYTES_OF_TERM: Final = 60
 _BYTES_OF_DOCUMENT: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 256
@@ -93,6 +94,7 @@ def _restricted(state: State, live: DocumentMask) -> Snapshot:
             if (space.has(len(snapshot)) & live).any()
         },
         whole=snapshot.whole or snapshot,
+        answers=AnswerCache().present(),
     )
 
 

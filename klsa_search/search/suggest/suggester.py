@@ -118,7 +118,6 @@ MAX_CORRECTIONS: Final = 3
 """Terms with a similar beginning, at most."""
 
 _READ: Final = 500  # characters at the end of the typed text that are used
-_CACHE_SIZE: Final = 64
 _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 
 
@@ -127,8 +126,8 @@ class Suggester:
 
     The first suggestion reads all titles and sorts the terms: 5 µs a document. Each new word costs
     some 0.8 ms, for reading documents to see how it is written. Following terms cost 3 ns a word of
-    the documents that contain the words, 20,000 at most, and are cached for the last 64. Titles
-    cost 1 ns a byte of all of them.
+    the documents that contain the words, 20,000 at most. Both are cached until a write changes
+    them (`Snapshot.answers`). Titles cost 1 ns a byte of all of them.
     """
 
     def __init__(
@@ -146,7 +145,6 @@ class Suggester:
             query_parser.corrector,
         )
         self.titles = titles
-        self._following_cache: dict[tuple[int, ...], Counter[str]] = {}
 
     def suggestions(self, typed: str, k: int, evidence: Evidence) -> list[Suggestion]:
         """Return at most k completions: continued phrases first, then words, phrases and titles.
@@ -307,13 +305,9 @@ class Suggester:
         )  # fmt: skip
 
     def _following_terms(self, words: tuple[int, ...]) -> Counter[str]:
-        result = self._following_cache.get(words)
-        if result is None:
-            result = following(self._snapshot, words)
-            if len(self._following_cache) >= _CACHE_SIZE:
-                self._following_cache = {}
-            self._following_cache[words] = result
-        return result
+        return self._snapshot.answers.of(
+            ("following", *words), words, lambda: following(self._snapshot, words)
+        )
 
     def _numbers(self, text: str) -> list[int]:
         return [word.number for word in self._query_parser.words(text)]

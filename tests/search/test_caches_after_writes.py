@@ -1,0 +1,92 @@
+"""Caches outlive writes, and answers are those of an index that is opened again."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+
+import pytest
+
+from klsa_search import open_index
+from klsa_search.indexing.build import build
+
+WORDS = ["propeller", "turbine", "turbines", "winglet", "winglets", "dragon", "drag", "flow"]
+WORDS += ["shock", "wave", "boundary"]
+TYPOS = ["propelelr", "turbnie", "wniglet", "flowshock", "bound", "shokc wave"]
+FILTERS = ["kind = a", "NOT kind = b", "size > 3", "id IN [new-1, d2]", "kind = a AND size < 5"]
+
+
+def document(chance, name):
+    words = chance.choices(WORDS, k=chance.randrange(1, 12))
+    return {
+        "id": name,
+        "title": " ".join(words[:2]),
+        "text": " ".join(words),
+        "kind": chance.choice("abc"),
+        "size": chance.randrange(9),
+    }
+
+
+@pytest.fixture
+def index(tmp_path):
+    chance = random.Random(1)
+    documents = [document(chance, f"d{number}") for number in range(30)]
+    with closing(build(documents, name="caches", home=tmp_path)) as index:
+        yield index
+
+
+def answers(index):
+    """Return what may come from caches: suggestions, corrections, phrases, filters and facets."""
+    return (
+        [index.suggest(text) for text in ["pro", "tur", "shock w", "winglets d", "flwo", "new"]],
+        [
+            (result.interpretation, [(hit.id, hit.score) for hit in result.hits])
+            for result in map(index.search, TYPOS)
+        ],
+        [
+            (result.total, [hit.id for hit in result.hits], result.facets)
+            for result in (
+                index.search("turbine OR drag", filter=each, facets=["kind"], sort=["size"], k=50)
+                for each in FILTERS
+            )
+        ],
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_after_any_writes_are_those_of_an_index_opened_again(index, seed):
+    chance = random.Random(seed)
+    earlier = [(index.snapshot(), answers(index))]
+    for number in range(12):
+        names = [f"new-{chance.randrange(6)}", f"d{chance.randrange(30)}"]
+        if chance.random() < 0.6:
+            new = document(chance, chance.choice(names))
+            if number % 4 == 0:
+                new["text"] += f" unheard{number} wingletter"
+            index.add([new])
+        else:
+            index.delete([chance.choice(names)])
+        present = answers(index)
+        with closing(open_index(index.path.parent)) as opened:
+            assert present == answers(opened)
+        if number % 5 == 0:
+            earlier.append((index.snapshot(), present))
+    for snapshot, before in earlier:
+        assert answers(snapshot) == before
+
+
+def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
+    before = answers(index)
+    snapshot = index.arrays
+    (run,) = snapshot.vocabulary.runs.runs
+    names = run.names
+    length = round(snapshot.lengths.mean())  # another mean length changes all weights
+    index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
+    written = index.arrays
+    assert written is not snapshot
+    assert written.vocabulary.runs.runs[0].names is names
+    shock = written.vocabulary.numbers["shock"]
+    assert written.answers.get(("forms", shock), [shock]) is snapshot.answers.latest(
+        ("forms", shock)
+    )
+    assert answers(index)[0] == before[0]
