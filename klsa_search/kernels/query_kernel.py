@@ -74,8 +74,8 @@ class QueryKernel:
     weights       (V,) int64, the same in 65,536ths, at least 1
     burstiness    (V,) float32, b(t)
     unseen        w of a term that no document contains
+    counts        statistics of the live documents, of all partitions
     deleted       statistics of deleted documents in the postings; None without any
-    collection    statistics of the live documents of all partitions; None if these are all
     """
 
     postings: Segments
@@ -84,8 +84,8 @@ class QueryKernel:
     weights: _Numbers
     burstiness: _Floats
     unseen: float
+    counts: DocumentCounts
     deleted: DocumentCounts | None = None
-    collection: DocumentCounts | None = None
 
     @classmethod
     def of(
@@ -110,7 +110,7 @@ class QueryKernel:
         weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
         full_weights, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(segments, documents, full_weights, weights, factors, unseen, deleted, collection)
+        return cls(segments, documents, full_weights, weights, factors, unseen, counts, deleted)
 
     @property
     def local_documents(self) -> int:
@@ -121,11 +121,6 @@ class QueryKernel:
     def local_counts(self) -> DocumentCounts:
         """Return the statistics of the live documents in these postings. Cost O(V), once."""
         return _live(self.postings, self.deleted)
-
-    @property
-    def counts(self) -> DocumentCounts:
-        """Return the statistics of the live documents, of all partitions."""
-        return self.local_counts if self.collection is None else self.collection
 
     @property
     def frequencies(self) -> _Numbers:

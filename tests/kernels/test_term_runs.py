@@ -12,7 +12,7 @@ from klsa_search.kernels.vocabulary import Vocabulary
 WORDS = st.lists(st.text("abé水", min_size=1, max_size=4), max_size=30, unique=True)
 
 
-@given(WORDS, st.lists(st.integers(1, 9), max_size=8), st.text("abé水", max_size=2))
+@given(WORDS, st.lists(st.integers(1, 9), max_size=8), st.text("abé水", min_size=1, max_size=2))
 def test_extended_vocabularies_have_the_terms_in_order(words, sizes, text):
     first = Vocabulary(sorted(words[: len(words) // 2]))
     vocabulary, later = first, words[len(words) // 2 :]

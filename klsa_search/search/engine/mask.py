@@ -21,6 +21,7 @@ class Mask:
 
     words    (⌈N / 64⌉,) uint64, a bit for each document; read-only
     size     number of documents in it
+    documents  N
 
     >>> even, small = np.arange(100) % 2 == 0, np.arange(100) < 5
     >>> both = Mask(even) & Mask(small)
@@ -35,15 +36,25 @@ class Mask:
         self._set_words(words, len(allowed))
 
     @classmethod
-    def from_ranges(cls, find: Callable[[int, int], npt.NDArray[np.bool_]], documents: int) -> Mask:
+    def from_ranges(
+        cls,
+        find: Callable[[int, int], npt.NDArray[np.bool_]],
+        documents: int,
+        before: Mask | None = None,
+    ) -> Mask:
         """Return the mask of documents that `find(first, after)` allows, range by range.
 
+        before  mask of the first documents, which are not tested again
         A range stays in the L2 cache while several conditions are tested, and no array of all
         documents is allocated, which would cost more than the tests.
         """
         words = np.zeros(-(-documents // LANES), np.uint64)
         packed_words = words.view(np.uint8)
-        for first in range(0, documents, PART):
+        begin = 0
+        if before is not None:
+            words[: len(before.words)] = before.words
+            begin = before.documents // 8 * 8
+        for first in range(begin, documents, PART):
             packed = np.packbits(find(first, min(first + PART, documents)), bitorder="little")
             packed_words[first // 8 : first // 8 + len(packed)] = packed
         mask = cls.__new__(cls)
@@ -51,7 +62,7 @@ class Mask:
         return mask
 
     def _set_words(self, words: npt.NDArray[np.uint64], documents: int) -> None:
-        self.words, self._documents = words, documents
+        self.words, self.documents = words, documents
         self.size = int(np.bitwise_count(words).sum())
         words.flags.writeable = False
 
@@ -59,7 +70,7 @@ class Mask:
     def allowed(self) -> npt.NDArray[np.bool_]:
         """Whether each document is in the mask: (N,), a new array. Cost: O(N)."""
         bits = self.words.view(np.uint8)
-        return np.unpackbits(bits, count=self._documents, bitorder="little").view(np.bool_)
+        return np.unpackbits(bits, count=self.documents, bitorder="little").view(np.bool_)
 
     def __contains__(self, doc_id: int) -> bool:
         """Return whether a document is in the mask."""
@@ -74,5 +85,5 @@ class Mask:
     def __and__(self, other: Mask) -> Mask:
         """Return the intersection of two masks of equally many documents."""
         both = Mask.__new__(Mask)
-        both._set_words(self.words & other.words, self._documents)
+        both._set_words(self.words & other.words, self.documents)
         return both

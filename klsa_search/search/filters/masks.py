@@ -66,10 +66,17 @@ ID: Final = "id"
 FindDocuments = Callable[[Sequence[str]], npt.NDArray[np.int64]]
 
 
-def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | None = None) -> Mask:
+def mask_of(
+    filter_: Filter,
+    fields: Fields,
+    size: int,
+    find: FindDocuments | None = None,
+    before: Mask | None = None,
+) -> Mask:
     """Return which of `size` documents match a filter.
 
-    find  returns the doc ids of those IDs that exist, if the filter may name IDs
+    find    returns the doc ids of those IDs that exist, if the filter may name IDs
+    before  mask of the first documents, of which some may be deleted since
     A condition matches documents of which any value satisfies it. A document without a value
     matches no condition, but the negation of each; so no document matches conditions on a field
     that is blank in all of them. QueryError for a field that is not filterable, or a value of
@@ -102,31 +109,58 @@ def mask_of(filter_: Filter, fields: Fields, size: int, find: FindDocuments | No
                 stack[begin:] = [joined]
         return stack[0]
 
-    return Mask.from_ranges(in_range, size)
+    return Mask.from_ranges(in_range, size, before)
 
 
 class FilterCache:
-    """Caches the masks of recent filters for one state of an index.
+    """Caches the masks of recent filters for one state of an index, and for those that follow it.
 
-    Thread-safe: threads that compute a new mask at once get equal masks.
+    Thread-safe: threads that compute a new mask at once get equal masks. A write changes no
+    document, so of a mask of an earlier state only the later documents are tested. Searches return
+    live documents of a mask only, so it may have deleted ones.
     """
 
-    def __init__(self, fields: Fields, size: int, find: FindDocuments | None = None) -> None:
+    def __init__(
+        self,
+        fields: Fields,
+        size: int,
+        find: FindDocuments | None = None,
+        before: FilterCache | None = None,
+    ) -> None:
         self._fields, self._size, self._find = fields, size, find
         self._capacity = max(1, CACHE_SIZE // (size // 8 + _OVERHEAD))
-        self._cache: OrderedDict[tuple[str, str], Mask] = OrderedDict()
-        self._lock = threading.Lock()
+        self._version: int = 0 if before is None else before._version + 1
+        self._cache: OrderedDict[tuple[str, str], tuple[int, Mask]] = (
+            OrderedDict() if before is None else before._cache
+        )
+        self._lock: threading.Lock = threading.Lock() if before is None else before._lock
+
+    def extended(self) -> FilterCache:
+        """Return a copy for the states that follow this one."""
+        copy = FilterCache(self._fields, self._size, self._find)
+        with self._lock:
+            copy._cache.update(self._cache)
+        return copy
+
+    def finding(self, find: FindDocuments) -> FilterCache:
+        """Return the cache of the same state for filters that name other IDs."""
+        return FilterCache(self._fields, self._size, find, self)
 
     def of(self, filter_: FilterLike) -> Mask:
         """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""
         key = key_of(filter_)
         with self._lock:
-            if key in self._cache:
+            version, before = self._cache.get(key, (self._version, None))
+            if before is not None:
                 self._cache.move_to_end(key)
-                return self._cache[key]
-        mask = mask_of(filter_of(filter_), self._fields, self._size, self._find)
+        if version > self._version:  # of a later state, in which documents may be deleted
+            return mask_of(filter_of(filter_), self._fields, self._size, self._find)
+        if before is not None and before.documents == self._size:
+            return before
+        mask = mask_of(filter_of(filter_), self._fields, self._size, self._find, before)
         with self._lock:
-            self._cache[key] = mask
+            if self._cache.get(key, (version,))[0] <= self._version:
+                self._cache[key] = self._version, mask
             while len(self._cache) > self._capacity:
                 self._cache.popitem(last=False)
         return mask

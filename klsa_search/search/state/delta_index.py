@@ -253,7 +253,7 @@ class DeltaIndex:
         common = np.concatenate((base.common, np.array(later, np.int64)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        deleted = self._deleted_counts(terms)
+        deleted = self._deleted_counts(terms) if self._deleted.documents else None
         query_kernel = QueryKernel.of(segments, deleted, weighting, collection)
         snapshot_ = replace(
             base,

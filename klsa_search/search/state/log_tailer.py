@@ -10,6 +10,7 @@ from typing import NamedTuple
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.search.engine.collection_statistics import PartitionTerms, Weighing
+from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.state.passage_index import PassageIndex, PassageWrites
@@ -177,6 +178,7 @@ class _Delta:
         from klsa_search.search.state.delta_index import DeltaIndex  # not needed without writes
 
         self._built, self._delta = built, DeltaIndex(built)
+        self._filters = built.filters.extended()
         self._batch: list[Write] = []
         self._begin_batch()
         self._passages: _Delta | None = None
@@ -217,8 +219,9 @@ class _Delta:
         count = snapshot.query_kernel.local_documents
         built = self._built
         info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
-        titles = self._delta.titles
-        return state_of(info, snapshot, documents, fields, built.quality, titles, passages)
+        filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
+        titles, self._filters = self._delta.titles, filters
+        return state_of(info, snapshot, documents, fields, built.quality, titles, filters, passages)
 
     def save(self) -> None:
         """Store what was folded: see `DeltaIndex.save`."""

@@ -66,10 +66,11 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
         state.fields,
         state.quality,
         state.suggester.titles,
+        state.filters,
         passages,
     )
     # Searches return live documents of a mask only, so all views can share masks of filters.
-    return replace(restricted, filters=state.filters, passages=passages)
+    return replace(restricted, passages=passages)
 
 
 def _restricted(state: State, live: DocumentMask) -> Snapshot:

@@ -125,7 +125,9 @@ def _open_checked(
         folder = generation / PASSAGES
         state = _open_checked(folder, read_manifest(folder))
         passages = PassageIndex(state, open_array(folder, PASSAGE_DOCUMENTS))
-    return state_of(info, snapshot, documents, fields, quality, Titles(analyzer), passages)
+    filters = FilterCache(fields, len(snapshot), documents.existing)
+    titles = Titles(analyzer)
+    return state_of(info, snapshot, documents, fields, quality, titles, filters, passages)
 
 
 def state_of(
@@ -135,6 +137,7 @@ def state_of(
     fields: Fields,
     quality: Quality,
     titles: Titles,
+    filters: FilterCache,
     passages: PassageIndex | None,
 ) -> State:
     """Return the state of a snapshot."""
@@ -143,8 +146,8 @@ def state_of(
     find = documents.existing
     if passages is not None:  # whose filters name documents
         rows_of, state = passages.rows_of, passages.state
-        filters = FilterCache(state.fields, len(state.snapshot), lambda ids: rows_of(find(ids)))
-        passages = replace(passages, state=replace(state, filters=filters))
+        of_passages = state.filters.finding(lambda ids: rows_of(find(ids)))
+        passages = replace(passages, state=replace(state, filters=of_passages))
     return State(
         info=info,
         snapshot=snapshot,
@@ -155,7 +158,7 @@ def state_of(
         snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
         passages=passages,
         fields=fields,
-        filters=FilterCache(fields, len(snapshot), find),
+        filters=filters,
         quality=quality,
         suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
         rules=RuleSet((), analyzer),

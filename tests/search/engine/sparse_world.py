@@ -60,6 +60,7 @@ def cut_world(
         plain.documents,
         *map(around, (plain.term_weights, plain.weights, plain.burstiness)),
         plain.unseen,
+        plain.counts,
     )
     return Snapshot(
         generation=Path(),

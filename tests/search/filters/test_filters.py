@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.mask import PART
+from klsa_search.search.engine.mask import PART, Mask
 from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
 from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
@@ -422,3 +422,26 @@ def test_a_relative_date_is_of_the_moment_of_the_search(monkeypatch):
 def test_a_year_of_a_date_field_may_be_a_number():
     given = filter_of_mapping({"field": "seen", "=": 2024})
     assert np.flatnonzero(mask_of(given, FIELDS, SIZE).allowed).tolist() == [0, 1, 2, 4]
+
+
+def test_a_later_state_tests_only_later_documents():
+    tested = []
+
+    def is_even(first, after):
+        tested.append((first, after))
+        return np.arange(first, after) % 2 == 0
+
+    before = Mask.from_ranges(is_even, 21)
+    mask = Mask.from_ranges(is_even, 30, before)
+    assert tested == [(0, 21), (16, 30)]
+    assert np.flatnonzero(mask.allowed).tolist() == [*range(0, 30, 2)]
+
+
+def test_an_earlier_state_does_not_use_masks_of_a_later_one():
+    earlier = FilterCache(FIELDS, SIZE, doc_ids)
+    later = FilterCache(FIELDS, SIZE, lambda _: np.zeros(0, np.int64), earlier)  # all deleted
+    assert not later.of("id = a").size
+    assert earlier.of("id = a").size == 1
+    mask = earlier.of("id = 7")
+    assert later.of("id = 7") is mask  # searches return live documents only
+    assert earlier.extended().of("id = 7") is mask
