@@ -428,4 +428,6 @@ def _remedy(text: str, at: int) -> str:
         return "; remove the comment: JSON has none"
     if after.startswith("'"):
         return "; use double quotes instead of single quotes"
+    if after.startswith("{") and before.endswith("}"):
+        return "; write each object in a line of its own"
     return ""

@@ -95,6 +95,8 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, id
         ('[{"id": "1", "tags": ["a", ]}]', "remove the comma before ']'"),
         ('[{"id": "1"}, // the first\n {"id": "2"}]', "remove the comment"),
         ('{\n  // who\n  "id": "1"\n}', "remove the comment"),
+        ('{"id": "1"}{"id": "2"}\n', "write each object in a line of its own"),
+        ('[{"id": "1"} {"id": "2"}]', "expecting ','"),
         ("[{'id': '1'}]", "use double quotes"),
         ("{'id': '1'}\n", "use double quotes"),
     ],
