@@ -16,7 +16,14 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan
-from klsa_search.search.ranking.rank import Rank, best_of, boosted, named_first, ranked
+from klsa_search.search.ranking.rank import (
+    Rank,
+    best_of,
+    boosted,
+    leading_first,
+    named_first,
+    ranked,
+)
 from klsa_search.search.ranking.searcher import intersection
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
@@ -256,6 +263,8 @@ def _ranking(state: State, plan: QueryPlan) -> tuple[Rank, bool]:
         rank, is_blank = with_vectors(rank, parts), False
     if plan.rules.boosts and not is_blank:
         rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
+    if plan.parsed.leading is not None and not is_blank:
+        rank = leading_first(rank, plan.parsed.leading)
     if plan.named is not None:
         rank = named_first(rank, plan.named, len(state.snapshot))
     return rank, is_blank

@@ -277,7 +277,9 @@ def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: in
             (is_missing, _Descending(value) if falls else value)
             for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
         ]
-        return not is_named, *values, -page.scores[entry.place], page.ordinals[entry.place], entry
+        follows = not (page.leading and page.leading[entry.place])
+        score, ordinal = page.scores[entry.place], page.ordinals[entry.place]
+        return not is_named, *values, follows, -score, ordinal, entry
 
     def is_new(entry: _Place) -> bool:
         page = pages[entry.partition]

@@ -113,6 +113,7 @@ class PartPage(NamedTuple):
     named     whether the first that is not pinned is the document whose ID is the query
     distinct  value of the field whose values must be distinct, of each document; empty without one
     pins      of the first documents, which rules pin
+    leading   whether each document contains the codes of the query; empty without codes
     """
 
     doc_ids: DocIds
@@ -124,6 +125,7 @@ class PartPage(NamedTuple):
     named: bool = False
     distinct: Sequence[SortValue] = ()
     pins: Sequence[Pin] = ()
+    leading: Sequence[bool] = ()
 
 
 class PartRequest(NamedTuple):
@@ -203,7 +205,8 @@ class PartSearch:
             seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
-        plan = plan._replace(mask=None, pinnable=None, vector=None, rules=rules)
+        parsed = plan.parsed._replace(leading=None)
+        plan = plan._replace(parsed=parsed, mask=None, pinnable=None, vector=None, rules=rules)
         step = snapshot.query_kernel.postings.step
         return PartPlan(plan, seeds, params, step, self._evidence.own)
 
@@ -232,8 +235,9 @@ class PartSearch:
         own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         distinct = [value for (value,) in own]
         return PartPage(
-            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned
-        )
+            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned,
+            () if plan.parsed.leading is None else plan.parsed.leading[top.doc_ids].tolist(),
+        )  # fmt: skip
 
     def fetch(self, places: Sequence[int] | None) -> PartHits:
         """Return the hits at some places of the page, or all."""

@@ -19,6 +19,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
+from klsa_search.search.query.codes import MAY_BE_CODE, CodeReader
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
@@ -70,6 +71,7 @@ class ParsedQuery(NamedTuple):
     is_plain    whether it is words alone, which documents contain as they are written
     synonyms    what synonyms added
     stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
+    leading     (N,) which documents contain its codes as typed, and come first; None for none
     """
 
     terms: Sequence[int]
@@ -78,6 +80,7 @@ class ParsedQuery(NamedTuple):
     is_plain: bool = False
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
+    leading: DocumentMask | None = None
 
 
 class QueryParser:
@@ -105,6 +108,7 @@ class QueryParser:
         self._pieces = Pieces(
             analyzer, self._numbers, self._compounds, self.term_dictionary, self._stop_words
         )
+        self._codes = CodeReader(snapshot, self._pieces, self._stop_words)
         self._operators = OperatorReader(snapshot, analyzer, self._pieces, self.fields)
         self._clauses = ClauseReader(
             snapshot,
@@ -199,7 +203,7 @@ class QueryParser:
         if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
             return None
         in_capitals, shouted = query.isupper(), _is_in_capitals(query)
-        if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
+        if typed and (MAY_BE_CODE.search(query) or traits_of(self._pieces.of(query)) & HAS_UNKNOWN):
             return None
         terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
         operators, refused = settings.operators, CHARACTERS
@@ -245,6 +249,9 @@ class QueryParser:
                 as_words(clause.text) if clause in unmatched else clause for clause in clauses
             ]
             builder = self._read_clauses(clauses, rules)
+        leading = None
+        if typed and boolean is None and MAY_BE_CODE.search(query):
+            leading = self._codes.apply(clauses, builder, exact=settings.match != "any")
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
         expansion, scores = NONE, None
@@ -262,7 +269,8 @@ class QueryParser:
                 scores = self._stop_words.scores(query, ranking, evidence)
         words = builder.alternatives.values()
         mask = self._mask(builder.allowed, words, settings.match, evidence)
-        return ParsedQuery(builder.terms, mask, builder, synonyms=expansion, stop_scores=scores)
+        parsed = ParsedQuery(builder.terms, mask, builder, synonyms=expansion, stop_scores=scores)
+        return parsed._replace(leading=leading)
 
     def _read_operators(
         self,

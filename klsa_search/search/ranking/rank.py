@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -58,6 +58,22 @@ def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
         return top.at(slice(k))._replace(total=len(top.doc_ids))
 
     return by_factors
+
+
+def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
+    """Return a ranking in which some documents that match come before all others.
+
+    leading  (N,) which
+    Cost: a second ranking.
+    """
+
+    def with_leading(k: int, mask: Mask | None) -> TopDocs:
+        allowed = np.ones(len(leading), np.bool_) if mask is None else mask.allowed
+        first, others = (rank(k, Mask(allowed & part)) for part in (leading, ~leading))
+        top = first.joined(others).at(slice(k))
+        return top._replace(total=first.total + others.total)
+
+    return with_leading
 
 
 def named_first(rank: Rank, named: int, size: int) -> Rank:

@@ -1,0 +1,151 @@
+"""Codes: numbers of parts and tickets, errors, versions, paths, which are found as typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.builder import QueryBuilder, Word
+from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.query.matching import containing_phrase, pattern_names
+from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.stop_words import StopWords
+from klsa_search.search.query.syntax import Clause
+
+SHORT: Final = 3
+"""Words of a query in which amounts such as 32gb and single numbers count, at most: questions often
+mention them in passing."""
+
+DIGITS: Final = 3
+"""Digits of a code that counts in any query, and of a number, at least."""
+
+MAX_RUNS: Final = 5
+"""Runs of letters and of digits of a code that may be written joined or apart, at most."""
+
+LONGEST: Final = 32
+"""Words of a query in which codes count, at most: longer ones are texts."""
+
+MAX_CODES: Final = 4
+"""Codes of one query that count, at most."""
+
+_AROUND: Final = ".,;:!?()[]{}<>\"'“”‘’"
+_RUN: Final = re.compile(r"\d+|[^\W\d_]+")
+_AMOUNT: Final = re.compile(r"\d+[^\W\d_]+")
+_GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
+_PATH: Final = re.compile(r"\w[/\\._:]+\w.*\w[/\\._:]+\w|^[/\\]\w")
+MAY_BE_CODE: Final = re.compile(r"\d|[/\\._:]\S*[/\\._:]|(?<!\S)[/\\]\w")
+
+
+class Code(NamedTuple):
+    """A code, the documents that contain it, and the words that these write for it."""
+
+    text: str
+    documents: DocumentMask
+    writings: tuple[tuple[Word, ...], ...]
+
+
+def codes_of(text: str) -> list[str]:
+    """Return the codes of a text, without signs around them.
+
+    >>> codes_of("error E-1043/2, on 32GB"), codes_of("4711-A of v1.2.3 failed at noon: SUP-1058")
+    (['E-1043/2'], ['4711-A', 'v1.2.3', 'SUP-1058'])
+    >>> codes_of("32GB laptop"), codes_of("ticket 1058"), codes_of("what was decided in 1958?")
+    (['32GB'], ['1058'], [])
+    """
+    words = text.split()
+    if len(words) > LONGEST:
+        return []
+    bare_words = [word.rstrip(_AROUND).lstrip(_AROUND.replace(".", "")) for word in words]
+    numbers = sum(map(str.isdecimal, bare_words))
+    codes = []
+    for bare in bare_words:
+        enough = sum(map(str.isdecimal, bare)) >= DIGITS
+        is_number = bare.isdecimal()
+        is_meant = len(words) <= SHORT and (
+            _AMOUNT.fullmatch(bare) or (is_number and enough and numbers == 1)
+        )
+        if is_meant or (enough and not is_number) or _PATH.search(bare):
+            codes.append(bare)
+    return codes[:MAX_CODES]
+
+
+class CodeReader:
+    """Finds the documents that contain codes; thread-safe."""
+
+    def __init__(self, snapshot: Snapshot, pieces: Pieces, stop_words: StopWords) -> None:
+        self._snapshot, self._pieces, self._stop_words = snapshot, pieces, stop_words
+
+    def read(self, text: str, evidence: Evidence) -> list[Code]:
+        """Return the codes of a text that documents contain, written with any signs or none.
+
+        Cost: that of a phrase for each way in which the runs of a code may be joined.
+        """
+        return [
+            code for each in dict.fromkeys(codes_of(text)) if (code := self._code(each, evidence))
+        ]
+
+    def apply(
+        self, clauses: Sequence[Clause], builder: QueryBuilder, *, exact: bool
+    ) -> DocumentMask | None:
+        """Return which documents contain the codes of a query: all of them, if any document does.
+
+        They are added to the terms of the query; None if it has no codes that documents contain.
+
+        exact  whether all hits must contain them
+        """
+        text = " ".join(clause.text for clause in clauses if not clause.has_sign)
+        evidence = builder.rules.evidence
+        codes = self.read(text, evidence) if builder.rules.spelling != "off" else []
+        if not codes:
+            return None
+        for code in codes:
+            written = {word.text for word in self._pieces.words(code.text)}
+            builder.unknown = [word for word in builder.unknown if word not in written]
+            for number in (word.number for writing in code.writings for word in writing):
+                if exact:
+                    builder.alternatives.pop(number, None)
+                if number >= 0 and number not in builder.terms:
+                    builder.terms.append(number)
+        every: DocumentMask = np.logical_and.reduce([code.documents for code in codes])
+        names = ("codes", *(code.text for code in codes))
+        if not evidence.of(names, lambda: int(every.sum())):
+            every = np.logical_or.reduce([code.documents for code in codes])
+        if exact:
+            builder.allowed = every if builder.allowed is None else builder.allowed & every
+        return every
+
+    def _code(self, text: str, evidence: Evidence) -> Code | None:
+        documents = np.zeros(len(self._snapshot), np.bool_)
+        writings: dict[tuple[Word, ...], None] = {}
+        live = self._snapshot.live_docs()
+        for words in dict.fromkeys(self._writings(text)):
+            numbers = self._stop_words.numbers(words)
+            if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
+                continue
+            matching = containing_phrase(self._snapshot, numbers) & live
+            question = "code", *pattern_names(self._snapshot, numbers)
+            if evidence.of(question, lambda: int(matching.sum())):  # noqa: B023 - called at once
+                documents |= matching
+                writings[words] = None
+        return Code(text, documents, tuple(writings)) if writings else None
+
+    def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
+        """Yield the words of a code as typed, and with its runs joined in all ways."""
+        yield tuple(self._pieces.words(text))
+        runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
+        if 1 < len(runs) <= MAX_RUNS:
+            for count in range(len(runs)):
+                for borders in combinations(range(1, len(runs)), count):
+                    yield tuple(self._pieces.words(" ".join(_joined(runs, borders))))
+
+
+def _joined(runs: Sequence[str], borders: Sequence[int]) -> Iterator[str]:
+    for first, after in zip((0, *borders), (*borders, len(runs)), strict=True):
+        yield "".join(runs[first:after])

@@ -1,0 +1,77 @@
+"""Codes are found as they are typed, before documents that contain their parts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+
+CODES = {
+    "E-1043/2": "error E-1043/2 in the printer",
+    "E-1043/7": "printer error E-1043/7, error 2, error E-9",
+    "E1043": "error E1043 at step 2",
+    "SUP-1058": "ticket SUP-1058 follows SUP-1057",
+    "4711-A": "part 4711-A with a printer",
+    "4711-B": "part 4711-B and A, part A, part 4711",
+    "1.2.30": "version 1.2.30 of the driver",
+    "1.2.3": "version 1.2.3 of the driver 30",
+    "path": "see /var/log/cups/error.log for the printer",
+    "parts of a path": "error log of cups in var, log error printer",
+    "32GB": "laptop with 32GB",
+    "32 GB": "laptop with 32 GB",
+    "8 GB": "laptop laptop with 8 GB, model 32 inches, GB GB",
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one part", "two parts"])
+def tickets(request, tmp_path_factory):
+    rows = [{"id": f"with {id_}", "text": text} for id_, text in CODES.items()]
+    rows += [{"id": f"n{n}", "text": f"error error {n} 2 e printer laptop part"} for n in range(40)]
+    home = tmp_path_factory.mktemp("home")
+    options = {"partitions": request.param, "workers": 1, "ranker": "bm25"}
+    with build(rows, name="tickets", home=home, **options) as index:
+        yield index
+
+
+FOUND = {
+    "E-1043/2": {"E-1043/2"},
+    "error E-1043/2": {"E-1043/2"},
+    "e1043/2": {"E-1043/2"},
+    "the printer shows the error E-1043/2 whenever it starts": {"E-1043/2"},
+    "ticket 1058": {"SUP-1058"},
+    "1058": {"SUP-1058"},
+    "part 4711-A": {"4711-A"},
+    "driver version 1.2.3": {"1.2.3"},
+    "printer /var/log/cups/error.log": {"path"},
+    "32gb laptop": {"32GB", "32 GB"},
+}
+
+
+@pytest.mark.parametrize(("query", "expected"), FOUND.items())
+def test_documents_with_the_code_come_first_and_alone_if_all_words_must_match(
+    tickets, query, expected
+):
+    found = [hit.id.removeprefix("with ") for hit in tickets.search(query, 60)]
+    first = set(found[: len(expected) + (query == "1058")])
+    assert first >= expected
+    assert len(found) == len({*found})
+    pages = [tickets.search(query, 3, offset=at) for at in range(0, 60, 3)]
+    assert [hit.id.removeprefix("with ") for page in pages for hit in page] == found
+    if len(query.split()) <= 3:
+        every = tickets.search(query, 60, match="all")
+        assert {hit.id.removeprefix("with ") for hit in every} == expected
+
+
+@given(st.sampled_from([*CODES]), st.sampled_from(["any", "all"]))
+def test_a_code_is_searched_whatever_is_beside_it(tickets, code, match):
+    query = f"{code} printer"
+    found = tickets.search(query, 60, match=match)
+    assert found.total == len(found)
+    assert len({hit.id for hit in found}) == len(found)
+
+
+def test_a_code_that_no_document_has_is_searched_by_its_parts(tickets):
+    found = tickets.search("error E-1043/9")
+    assert found.total > 10
