@@ -35,7 +35,8 @@ EXAMPLES = {scopes_of(BY_NAME[str(endpoint)]): endpoint for endpoint in ENDPOINT
 class NoPlaces(Admission):
     """Admits nothing."""
 
-    capacity = 0
+    def check(self):
+        raise self._refusal("full", "it admits nothing")
 
 
 class NoWrites(NoPlaces, Writes):
