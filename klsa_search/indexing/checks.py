@@ -14,6 +14,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.parallel import memory_limit
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
+from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
@@ -24,6 +25,9 @@ from klsa_search.storage.partitions import is_partitioned, parts_of, read_partit
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""
+
+_LOCATED: Final = OpenedCollection, StoredCollection
+"""Collections that know their place, and the options they are read with."""
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")
@@ -258,9 +262,9 @@ def refuse_to_drop_writes(path: Path) -> None:
 
 def address(collection: Collection) -> str | None:
     """Return the place of a collection; None if it has none, or its name is sufficient."""
-    return collection.address if isinstance(collection, OpenedCollection) else None
+    return collection.address if isinstance(collection, _LOCATED) else None
 
 
 def reading_options(collection: Collection) -> dict[str, Any]:
     """Return the options with which a collection is read; none if it has none."""
-    return dict(collection.options) if isinstance(collection, OpenedCollection) else {}
+    return dict(collection.options) if isinstance(collection, _LOCATED) else {}
