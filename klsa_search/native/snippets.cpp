@@ -176,6 +176,7 @@ class PassageFinder {
         : records_(records), codes_(codes), code_starts_(code_starts), ranks_(ranks), parts_(parts) {
         require(records.size() == length(code_starts) - 1,
                 "records and code_starts: they have different numbers of documents");
+        require(parts > 0, "parts: a document has at least one");
     }
 
     // Return the passages, the ordinals of those that may contain marks, and of the documents whose

@@ -87,6 +87,14 @@ def texts_of(content, starts):
     return passages
 
 
+@pytest.mark.parametrize("parts", [0, -1, -(2**63)])
+def test_documents_without_parts_are_refused(parts):
+    nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    records = _native.Records(*nothing)
+    with pytest.raises(ValueError, match="parts: a document has at least one"):
+        _native.PassageFinder(records, *nothing, np.zeros(0, np.int32), parts)
+
+
 def test_a_position_beyond_the_last_is_not_a_document(tmp_path):
     reader = stored(tmp_path, [Document(id="a")])
     with pytest.raises(IndexError):
