@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import mmap
 import os
 import pickle
@@ -75,6 +76,8 @@ class Recorder:
             return value.copy()
         if isinstance(value, list | tuple):
             return _like(value, (self._copied(each) for each in value))
+        if inspect.ismethod(value):  # one that decodes JSON, which cannot be sent to a worker
+            return json.loads
         return self.made[id(value)][1] if id(value) in self.made else value
 
     def _record(self, name: str, owner: Any, arguments: Any, keywords: Any) -> Call:

@@ -209,11 +209,11 @@ void bind_fold_in(nb::module_& module) {
                       i64, f64>(),
              nb::arg("documents"), exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
              nb::arg("block_bits"), nb::arg("first"), nb::arg("mean_square"))
-        .def("search", &FoldInNeighbours::search, nb::arg("begin"), nb::arg("end"), nb::arg("offset"), exact("starts"),
-             exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"), nb::arg("budget"),
-             nb::arg("candidates"), exact("values"), exact("neighbours"), ReleaseGil());
-    module.def("append_links", &append_links, exact("starts"), exact("terms"), exact("shares"), nb::arg("first"),
-               nb::arg("link"), exact("heads"), exact("links"), ReleaseGil());
+        .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
+             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
+             nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
+    module.def("append_links", without_gil(&append_links), exact("starts"), exact("terms"), exact("shares"),
+               nb::arg("first"), nb::arg("link"), exact("heads"), exact("links"));
     module.def("invert_terms", &invert, exact("starts"), exact("terms"), exact("shares"), nb::arg("term_count"));
 }
 

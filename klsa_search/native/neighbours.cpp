@@ -194,8 +194,9 @@ i64 compact_rows(Array2<i32> columns, Array2<f32> values, Array1<const i32> size
 
 void bind_neighbours(nb::module_& module) {
     auto bind_truncate = [&]<class W>(W) {
-        module.def("truncate_postings", &truncate_postings<W>, exact("starts"), exact("documents"), exact("weights"),
-                   exact("scales"), exact("kept_starts"), exact("kept_documents"), exact("kept_values"), ReleaseGil());
+        module.def("truncate_postings", without_gil(&truncate_postings<W>), exact("starts"), exact("documents"),
+                   exact("weights"), exact("scales"), exact("kept_starts"), exact("kept_documents"),
+                   exact("kept_values"));
     };
     bind_truncate(f32());
     bind_truncate(f64());
@@ -208,9 +209,9 @@ void bind_neighbours(nb::module_& module) {
     nb::class_<KnnSearcher>(module, "KnnSearcher")
         .def(nb::init<std::vector<std::shared_ptr<KnnPart>>, i64, i64, i64, i64>(), nb::arg("parts"), nb::arg("own"),
              nb::kw_only(), nb::arg("features"), nb::arg("postings"), nb::arg("candidates"))
-        .def("write_rows", &KnnSearcher::write_rows, exact("rows"), exact("columns"), exact("values"), exact("sizes"),
-             ReleaseGil());
-    module.def("compact_rows", &compact_rows, exact("columns"), exact("values"), exact("sizes"), ReleaseGil());
+        .def("write_rows", without_gil(&KnnSearcher::write_rows), exact("rows"), exact("columns"), exact("values"),
+             exact("sizes"));
+    module.def("compact_rows", without_gil(&compact_rows), exact("columns"), exact("values"), exact("sizes"));
 }
 
 }  // namespace klsa

@@ -130,8 +130,8 @@ void pack_partition_table(Starts starts, Columns columns, Array1<const f32> valu
 
 template <class W>
 void bind_pack_rows(nb::module_& module) {
-    module.def("pack_rows", &pack_rows<W>, exact("starts"), exact("columns"), exact("values"), exact("ranks").none(),
-               exact("packed_starts"), exact("packed"), exact("steps"), ReleaseGil());
+    module.def("pack_rows", without_gil(&pack_rows<W>), exact("starts"), exact("columns"), exact("values"),
+               exact("ranks").none(), exact("packed_starts"), exact("packed"), exact("steps"));
 }
 
 }  // namespace
@@ -139,11 +139,11 @@ void bind_pack_rows(nb::module_& module) {
 void bind_packed_rows(nb::module_& module) {
     bind_pack_rows<f32>(module);
     bind_pack_rows<f64>(module);
-    module.def("pack_table", &pack_table, exact("starts"), exact("columns"), exact("values"), exact("table"),
-               exact("steps"), ReleaseGil());
-    module.def("pack_partition_table", &pack_partition_table, exact("starts"), exact("columns"), exact("values"),
-               nb::arg("first"), exact("ordinals"), exact("table"), exact("steps"), exact("documents"), exact("levels"),
-               ReleaseGil());
+    module.def("pack_table", without_gil(&pack_table), exact("starts"), exact("columns"), exact("values"),
+               exact("table"), exact("steps"));
+    module.def("pack_partition_table", without_gil(&pack_partition_table), exact("starts"), exact("columns"),
+               exact("values"), nb::arg("first"), exact("ordinals"), exact("table"), exact("steps"), exact("documents"),
+               exact("levels"));
 }
 
 }  // namespace klsa

@@ -70,7 +70,7 @@ void bind_pair_codes(nb::module_& module) {
     module.def("encode_pairs", &encode, exact("keys"), exact("frequencies"), nb::arg("terms"), nb::arg("first"),
                nb::arg("after"));
     module.def("decode_pairs", &decode, exact("codes"), nb::arg("terms"));
-    module.def("number_features", &number, exact("features"), exact("next_numbers"), ReleaseGil());
+    module.def("number_features", without_gil(&number), exact("features"), exact("next_numbers"));
     module.def("find_pairs", &find, exact("keys"), nb::arg("terms"), exact("starts"), exact("greater"),
                exact("numbers"));
 }

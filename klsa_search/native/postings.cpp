@@ -135,10 +135,10 @@ void add_steps(Array1<const i64> starts, Array1<const u32> entries, Array1<const
 
 template <class C>
 void bind(nb::module_& module) {
-    module.def("count_postings", &count_postings<C>, exact("starts"), exact("terms"), exact("counts"), nb::arg("bits"),
-               exact("lengths"), exact("runs"), exact("occurrences"), ReleaseGil());
-    module.def("write_postings", &write_postings<C>, exact("starts"), exact("terms"), exact("counts"), exact("norms"),
-               nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"), ReleaseGil());
+    module.def("count_postings", without_gil(&count_postings<C>), exact("starts"), exact("terms"), exact("counts"),
+               nb::arg("bits"), exact("lengths"), exact("runs"), exact("occurrences"));
+    module.def("write_postings", without_gil(&write_postings<C>), exact("starts"), exact("terms"), exact("counts"),
+               exact("norms"), nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"));
 }
 
 }  // namespace
@@ -148,10 +148,10 @@ void bind_postings(nb::module_& module) {
     bind<i64>(module);
     bind<f32>(module);
     bind<f64>(module);
-    module.def("find_best_saturations", &find_best_saturations, exact("starts"), exact("entries"), exact("depths"),
-               exact("best"), ReleaseGil());
-    module.def("add_steps", &add_steps, exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
-               nb::arg("bits"), exact("terms"), exact("weights"), exact("steps"), ReleaseGil());
+    module.def("find_best_saturations", without_gil(&find_best_saturations), exact("starts"), exact("entries"),
+               exact("depths"), exact("best"));
+    module.def("add_steps", without_gil(&add_steps), exact("starts"), exact("entries"), exact("run_starts"),
+               exact("runs"), nb::arg("bits"), exact("terms"), exact("weights"), exact("steps"));
 }
 
 }  // namespace klsa

@@ -84,14 +84,14 @@ void bind_products(nb::module_& module) {
              nb::arg("width"))
         .def(nb::init<Array1<const i32>, Array1<const f64>, i64>(), exact("columns"), exact("weights"),
              nb::arg("width"))
-        .def("find_edge", &Features::find_edge, exact("begins"), exact("ends"), nb::arg("edge"), exact("out"),
-             ReleaseGil());
+        .def("find_edge", without_gil(&Features::find_edge), exact("begins"), exact("ends"), nb::arg("edge"),
+             exact("out"));
     auto bind = [&]<class X>(X) {
         features
-            .def("add_to_features", &Features::add_to_features<X>, exact("begins"), exact("ends"), exact("blocks"),
-                 exact("sums"), ReleaseGil())
-            .def("add_to_documents", &Features::add_to_documents<X>, exact("begins"), exact("ends"), exact("sums"),
-                 exact("out"), ReleaseGil());
+            .def("add_to_features", without_gil(&Features::add_to_features<X>), exact("begins"), exact("ends"),
+                 exact("blocks"), exact("sums"))
+            .def("add_to_documents", without_gil(&Features::add_to_documents<X>), exact("begins"), exact("ends"),
+                 exact("sums"), exact("out"));
     };
     bind(f32());
     bind(f64());

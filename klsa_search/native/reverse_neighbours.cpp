@@ -37,8 +37,8 @@ void insert_neighbours(Array1<const i32> row_of, Array2<const i32> pairs, Array1
 }  // namespace
 
 void bind_reverse_neighbours(nb::module_& module) {
-    module.def("insert_neighbours", &insert_neighbours, exact("row_of"), exact("pairs"), exact("values"),
-               exact("neighbours"), exact("strongest"), ReleaseGil());
+    module.def("insert_neighbours", without_gil(&insert_neighbours), exact("row_of"), exact("pairs"), exact("values"),
+               exact("neighbours"), exact("strongest"));
 }
 
 }  // namespace klsa

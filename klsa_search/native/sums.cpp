@@ -50,14 +50,14 @@ void scale_rows(Starts starts, Array1<const W> data, Array1<const f64> scales, A
 
 template <class W>
 void bind(nb::module_& module) {
-    module.def("squares_of_rows", &squares_of_rows<W>, exact("starts"), exact("data"), exact("sums"), ReleaseGil());
-    module.def("add_to_columns", &add_to_columns<W>, exact("columns"), exact("data"), exact("sums"), ReleaseGil());
-    module.def("rows_with", &rows_with<W>, exact("starts"), exact("columns"), exact("data"), exact("vector"),
-               exact("sums"), ReleaseGil());
-    module.def("scale_rows", &scale_rows<W, f32>, exact("starts"), exact("data"), exact("scales"), exact("scaled"),
-               ReleaseGil());
-    module.def("scale_rows", &scale_rows<W, f64>, exact("starts"), exact("data"), exact("scales"), exact("scaled"),
-               ReleaseGil());
+    module.def("squares_of_rows", without_gil(&squares_of_rows<W>), exact("starts"), exact("data"), exact("sums"));
+    module.def("add_to_columns", without_gil(&add_to_columns<W>), exact("columns"), exact("data"), exact("sums"));
+    module.def("rows_with", without_gil(&rows_with<W>), exact("starts"), exact("columns"), exact("data"),
+               exact("vector"), exact("sums"));
+    module.def("scale_rows", without_gil(&scale_rows<W, f32>), exact("starts"), exact("data"), exact("scales"),
+               exact("scaled"));
+    module.def("scale_rows", without_gil(&scale_rows<W, f64>), exact("starts"), exact("data"), exact("scales"),
+               exact("scaled"));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void add_cosines(Array2<const i8> rows, Array1<const i32> documents, Array1<cons
 }  // namespace
 
 void bind_vectors(nb::module_& module) {
-    module.def("add_cosines", &add_cosines, exact("rows"), exact("documents"), exact("scales"), exact("query"),
-               nb::arg("scale"), exact("cosines"), ReleaseGil());
+    module.def("add_cosines", without_gil(&add_cosines), exact("rows"), exact("documents"), exact("scales"),
+               exact("query"), nb::arg("scale"), exact("cosines"));
 }
 
 }  // namespace klsa
