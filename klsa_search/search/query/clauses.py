@@ -172,7 +172,9 @@ class ClauseReader:
         """Leave out words that no document has side by side, but some as one: *head phones*."""
         split: set[str] = set()
         for place, variant in enumerate(joined):
-            if " " in variant.written and not self._compounds.stand_apart(variant, evidence):
+            is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
+            is_apart = not is_word or " " not in variant.written
+            if not (is_apart or self._compounds.stand_apart(variant, evidence)):
                 joined[place] = variant._replace(of=())
                 split.update(words_of(variant.written))
         return [word for word in words if word.text not in split] if split else words, joined
