@@ -10,6 +10,7 @@ NO_FIGURES_MEASURED = {
     "docs/explanations/how-it-ranks.md",  # worked out by hand, and in a notebook that runs
     "docs/guides/capacity-planning.md",  # rounded from the tables of performance.md
     "docs/reference/limits.md",
+    "docs/reference/query-syntax.md",  # costs of typing errors, which are constants
 }
 """Pages whose tables of numbers describe an example, an estimate or limits."""
 NUMBER = re.compile(r"\s*[*+−±~-]*\.?\d")

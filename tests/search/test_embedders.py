@@ -50,19 +50,20 @@ def ids(results):
 def test_a_query_finds_what_it_means(path):
     embedder = Meanings()
     with open_index(path, embedders={"m": embedder}) as index, open_index(path) as plain:
-        assert not plain.search("car").hits
-        found = index.search("car")
+        assert not plain.search("car", spelling="off").hits
+        found = index.search("car", spelling="off")  # or care is searched, too
         assert found[0].id == "a"
         assert found.warnings == ()
-        given = plain.search("car", vector={"m": Meanings().embed(["car"], "query")[0]})
+        vector = {"m": Meanings().embed(["car"], "query")[0]}
+        given = plain.search("car", vector=vector, spelling="off")
         assert (found.hits, found.total) == (given.hits, given.total)
-        assert not index.search("car", vector={}).hits
+        assert not index.search("car", vector={}, spelling="off").hits
         assert embedder.calls == [(["car"], "query")]
         doc_ids, scores = index.rank("car", k=1)
         assert (index.ids(doc_ids), scores.tolist()) == (["a"], [found[0].score])
         (many,) = index.rank_many(["car"], k=1)
         assert many[0].tolist() == doc_ids.tolist()
-        assert index.explain("car", "a").score == pytest.approx(found[0].score)
+        assert index.explain("car", "a", spelling="off").score == pytest.approx(found[0].score)
         assert len(embedder.calls) == 1  # the same query is embedded once
         assert not index.is_quick("care")
         assert plain.is_quick("care")

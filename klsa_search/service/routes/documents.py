@@ -83,13 +83,17 @@ BODIES: Final = {
         "additionalProperties": True,
         "description": "new values of title, text and metadata fields; null removes a field",
     },
+    "IdentifiedChanges": {
+        "type": "object",
+        "properties": {"id": {"type": "string"}},
+        "required": ["id"],
+        "additionalProperties": True,
+        "description": "the ID of a document, and changes like `DocumentChanges`",
+    },
 }
 """Shared schemas of bodies that are parsed here, not by a model."""
 _DOCUMENT: Final = {"$ref": "#/components/schemas/NewDocument"}
-_IDENTIFIED_CHANGES: Final = {
-    "allOf": [{"$ref": "#/components/schemas/DocumentChanges"}],
-    "required": ["id"],
-}
+_IDENTIFIED_CHANGES: Final = {"$ref": "#/components/schemas/IdentifiedChanges"}
 _CHANGES: Final = {"$ref": "#/components/schemas/DocumentChanges"}
 LINES_BODY: Final = {
     "type": "string",
