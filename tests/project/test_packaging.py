@@ -58,7 +58,7 @@ CONNECTORS = {
     "ray": "cluster/ray.py",
     "sentence_transformers": "embedding/sentence_transformers.py",
     "tokenizers": "embedding/onnx.py",
-    "watchfiles": "cli/watch.py",
+    "watchfiles": "cli/sync.py",
 }
 """Likewise of the extras that the tests do not bring."""
 PARTS = {"pydantic_core": "pydantic", "starlette": "fastapi"}
