@@ -159,6 +159,9 @@ def test_a_hangup_with_invalid_settings_keeps_the_workers(tmp_path, home):
     config = tmp_path / "klsa.toml"
     config.write_text('title = "before"\n')
     with service(tmp_path, "--config", str(config)) as (process, address):
+        started = (line for line in process.stderr if "Application startup complete" in line)
+        for _ in range(2):  # a worker that still starts would read the invalid settings
+            next(started)
         before = workers_of(process)
         config.write_text("threads = 0\n")
         process.send_signal(signal.SIGHUP)
