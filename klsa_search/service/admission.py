@@ -100,10 +100,10 @@ WAITING = 64
 """Maximum number of waiting requests."""
 
 MAX_QUEUE_DELAY = 0.1
-"""Seconds in the queue after which a light request is refused while there is no end of them."""
+"""Seconds that a light request waits before it is refused, if no thread was free lately."""
 
 MAX_BURST = 0.25
-"""The same seconds if a thread was free less than so many seconds ago: a burst is answered."""
+"""Seconds that it waits if a thread was free within so many seconds: a burst is answered."""
 
 MAX_HANDLED = 16
 """Requests, active or handled in one iteration of the event loop, from which on others are refused

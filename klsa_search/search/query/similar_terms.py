@@ -51,16 +51,16 @@ class SimilarTerms:
             size: word[:size] for size in range(max(length - ENDING, 2), length + edits + 1)
         }
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
-        found: dict[int, float] = {}
+        distance_of: dict[int, float] = {}
         for texts, missing in ((beginnings, 0.5), (stems, 0.0)):
             for term, size, distance in self._within(word, texts, edits):
                 value = distance + missing * max(length - size, 0)
-                found[term] = min(value, found.get(term, value))
-        return _arrays_of(found)
+                distance_of[term] = min(value, distance_of.get(term, value))
+        return _arrays_of(distance_of)
 
     def begun(self, beginning: str, edits: int) -> tuple[Terms, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
-        found: dict[int, float] = {}
+        distance_of: dict[int, float] = {}
         for run, same in self._beginning_with(beginning[:1]):
             missing = ~run.letters[same] & np.uint32(letter_set(beginning))
             places = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
@@ -69,8 +69,8 @@ class SimilarTerms:
                 distances = _distances(beginning, [name[:length] for name in names], edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
                     term, distance = int(run.numbers[places[at]]), float(distances[at])
-                    found[term] = min(distance, found.get(term, distance))
-        return _arrays_of(found)
+                    distance_of[term] = min(distance, distance_of.get(term, distance))
+        return _arrays_of(distance_of)
 
     def _within(
         self, word: str, texts: Mapping[int, str], edits: int
@@ -99,10 +99,10 @@ class SimilarTerms:
                 yield run, run.beginning_with(beginning)
 
 
-def _arrays_of(found: Mapping[int, float]) -> tuple[Terms, Distances]:
+def _arrays_of(distance_of: Mapping[int, float]) -> tuple[Terms, Distances]:
     return (
-        np.fromiter(found, np.int64, len(found)),
-        np.fromiter(found.values(), np.float64, len(found)),
+        np.fromiter(distance_of, np.int64, len(distance_of)),
+        np.fromiter(distance_of.values(), np.float64, len(distance_of)),
     )
 
 

@@ -69,7 +69,7 @@ class JobRequest(RequestModel):
     response_model=Job,
     openapi_extra=documented_parameters(JobRequest),
 )
-async def job(id: JobId, request: Request, service: Service) -> Job:  # noqa: A002
+async def job(id: JobId, request: Request, service: Service) -> Job:  # noqa: A002 - as in the path
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + read_parameters(request, JobRequest).wait
     while True:
