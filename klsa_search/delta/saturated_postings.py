@@ -93,6 +93,11 @@ class SaturatedPostings:
         )
         self._preparing.start()
 
+    def close(self) -> None:
+        """Wait until the file that is being written is complete."""
+        if self._preparing is not None:
+            self._preparing.join()
+
     def _prepare(self, average: float) -> None:
         # If this fails, `at` writes the file when it is needed, and reports the error.
         with (

@@ -145,9 +145,6 @@ def put_late(path, steps):
         mean = bm25.quantised_length(lengths.mean()) * 2 ** (steps / 64)
         words = round(mean * (len(TEXTS) + 1) - lengths.sum())
         index.add([{"id": "late", "text": "t00 " * words}])
-        for thread in threading.enumerate():
-            if thread.name == "saturating":
-                thread.join(PATIENCE)
         return bm25.length_step(index.arrays.average_length)
 
 
@@ -184,6 +181,25 @@ def test_the_next_length_is_made_in_the_background_before_it_is_needed(path, mad
     assert made == ["saturating"]
     assert put_late(path, 1.2) == length + 1
     assert made == ["saturating"]
+
+
+def test_closing_waits_for_the_postings_that_are_being_written(path, monkeypatch):
+    begun, continued = threading.Event(), threading.Event()
+
+    def saturated(self, counts, norms, former=Postings.saturated):
+        begun.set()
+        assert continued.wait(PATIENCE)
+        return former(self, counts, norms)
+
+    monkeypatch.setattr(Postings, "saturated", saturated)
+    closing = threading.Thread(target=put_late, args=[path, 0.75])
+    closing.start()
+    assert begun.wait(PATIENCE)
+    closing.join(0.1)
+    assert closing.is_alive()
+    continued.set()
+    closing.join(PATIENCE)
+    assert len(files(path)) == 1
 
 
 def test_files_go_with_far_lengths_and_with_their_generation(path):

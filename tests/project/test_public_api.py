@@ -80,9 +80,9 @@ def world(tmp_path_factory):
 @contextmanager
 def names_of(world, monkeypatch):
     """Yield what examples see: in a world as it was, an open index, counts, the rest."""
-    kept, folder = world  # an index knows where its source lies
-    shutil.rmtree(folder, ignore_errors=True)  # a thread may still write saturated postings
-    shutil.copytree(kept, folder, dirs_exist_ok=True)
+    kept, folder = world  # the folder stays the same: an index knows where its source lies
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
     monkeypatch.chdir(folder)
     found = {
         name: getattr(import_module(package), name)

@@ -174,15 +174,16 @@ class GenerationReader:
                     return False
                 self._swap(state, tailer)
                 return True
-            base, state, tailer = open_current(
+            base, state, next_tailer = open_current(
                 self.path.parent, lambda generation: open_tailed(generation, self._terms)
             )
             try:
                 # Running calls keep the previous state, whose files close with the last of them.
-                self._swap(state, tailer)
+                self._swap(state, next_tailer)
             except BaseException:
                 base.close()
                 raise
+            tailer.close()
             return True
 
     def _swap(self, state: State, tailer: LogTailer) -> None:
@@ -217,10 +218,13 @@ class GenerationReader:
                 self._current.tailer.save()
 
     def close(self) -> None:
-        """Release all files and memory, unless it is a view."""
+        """Release all files and memory, unless it is a view; wait for what writes files."""
         with self._swap_lock:
-            state = self._current.state
+            _, state, tailer = self._current
             self._current = _Current(self.info, None, None)
+        if tailer is not None:
+            with self._refresh_lock:
+                tailer.close()
         if state is not None and self._owns:
             state.close()
 

@@ -217,6 +217,10 @@ class DeltaIndex:
             if length not in (self._length, self._first_length):
                 self._saturated.prepare(length)
 
+    def close(self) -> None:
+        """Wait for what is computed in the background."""
+        self._saturated.close()
+
     def drift(self) -> Drift:
         """Return the drift from the build. Cost: none."""
         deleted = self._deleted_of_build

@@ -129,24 +129,34 @@ class LogTailer:
             return current
         if last.seq == 0 and self.weighing is None:
             return replace(self._built, info=replace(self._built.info, last=last))
-        delta, self._delta = self._delta, None  # start again after a failure
         truncated = (
             last.undos != self._applied.undos
             and self.log.valid_until(self._applied) < self._applied.seq
         )
-        if delta is None or truncated:
-            delta = _Delta(self._built)
-            self._applied = LogPosition()
-        for write in self.log.rows(self._applied.seq, last):
-            delta.add(write, save=self.saves)
-        state = delta.state(last, self.weighing)
-        self._delta, self._applied, self._weighed_by = delta, last, self.weighing
+        if truncated:
+            self.close()
+        if self._delta is None:
+            self._delta, self._applied = _Delta(self._built), LogPosition()
+        try:
+            for write in self.log.rows(self._applied.seq, last):
+                self._delta.add(write, save=self.saves)
+            state = self._delta.state(last, self.weighing)
+        except BaseException:
+            self.close()  # the next call starts again
+            raise
+        self._applied, self._weighed_by = last, self.weighing
         return state
 
     def save(self) -> None:
         """Store what was folded in files of the generation: see `DeltaIndex.save`."""
         if self._delta is not None:
             self._delta.save()
+
+    def close(self) -> None:
+        """Forget what was folded, and wait until nothing is written into the generation."""
+        delta, self._delta = self._delta, None
+        if delta is not None:
+            delta.close()
 
 
 def open_tailed(
@@ -228,6 +238,12 @@ class _Delta:
         self._delta.save()
         if self._passages is not None:
             self._passages.save()
+
+    def close(self) -> None:
+        """Wait for what is computed in the background."""
+        self._delta.close()
+        if self._passages is not None:
+            self._passages.close()
 
     def _begin_batch(self) -> None:
         self._batch, self._puts, self._size = [], 0, self._delta.kept.next_size
