@@ -3,6 +3,7 @@
 with LogWriter(generation) as writer:
     writer.append(puts, deletes) -> LogPosition
     writer.undo(batches) -> LogPosition
+    writer.last(), writer.rows(after)       reads as `WriteLog` does, by the same connection
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from klsa_search.storage.log import (
     APPLICATION,
     SCHEMA,
     LogPosition,
+    WriteLog,
     checked_id,
     damaged,
     document_as_json,
@@ -32,19 +34,20 @@ from klsa_search.storage.log import (
     log_end,
     read_log_id,
 )
-from klsa_search.storage.names import LOG_ID, NEW_WRITES, WRITES
+from klsa_search.storage.names import LOG_ID, NEW_WRITES
 
 
-class LogWriter:
-    """Appends to the log of a generation, which the first write creates. Use as a context manager.
+class LogWriter(WriteLog):
+    """Reads the log of a generation and appends to it; the first write creates it.
 
-    The caller has the lock of the log (`generations.writing`) and has checked that CURRENT names
+    Use as a context manager: it keeps one connection, which a `WriteLog` opens for each read. The
+    caller has the lock of the log (`generations.writing`) and has checked that CURRENT names
     the generation. For one thread at a time. Raise WritingRefused on a network file system;
     StoreError if writing fails: then nothing of the batch is stored, and reading still works.
     """
 
     def __init__(self, generation: Path) -> None:
-        self.path = generation / WRITES
+        super().__init__(generation)
         self._connection: sqlite3.Connection | None = None
 
     def __enter__(self) -> LogWriter:
@@ -98,9 +101,21 @@ class LogWriter:
             return log_end(connection)
 
     @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection | None]:
+        if not os.path.lexists(self.path):
+            with super()._read() as none:
+                yield none
+            return
+        with self._connected() as connection:
+            connection.execute("begin")
+            try:
+                yield connection if connection.execute("select 1 from batches").fetchone() else None
+            finally:
+                connection.execute("rollback")
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        try:
-            connection = self._own()
+        with self._connected() as connection:
             connection.execute("begin immediate")
             try:
                 _write_log_id(connection)
@@ -110,6 +125,12 @@ class LogWriter:
                 self._roll_back(connection)
                 raise
             self._check_identity()
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection; errors of SQLite become those of the index."""
+        try:
+            yield self._own()
         except sqlite3.OperationalError as error:
             self._close()
             raise StoreError(

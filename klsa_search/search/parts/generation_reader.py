@@ -53,7 +53,7 @@ from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.log import LogPosition
+from klsa_search.storage.log import LogPosition, WriteLog
 from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.rules import Rule
 
@@ -162,14 +162,17 @@ class GenerationReader:
         """Return a view of the only one."""
         return (self.view(),)
 
-    def refresh(self) -> bool:
-        """Read writes and new generations of other processes; return if there were any."""
+    def refresh(self, log: WriteLog | None = None) -> bool:
+        """Read writes and new generations of other processes; return if there were any.
+
+        log  that of the generation in use, if this process writes it: folded writes are kept then
+        """
         with self._refresh_lock:
             tailer, before = self._current.tailer, self.state()
             if tailer is None:
                 return False
             if current_generation(self.path.parent) == self.path:
-                state = tailer.state(before)
+                state = tailer.state(before, log)
                 if state is before:
                     return False
                 self._swap(state, tailer)
@@ -205,11 +208,6 @@ class GenerationReader:
             assert tailer is not None
             tailer.configure(chosen)
             self._swap(tailer.weighed(self.state(), Weighing(self._terms, statistics)), tailer)
-
-    def expect_writes(self) -> None:
-        """Keep what refreshes fold from now on, for `save`."""
-        if self._current.tailer is not None:
-            self._current.tailer.saves = True
 
     def save(self) -> None:
         """Store what was folded in files of the generation, for readers that open it later."""

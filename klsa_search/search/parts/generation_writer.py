@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
@@ -22,6 +23,7 @@ from klsa_search.search.writing import (
     patched_documents,
 )
 from klsa_search.storage.columns.declared import field_warnings
+from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import document_as_json
 from klsa_search.storage.log_writer import LogWriter
@@ -91,23 +93,24 @@ class GenerationWriter:
         No other process writes between that state and the batch.
         """
         reader = self.reader
-        with writing(reader.path.parent):
-            reader.refresh()
-            state = reader.state()
-            puts, deletes = batch(state)
-            puts = self._prepared(state, puts)
-            existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
-            reader.expect_writes()
-            with LogWriter(state.info.path) as log:
+        path = reader.path.parent
+        with ExitStack() as stack:
+            with writing(path):
+                log = stack.enter_context(LogWriter(current_generation(path)))
+                reader.refresh(log)
+                state = reader.state()
+                puts, deletes = batch(state)
+                puts = self._prepared(state, puts)
+                existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
                 last = log.append(puts, deletes)
-        try:
-            reader.refresh()
-        except (KlsaError, OSError, MemoryError) as error:
-            reason = str(error) or "there is not enough memory"
-            raise StoreError(
-                f"the batch was written to index `{reader.name}`, but is not searchable yet: "
-                f"{reason}"
-            ) from error
+            try:
+                reader.refresh(log)
+            except (KlsaError, OSError, MemoryError) as error:
+                reason = str(error) or "there is not enough memory"
+                raise StoreError(
+                    f"the batch was written to index `{reader.name}`, but is not searchable yet: "
+                    f"{reason}"
+                ) from error
         reader.save()
         declared = declared_of(reader.settings, reader.fields)
         warnings = tuple(field_warnings(puts, reader.fields, declared.types, declared.forms))
