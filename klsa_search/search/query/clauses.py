@@ -174,7 +174,7 @@ class ClauseReader:
         for place, variant in enumerate(joined):
             is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
             is_apart = not is_word or " " not in variant.written
-            if not (is_apart or self._compounds.stand_apart(variant, evidence)):
+            if not is_apart and self._compounds.is_split(variant, evidence):
                 joined[place] = variant._replace(of=())
                 split.update(words_of(variant.written))
         return [word for word in words if word.text not in split] if split else words, joined

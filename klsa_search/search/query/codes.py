@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -35,12 +36,16 @@ LONGEST: Final = 32
 MAX_CODES: Final = 4
 """Codes of one query that count, at most."""
 
-_AROUND: Final = ".,;:!?()[]{}<>\"'“”‘’"
+_AROUND: Final = ".,;:!?()[]{}<>\"'“”‘’、。，：；！？（）「」『』《》"
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
-_AMOUNT: Final = re.compile(r"\d+[^\W\d_]+")
+_AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
-_PATH: Final = re.compile(r"\w[/\\._:]+\w.*\w[/\\._:]+\w|^[/\\]\w")
-MAY_BE_CODE: Final = re.compile(r"\d|[/\\._:]\S*[/\\._:]|(?<!\S)[/\\]\w")
+_NUMBER: Final = re.compile(r"\d+(?:,\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)\w+(?:\.\w+){2}")
+"""From the root, with a file name, or a version or name of three parts with a digit."""
+_BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
+_UNSPACED: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
+MAY_BE_CODE: Final = re.compile(r"\d|[/\\]\w")
 
 
 class Code(NamedTuple):
@@ -54,24 +59,31 @@ class Code(NamedTuple):
 def codes_of(text: str) -> list[str]:
     """Return the codes of a text, without signs around them.
 
+    Words of letters are none, however they are joined: *edit/delete* names alternatives.
+
     >>> codes_of("error E-1043/2, on 32GB"), codes_of("4711-A of v1.2.3 failed at noon: SUP-1058")
     (['E-1043/2'], ['4711-A', 'v1.2.3', 'SUP-1058'])
     >>> codes_of("32GB laptop"), codes_of("ticket 1058"), codes_of("what was decided in 1958?")
     (['32GB'], ['1058'], [])
+    >>> codes_of("edit/copy/delete in /etc/hosts or conf/local.ini with java.lang.String")
+    ['/etc/hosts', 'conf/local.ini']
     """
-    words = text.split()
-    if len(words) > LONGEST:
+    words = [word for piece in text.split() for word in _BETWEEN.split(piece) if word]
+    count = len(words) + len(_UNSPACED.findall(text))
+    if count > LONGEST:
         return []
     bare_words = [word.rstrip(_AROUND).lstrip(_AROUND.replace(".", "")) for word in words]
-    numbers = sum(map(str.isdecimal, bare_words))
+    numbers = sum(_NUMBER.fullmatch(bare) is not None for bare in bare_words)
     codes = []
     for bare in bare_words:
         enough = sum(map(str.isdecimal, bare)) >= DIGITS
-        is_number = bare.isdecimal()
-        is_meant = len(words) <= SHORT and (
-            _AMOUNT.fullmatch(bare) or (is_number and enough and numbers == 1)
-        )
-        if is_meant or (enough and not is_number) or _PATH.search(bare):
+        if _AMOUNT.fullmatch(bare):
+            is_code = count <= SHORT
+        elif _NUMBER.fullmatch(bare):
+            is_code = count <= SHORT and enough and numbers == 1
+        else:
+            is_code = enough or _PATH.match(bare) is not None
+        if is_code:
             codes.append(bare)
     return codes[:MAX_CODES]
 

@@ -369,13 +369,20 @@ class Compounds:
         is_heavier = int(weights[joined]) > sum(int(weights[each]) for each in numbers if each >= 0)
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
 
-    def stand_apart(self, variant: Variant, evidence: Evidence) -> bool:
-        """Return whether any document has the words of a joined word side by side."""
+    def is_split(self, variant: Variant, evidence: Evidence) -> bool:
+        """Return whether a joined word is meant instead of its parts, as in *head phones*.
+
+        No document has these side by side, and the word is no rarer than the rarest known part.
+        """
         words = words_of(variant.written)
         numbers = [self._numbers[word] for word in words]
-        if UNKNOWN in numbers:
+        (joined,) = variant.words
+        known = [self._frequency(number) for number in numbers if number >= 0]
+        if self._frequency(joined.number) < min(known, default=0):
             return False
-        return self._documents_with(self._pattern(words, numbers), evidence) > 0
+        if UNKNOWN in numbers:
+            return True
+        return not self._documents_with(self._pattern(words, numbers), evidence)
 
     def _are_common(self, numbers: Sequence[int]) -> bool:
         """Return whether words are stop words or on the long list, as in *some times*."""

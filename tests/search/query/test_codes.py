@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build
+from klsa_search.search.query.codes import codes_of
 
 CODES = {
     "E-1043/2": "error E-1043/2 in the printer",
@@ -75,3 +76,22 @@ def test_a_code_is_searched_whatever_is_beside_it(tickets, code, match):
 def test_a_code_that_no_document_has_is_searched_by_its_parts(tickets):
     found = tickets.search("error E-1043/9")
     assert found.total > 10
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "edit/copy/delete the printer",
+        "java.lang.String in a printer",
+        "does the laptop of 500GB fit the printer",
+        "sold 10,000 times in three whole years",
+        "2017年度の蔵書点数が二番目に多かったものは何ですか",
+    ],
+)
+def test_alternatives_names_amounts_and_sentences_are_no_codes(query):
+    assert codes_of(query) == []
+
+
+def test_codes_of_scripts_without_spaces_stand_between_words():
+    assert codes_of("错误「E-1043/2」怎么办") == ["E-1043/2"]
+    assert codes_of("the pump...E-1043/2") == ["E-1043/2"]

@@ -143,3 +143,13 @@ def test_every_word_is_either_searched_or_said_to_be_left_out(shop, typed, match
     parts = {*said.words, *said.unknown, *said.corrections, *said.variants, *said.stop_words}
     parts |= {prefix.rstrip("*") for prefix in said.prefixes}
     assert {word for part in parts for word in part.split()} >= {*typed}
+
+
+def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(tmp_path):
+    texts = ["paragraph", "classification", "classification of a paragraph"] * 4
+    texts.append("paragraphclassification")
+    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(rows, name="help", home=tmp_path, ranker="bm25") as index:
+        for match in ("any", "all"):
+            found = {hit.id for hit in index.search("paragraph classification", 20, match=match)}
+            assert found >= {"2", "5", "8", "11", "12"}
