@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from dataclasses import replace
+from contextlib import closing
 from datetime import datetime
 from itertools import chain
 
@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
+from klsa_search.analysis import Analyzer
 from klsa_search.core import clock
 from klsa_search.errors import StoreError
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.search.query.rules import texts_for_rules
+from klsa_search.search.query.rules import readings_of
 
 COUNT = 140  # above the size up to which all documents are scored
 COLOURS = ("red", "green", "blue")
@@ -96,19 +97,46 @@ def test_queries_that_rules_apply_to(index, when, queries, others):
     assert index.search(queries[0], rules=False).rules == ()
 
 
-def test_words_as_typed_and_corrections_that_were_searched_count():
-    said = QueryInterpretation(corrections={"wintr": "winter"})
-    assert texts_for_rules("wintr jacket", said, ()) == ("wintr jacket", "winter jacket")
-    suggested = replace(said, unknown=("wintr",), did_you_mean="winter jacket")
-    assert texts_for_rules("wintr jacket", suggested, ()) == ("wintr jacket",)
+analyzer = Analyzer()
+
+
+def readings(query, fields=(), **said):
+    found = readings_of(query, QueryInterpretation(**said), fields, analyzer)
+    return [" ".join(terms) for terms in found]
+
+
+def test_queries_are_read_as_typed_and_as_understood():
+    corrections = {"wintr": "winter"}
+    typed, meant = "wintr jacket", "winter jacket"
+    assert readings(typed, corrections=corrections) == [typed, meant]
+    assert readings(typed, corrections=corrections, unknown=("wintr",)) == [typed]
+    joined = {"head phones": "headphones"}
+    assert readings("red head phones", variants=joined) == ["red head phone", "red headphon"]
+    assert readings("wash", corrections={"wash": "wash machine"}) == ["wash", "wash machin"]
+    begun = {"jack*": ("jacket", "jackal")}
+    assert readings("winter jack", prefixes=begun) == ["winter jack", meant]
+    assert readings("wintr jack", prefixes=begun, corrections=corrections) == ["wintr jack", meant]
+    assert readings("jack*", prefixes=begun) == ["jack"]
 
 
 def test_excluded_words_are_dropped_as_words():
-    said = QueryInterpretation(excluded=("mail",))
-    assert texts_for_rules("e-mail server -mail", said, ()) == ("e-mail server",)
-    said = QueryInterpretation(excluded=('"red mail"', "title:old"))
+    assert readings("e-mail server -mail", excluded=("mail",)) == ["e mail server"]
     query = '-"red mail" e-mail +server -title:old'
-    assert texts_for_rules(query, said, {"title"}) == ("e-mail +server",)
+    assert readings(query, {"title"}, excluded=('"red mail"', "title:old")) == ["e mail server"]
+
+
+def test_rules_and_synonyms_see_what_was_joined_completed_and_corrected(tmp_path):
+    texts = ["wireless headphones", "a phone case", "head of sales", "earbuds", "headphones stand"]
+    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(rows, name="shop", home=tmp_path)) as index:
+        index.set_rules([rule("pinned", pin=[("2", 1)], query_is="headphones")])
+        index.set_synonyms({"headphones": ["earbuds"]})
+        for query in ("headphones", "head phones", "headphoens"):
+            found = index.search(query, match="all")
+            assert (found.rules, ids(found)) == (("pinned",), ["2", *ids(found)[1:]]), query
+            assert "3" in ids(found), query
+        found = index.search("headph", prefix="last", match="all")
+        assert (found.rules, {*ids(found)}) == (("pinned",), {"0", "2", "3", "4"})
 
 
 def test_rules_for_a_word_that_is_corrected_apply(index):

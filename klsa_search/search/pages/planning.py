@@ -19,7 +19,7 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.query.rules import texts_for_rules
+from klsa_search.search.query.rules import readings_of
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import intersection
@@ -208,8 +208,9 @@ def _rules(
     ranks = query.strip() or filter_ is not None or request.sort or request.positive
     if not (request.rules and opened.rules and ranks):
         return NO_RULES
-    texts = texts_for_rules(query, interpretation, state.query_parser.fields)
-    matching = opened.rules.matching(texts, filter_)
+    fields, analyzer = state.query_parser.fields, opened.info.analyzer
+    readings = readings_of(query, interpretation, fields, analyzer)
+    matching = opened.rules.matching(readings, filter_)
     may_pin = not request.sort and request.group == "document"
     applied = apply_rules(opened, matching, named=named, may_pin=may_pin)
     if state is not opened and opened.passages is not None:

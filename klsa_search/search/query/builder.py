@@ -77,6 +77,7 @@ class QueryBuilder:
     contained      single characters and parts of compounds, with the terms that contain them
     completions    term of the last word, and terms that are completions of it
     alternatives   what counts as each word, by term number or by the word as it is written
+    writings       keys of `alternatives`, and words as documents also write these or complete them
     """
 
     rules: ParsingRules
@@ -104,6 +105,7 @@ class QueryBuilder:
     contained: dict[Word, list[int]] = field(default_factory=dict)
     completions: tuple[str, list[str]] | None = None
     alternatives: dict[int | str, dict[tuple[int, ...], None]] = field(default_factory=dict)
+    writings: list[tuple[tuple[int | str, ...], tuple[Word, ...]]] = field(default_factory=list)
 
     def count(self, word: int | str, terms: tuple[int, ...]) -> None:
         """Let documents that contain all of these terms count as containing a word."""
@@ -126,7 +128,9 @@ class QueryBuilder:
         terms = tuple(word.number for word in variant.words)
         self.variants[variant.written] = " ".join(word.text for word in variant.words)
         self.terms += [term for term in terms if term not in self.terms]
-        for word in variant.of or (variant.written,):
+        keys = variant.of or (variant.written,)
+        self.writings.append((keys, variant.words))
+        for word in keys:
             self.count(word, terms)
 
     def restrict(self, clause: Clause, names: tuple[str, ...], matching: DocumentMask) -> None:

@@ -294,6 +294,8 @@ class ClauseReader:
             return
         names = self._snapshot.vocabulary.terms
         builder.prefixes[shown] = tuple(names[term] for term in best)
+        if word not in builder.contained:
+            builder.writings.append(((key,), (Word(names[best[0]], best[0]),)))
         added = [term for term in best if term not in builder.terms]
         builder.terms += added
         own = word.number if word.number >= 0 else best[0]

@@ -12,6 +12,7 @@ from klsa_search.core import clock
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import FilterLike, filter_of
+from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
 from klsa_search.search.query.syntax import parse
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
@@ -91,14 +92,16 @@ class RuleSet:
 
         Cost: the analysis of the query, and look-ups of its terms.
         """
-        return [self.rules[number] for number in self._numbers(query)]
+        by_words = self._exact or self._contained
+        terms = tuple(self._analyzer.terms(query)) if by_words else ()
+        return [self.rules[number] for number in self._numbers(terms)]
 
-    def matching(self, queries: Iterable[str], filter_: FilterLike | None) -> list[Rule]:
-        """Return the rules that apply to one of these texts of a query now, in their order.
+    def matching(self, readings: Iterable[Terms], filter_: FilterLike | None) -> list[Rule]:
+        """Return the rules that apply to one of the readings of a query now, in their order.
 
-        Cost: see `for_query`.
+        readings  terms of each: see `readings_of`
         """
-        numbers = sorted({number for query in queries for number in self._numbers(query)})
+        numbers = sorted({number for terms in readings for number in self._numbers(terms)})
         if any(number in self._conditions for number in numbers):
             parts, time = _parts(filter_), clock.now()
             numbers = [
@@ -108,11 +111,8 @@ class RuleSet:
             ]
         return [self.rules[number] for number in numbers[:MAX_APPLIED]]
 
-    def _numbers(self, query: str) -> list[int]:
-        """Return the numbers of the rules for a query, in ascending order."""
-        if not (self._exact or self._contained):
-            return self._always
-        terms = tuple(self._analyzer.terms(query))
+    def _numbers(self, terms: Terms) -> list[int]:
+        """Return the numbers of the rules for the terms of a query, in ascending order."""
         found = {*self._always, *self._exact.get(terms, ())}
         if self._contained:
             for begin, term in enumerate(terms):
@@ -121,12 +121,16 @@ class RuleSet:
         return sorted(found)
 
 
-def texts_for_rules(
-    query: str, interpretation: QueryInterpretation, fields: Collection[str]
-) -> tuple[str, ...]:
-    """Return the texts of a query that rules are compared with, without what it excludes.
+def readings_of(
+    query: str,
+    interpretation: QueryInterpretation,
+    fields: Collection[str],
+    analyzer: Analyzer,
+) -> tuple[Terms, ...]:
+    """Return the terms of a query as typed and, if they differ, as it was understood.
 
-    One has the words as typed. If corrections were searched, the other has them instead.
+    Those have the corrections that were searched, the joined or divided words that documents write,
+    and the best completion of the last word. Neither has what the query excludes.
     fields  names of searchable fields
     """
     if excluded := set(interpretation.excluded):
@@ -135,12 +139,18 @@ def texts_for_rules(
             for clause in parse(query, fields)
             if clause.sign != "-" or clause.shown not in excluded
         )
-    searched = {
+    replaced = dict(interpretation.variants) | {
         word: correction
         for word, correction in interpretation.corrections.items()
         if word not in interpretation.unknown
     }
-    return (query, replace_words(query, searched)) if searched else (query,)
+    typed = tuple(analyzer.terms(query))
+    understood = tuple(analyzer.terms(replace_words(query, replaced))) if replaced else typed
+    last = last_word(query)
+    if completions := interpretation.prefixes.get(f"{last}*"):
+        before = len(understood) - len(list(analyzer.terms(last)))
+        understood = (*understood[:before], completions[0])
+    return tuple(dict.fromkeys((typed, understood)))
 
 
 class _Condition:
