@@ -112,6 +112,8 @@ def test_no_posting_is_worth_nothing_and_none_overflows():
         (saturation,) = postings.of_term(0)[1].tolist()
         assert 1 <= saturation < UNIT
         assert abs(saturation - UNIT * count / (norm + count)) <= 1
+        (steps,) = postings.steps(np.array([0]), np.array([1])).tolist()
+        assert steps == 1  # the product is rounded down before 1 is added
 
 
 def test_postings_come_back_from_their_arrays():

@@ -10,7 +10,8 @@
 //   5. documents that pass go to a buffer of keys; a full buffer is cut to k, which raises the
 //      threshold.
 // Scores of documents that are deleted or outside a mask are set to 0 once the postings of a block
-// are added. The total, if requested, counts documents that contain a term, also in skipped blocks.
+// are added. If a total is requested, the documents that contain a term are marked, also in skipped
+// blocks.
 //
 // The threshold starts at a score that k documents are known to reach by a single term. The first
 // block gives a higher one. With one block k of its documents reach it; with several it is an
@@ -51,11 +52,13 @@ inline i64 State::best_keys(const Mask& mask, i64 k) {
     i64 filled = 0;
     total_ = 0;
     if (terms == 0) return 0;
+    if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));
     for (i64 margin : {MARGIN, i64(0)}) {
         bool guessed = false;
         filled = collect_keys(mask, k, margin, guessed);
         if (filled >= k || !guessed) break;
     }
+    if (totals_) total_ = count_matches(mask);
     if (filled <= k) return filled;
     select_largest(b.keys.data(), filled, k);
     return k;
@@ -64,7 +67,6 @@ inline i64 State::best_keys(const Mask& mask, i64 k) {
 // Collect the keys of the k best and some more; return how many, and whether by a guess.
 inline i64 State::collect_keys(const Mask& mask, i64 k, i64 margin, bool& guessed) {
     i64 width = i64(1) << p.block_bits, block = 0;
-    total_ = 0;
     i64 threshold = is_masked_ ? 0 : initial_threshold(k + p.deleted);
     Collected c{k, 0, threshold << 32 | LOW};
     i32* scores = b.accumulator.data();
@@ -77,10 +79,7 @@ inline i64 State::collect_keys(const Mask& mask, i64 k, i64 margin, bool& guesse
             i64 after = std::min(first + width, segment.first + segment.size);
             i64 bound = seek_block(segment, number, block + i64(s));
             if (bound <= threshold) {
-                if (totals_ && bound > 0) {
-                    total_ += count_unscored(terms, entries, mask, first, after);
-                    clear_scores(terms, entries);
-                }
+                if (totals_) mark_postings(terms, entries, first);
                 continue;
             }
             Optional optional = optional_terms(threshold, k);
@@ -98,30 +97,32 @@ inline i64 State::collect_keys(const Mask& mask, i64 k, i64 margin, bool& guesse
                     if (!mask.is_all()) apply_mask(mask, first, span);
                 }
             }
-            if (totals_ && !is_short) {
-                total_ += count_above(scores, span, 0);
-                total_ += count_unscored(optional.count, entries, mask, first, after);
+            if (totals_) {
+                u64* words = b.matches.data() + (first >> 6);
+                for (i64 at = 0; at < span && !is_short; at += 64) words[at / 64] = mask_above(scores + at, 0);
+                mark_postings(is_short ? terms : optional.count, entries, first);
             }
             if (no_candidates) {
                 std::fill_n(scores, span, 0);
                 continue;
             }
-            if (block == 0 && margin > 0 && optional.count == 0 && !is_short) {
-                i64 share = margin * k * (after - first) / p.size;
-                i64 target = std::min(std::max(share, SAMPLE), k);
-                i64 reached = reached_by(span, threshold, bound, target);
+            if (is_short) {
+                collect_postings(entries, first, after, c);
+                threshold = std::max(threshold, c.threshold());
+                continue;
+            }
+            i64 share = margin * k * (after - first) / p.size;
+            i64 target = std::min(std::max(share, SAMPLE), k);
+            Groups groups = group_scores(span, target);
+            if (block == 0 && margin > 0 && optional.count == 0) {
+                i64 reached = reached_by(groups, threshold, bound, target);
                 if (reached > threshold) {
                     guessed = target < k;
                     threshold = reached;
                     c.threshold_key = reached << 32 | LOW;
                 }
             }
-            if (is_short)
-                collect_postings(entries, first, after, c);
-            else if (optional.count == 0)
-                collect_block(first, after, c);
-            else
-                collect_candidates(entries, optional, first, after, c);
+            collect_block(groups, entries, optional, first, after, c);
             threshold = std::max(threshold, c.threshold());
         }
     }
@@ -153,97 +154,102 @@ inline void State::apply_mask(const Mask& mask, i64 first, i64 span) {
     }
 }
 
-// Count the documents of the block with one of the first terms but no score. They are marked by -1,
-// which is below any threshold.
-inline i64 State::count_unscored(i64 count, const u32* entries, const Mask& mask, i64 first, i64 after) {
-    i64 total = 0;
+// Mark the documents of the block that contain one of the first terms.
+inline void State::mark_postings(i64 count, const u32* entries, i64 first) {
+    u64* words = b.matches.data() + (first >> 6);
     for (i64 j = 0; j < count; j++)
-        for (i64 i = b.terms[j].first; i < b.terms[j].after; i++) {
-            i64 place = entries[i] >> 16, document = first + place;
-            if (b.accumulator[place] == 0 && document < after && mask.contains(document)) {
-                b.accumulator[place] = -1;
-                total++;
-            }
-        }
+        for (i64 i = b.terms[j].first; i < b.terms[j].after; i++)
+            words[entries[i] >> 22] |= u64(1) << (entries[i] >> 16 & 63);
+}
+
+// Count the marked documents of a mask.
+inline i64 State::count_matches(const Mask& mask) {
+    i64 total = 0, words = p.size / 64;
+    for (i64 at = 0; at <= words; at++) {
+        u64 word = b.matches[at];
+        if (at == words) word &= (u64(1) << (p.size & 63)) - 1;
+        if (!mask.is_all() && at < mask.words.size) word &= mask.words[at];
+        total += std::popcount(word);
+    }
     return total;
 }
 
-inline void State::clear_scores(i64 count, const u32* entries) {
-    for (i64 j = 0; j < count; j++)
-        for (i64 i = b.terms[j].first; i < b.terms[j].after; i++) b.accumulator[entries[i] >> 16] = 0;
-}
-
-// Collect keys from a block of few postings and clear its scores; count its documents.
+// Collect keys from a block of few postings and clear its scores.
 inline void State::collect_postings(const u32* entries, i64 first, i64 after, Collected& c) {
     for (i64 j = 0; j < terms; j++)
         for (i64 i = b.terms[j].first; i < b.terms[j].after; i++) {
             i64 place = entries[i] >> 16, score = b.accumulator[place];
             b.accumulator[place] = 0;
-            if (first + place >= after) continue;
-            total_ += score > 0;
-            collect(score, first + place, c);
+            if (first + place < after) collect(score, first + place, c);
         }
 }
 
-// Collect keys from a block whose terms are all added, and clear its scores.
-inline void State::collect_block(i64 first, i64 after, Collected& c) {
-    alignas(64) i32 taken[LANES];
-    for (i64 begin = first; begin < after; begin += LANES) {
-        i32* scores = b.accumulator.data() + (begin - first);
-        u64 mask = take_above(scores, i32(c.threshold()), taken);
-        if (after - begin < LANES) mask &= (u64(1) << (after - begin)) - 1;
-        for (; mask; mask &= mask - 1) {
-            int i = __builtin_ctzll(mask);
-            collect(taken[i], begin + i, c);
+// Collect keys from a block and clear its scores; look up the optional terms of candidates,
+// strongest first. Scores of groups whose maximum does not pass are not read.
+inline void State::collect_block(Groups groups, const u32* entries, const Optional& optional, i64 first, i64 after,
+                                 Collected& c) {
+    i32 *scores = b.accumulator.data(), *places = b.places.data(), *passing = b.passing.data();
+    i32 limit = i32(c.threshold() - optional.slack);
+    i64 count = 0, width = 16 * groups.size, span = after - first;
+    for (i64 i = 0, passed = indices_above(b.maxima.data(), groups.count, limit, passing); i < passed; i++) {
+        i64 begin = passing[i] / 16 * width + passing[i] % 16;
+        for (i64 place = begin; place < std::min(begin + width, span); place += 16) {
+            places[count] = i32(place);
+            count += scores[place] > limit;
         }
     }
-}
-
-// Collect keys from a block; look up the optional terms of candidates, strongest first.
-inline void State::collect_candidates(const u32* entries, const Optional& optional, i64 first, i64 after,
-                                      Collected& c) {
-    i32* scores = b.accumulator.data();
-    for (i64 place = 0; place < after - first; place += WIDTH) {
-        i64 width = std::min<i64>(WIDTH, after - first - place);
-        u32 mask = mask_above(scores + place, width, i32(c.threshold() - optional.slack));
-        for (; mask; mask &= mask - 1) {
-            i64 offset = place + __builtin_ctz(mask), score = scores[offset], rest = optional.slack;
-            for (i64 j = optional.count - 1; j >= 0 && score + rest > c.threshold(); j--) {
-                const Term& t = b.terms[j];
-                if (t.after > t.first) {
-                    u32 last = u32(offset << 16 | 0xFFFF);
-                    u32 entry = entries[find(entries, t.first, t.after, last)];
-                    if (entry >> 16 == u32(offset)) score += impact(t.weight, entry & 0xFFFF);
-                }
-                rest -= t.bound;
+    if (optional.count == 0) {
+        for (i64 i = 0; i < count; i++) b.keys[c.filled + i] = key_of(scores[places[i]], first + places[i]);
+        c.filled += count;
+        cut_keys(c);
+    }
+    for (i64 i = 0; i < count && optional.count > 0; i++) {
+        i64 place = places[i], score = scores[place], rest = optional.slack;
+        for (i64 j = optional.count - 1; j >= 0 && score + rest >= c.threshold(); j--) {
+            const Term& t = b.terms[j];
+            if (t.after > t.first) {
+                u32 last = u32(place << 16 | 0xFFFF);
+                u32 entry = entries[find(entries, t.first, t.after, last)];
+                if (entry >> 16 == u32(place)) score += impact(t.weight, entry & 0xFFFF);
             }
-            collect(score, first + offset, c);
+            rest -= t.bound;
         }
+        collect(score, first + place, c);
     }
-    std::fill_n(scores, (after - first + LANES - 1) / LANES * LANES, 0);
+    std::fill_n(scores, (span + LANES - 1) / LANES * LANES, 0);
 }
 
-// Add a key to the buffer if it passes; cut a full buffer to k, which raises the threshold.
+// Add a key to the buffer if it passes.
 inline void State::collect(i64 score, i64 document, Collected& c) {
     i64 key = key_of(score, document);
     if (key <= c.threshold_key) return;
     b.keys[c.filled++] = key;
+    cut_keys(c);
+}
+
+// Cut a full buffer to k, which raises the threshold.
+inline void State::cut_keys(Collected& c) {
     if (c.filled < Buffers::key_buffer_size(c.k)) return;
     select_largest(b.keys.data(), c.filled, c.k);
     c.filled = c.k;
     c.threshold_key = b.keys[c.k - 1];
 }
 
-// A score that `target` documents of the block exceed, by the maxima of groups of documents: each
-// group has one document at least that does, so the result is never too high.
-inline i64 State::reached_by(i64 span, i64 threshold, i64 bound, i64 target) {
-    i64 per_group = 1;
-    while (per_group < 32 && span / (2 * per_group) >= 8 * target) per_group *= 2;
+// The maxima of groups of the block's scores, so many that several groups contain none of the best.
+inline State::Groups State::group_scores(i64 span, i64 target) {
+    i64 size = 1;
+    while (size < 32 && span / (2 * size) >= 8 * target) size *= 2;
+    return {size, group_maxima(b.accumulator.data(), span, size, b.maxima.data())};
+}
+
+// A score that `target` documents of the block exceed: the best of so many groups do, so the result
+// is never too high.
+inline i64 State::reached_by(Groups groups, i64 threshold, i64 bound, i64 target) {
     const i32* maxima = b.maxima.data();
-    i64 groups = group_maxima(b.accumulator.data(), span, per_group, b.maxima.data());
-    if (count_above(maxima, groups, threshold) < target) return threshold;
-    i32 highest = *std::max_element(maxima, maxima + groups);
-    return bisect(maxima, groups, threshold, std::min<i64>(bound, highest), target, false);
+    if (count_above(maxima, groups.count, threshold) < target) return threshold;
+    i32 highest = 0;
+    for (i64 i = 0; i < groups.count; i++) highest = std::max(highest, maxima[i]);
+    return bisect(maxima, groups.count, threshold, std::min<i64>(bound, highest), target, false);
 }
 
 }  // namespace klsa::KLSA_NS

@@ -57,21 +57,21 @@ struct Buffers {
     // BM25. The accumulator has room for any offset of a posting.
     Zeroed<i32> accumulator{(1 << MAX_BLOCK_BITS) + PADDING};  // all 0 between blocks
     std::vector<Term> terms;
-    std::vector<i32> maxima;
+    std::vector<i32> maxima, passing, places;
     std::vector<i64> keys, spare_keys;
     std::vector<i64> posting_offsets;  // start of each term's postings in each block
 
     // Of each document or feature number; all 0 between searches.
-    Zeroed<i32> slots;                                               // 0 for none
-    Zeroed<u32> is_best{NUMBERS / 32 + (1 << MAX_BLOCK_BITS) / 32};  // a bit each
-    Zeroed<i16> sums{NUMBERS + PADDING};                             // of the features of the seeds, in steps
+    Zeroed<i32> slots;                                                // 0 for none
+    Zeroed<u32> is_best{NUMBERS / 32 + (1 << MAX_BLOCK_BITS) / 32};   // a bit each
+    Zeroed<i16> sums{NUMBERS + PADDING};                              // of the features of the seeds, in steps
+    Zeroed<u64> matches{(NUMBERS + (1 << MAX_BLOCK_BITS)) / 64 + 1};  // a bit each, set if totals are counted
 
     // Of each slot.
-    std::vector<i32> documents, chosen, remaining;
+    std::vector<i32> documents, chosen, rescored, bits, remaining;
     std::vector<f32> lexical, covered, scores, exact;
     std::vector<f32> expanded;  // 0 beyond the last slot
     std::vector<u8> is_exact;   // which parts are: see `Exact`
-    std::vector<u8> contains;   // whether its document contains a term, if that is counted
     std::vector<f32> impacts;   // (best + 1, stride) of each term; row 0 is 0
     std::vector<i64> result_keys, sort_buffer;
 
@@ -92,14 +92,14 @@ struct Buffers {
     void reserve_postings(const Postings& postings, i64 terms_, i64 matched) {
         grow(terms, terms_);
         grow(posting_offsets, terms_ * (postings.blocks + i64(postings.segments.size())));
-        grow(maxima, (i64(1) << postings.block_bits) + 16 * 32);
-        grow(keys, key_buffer_size(matched));
+        for (auto* each : {&maxima, &passing, &places}) grow(*each, (i64(1) << postings.block_bits) + 16 * 32);
+        grow(keys, key_buffer_size(matched) + (i64(1) << postings.block_bits));
         grow(spare_keys, i64(keys.size()));
     }
 
     void reserve_slots(const Postings& postings, const Model& model, i64 matched, i64 slots_) {
         slots.grow(postings.size + (1 << MAX_BLOCK_BITS));
-        for (auto* each : {&documents, &chosen}) grow(*each, slots_ + PADDING);
+        for (auto* each : {&documents, &chosen, &rescored, &bits}) grow(*each, slots_ + PADDING);
         for (auto* each : {&covered, &scores, &exact, &expanded}) grow(*each, slots_ + PADDING);
         for (auto* each : {&result_keys, &sort_buffer}) grow(*each, slots_ + PADDING);
         grow(is_exact, slots_ + PADDING);
@@ -130,7 +130,7 @@ class BufferPool {
         explicit Lease(BufferPool& pool) : pool_(pool), buffers_(pool.take()) {}
         Buffers& operator*() { return *buffers_; }
         void release() {
-            if (i64(buffers_->keys.size()) <= Buffers::key_buffer_size(2 * MAX_RETAINED))
+            if (i64(buffers_->keys.size()) <= Buffers::key_buffer_size(2 * MAX_RETAINED) + (1 << MAX_BLOCK_BITS))
                 pool_.give(std::move(buffers_));
         }
 

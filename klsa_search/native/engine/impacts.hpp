@@ -135,23 +135,13 @@ inline i64 State::look_up_keys(const Mask& mask, i64 limit) {
     return filled;
 }
 
-// Count the documents of slots beyond `matched` that are in the mask and contain no term. They are
-// counted among the best from then on.
+// Count the documents of slots beyond `matched` that are in the mask and contain no term.
 inline i64 State::count_without(const Mask& mask, i64 matched, i64 size) {
     i64 count = 0;
-    Buffers::grow(b.contains, size + 1);
-    std::fill_n(b.contains.data(), size + 1, u8(0));
-    for (i64 slot = matched + 1; slot <= size; slot++)
-        b.is_best[b.documents[slot] >> 5] |= 1u << (b.documents[slot] & 31);
-    for (i64 j = 0; j < terms; j++) {
-        if (posting_count(j) < SCAN_COST * (size - matched)) {
-            scan_postings(j, [&](i64 slot, u32) { b.contains[slot] = 1; });
-            continue;
-        }
-        for (i64 slot = matched + 1; slot <= size; slot++)
-            if (!b.contains[slot]) b.contains[slot] = term_impact(j, b.documents[slot]) > 0;
+    for (i64 slot = matched + 1; slot <= size; slot++) {
+        i64 document = b.documents[slot];
+        count += !(b.matches[document >> 6] >> (document & 63) & 1) && mask.contains(document);
     }
-    for (i64 slot = matched + 1; slot <= size; slot++) count += !b.contains[slot] && mask.contains(b.documents[slot]);
     return count;
 }
 

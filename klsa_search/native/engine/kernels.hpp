@@ -15,33 +15,22 @@ inline void fetch_line(const void* address) {
 #endif
 }
 
-// acc[place] += 1 + floor(weight * saturation / 2^16), for every posting.
+// acc[place] += 1 + floor(weight * saturation / 2^16), for every posting. The sums are not vectors:
+// scatter takes longer.
 inline void add_postings(i32* acc, const u32* entries, i64 count, u64 weight) {
     i64 i = 0;
-#if KLSA_ISA >= 4
-    const __m512i high = _mm512_set1_epi32(int(weight >> 16)), low = _mm512_set1_epi32(int(weight & 0xFFFF));
-    const __m512i one = _mm512_set1_epi32(1), mask = _mm512_set1_epi32(0xFFFF);
-    for (; i + 16 <= count; i += 16) {
-        fetch_line(entries + i + 256);
-        __m512i e = _mm512_loadu_si512(entries + i), at = _mm512_srli_epi32(e, 16);
-        __m512i v = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_and_si512(e, mask), high),
-                                     _mm512_add_epi32(_mm512_mulhi_epu16(e, low), one));
-        _mm512_i32scatter_epi32(acc, at, _mm512_add_epi32(v, _mm512_i32gather_epi32(at, acc, 4)),
-                                4);  // the documents differ
-    }
-#elif KLSA_ISA >= 3
+#if KLSA_ISA >= 3
     const __m256i high = _mm256_set1_epi32(int(weight >> 16)), low = _mm256_set1_epi32(int(weight & 0xFFFF));
     const __m256i one = _mm256_set1_epi32(1), mask = _mm256_set1_epi32(0xFFFF);
-    alignas(32) u32 places[8];
     alignas(32) i32 impacts[8];
     for (; i + 8 <= count; i += 8) {
+        fetch_line(entries + i + 256);
         __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
         __m256i v = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_and_si256(e, mask), high),
                                      _mm256_add_epi32(_mm256_mulhi_epu16(e, low), one));
-        _mm256_store_si256((__m256i*)places, _mm256_srli_epi32(e, 16));
         _mm256_store_si256((__m256i*)impacts, v);
 #pragma GCC unroll 8
-        for (int j = 0; j < 8; j++) acc[places[j]] += impacts[j];
+        for (int j = 0; j < 8; j++) acc[entries[i + j] >> 16] += impacts[j];
     }
 #endif
     for (; i < count; i++) {
@@ -50,44 +39,22 @@ inline void add_postings(i32* acc, const u32* entries, i64 count, u64 weight) {
     }
 }
 
-// A mask of which of 64 scores exceed the threshold; copies them to `taken` if any, and clears all.
-inline u64 take_above(i32* acc, i32 threshold, i32* taken) {
+// Which of 64 numbers exceed the limit, one bit each.
+inline u64 mask_above(const i32* numbers, i32 limit) {
+    u64 mask = 0;
 #if KLSA_ISA >= 4
-    const __m512i limit = _mm512_set1_epi32(threshold), zero = _mm512_setzero_si512();
-    __m512i v[4];
-    u64 m = 0;
-    for (int j = 0; j < 4; j++) {
-        v[j] = _mm512_loadu_si512(acc + 16 * j);
-        m |= u64(_mm512_cmpgt_epi32_mask(v[j], limit)) << (16 * j);
-    }
-    for (int j = 0; j < 4; j++) _mm512_storeu_si512(acc + 16 * j, zero);
-    if (m)
-        for (int j = 0; j < 4; j++) _mm512_store_si512(taken + 16 * j, v[j]);
-    return m;
+    const __m512i least = _mm512_set1_epi32(limit);
+    for (int j = 0; j < 64; j += 16) mask |= u64(_mm512_cmpgt_epi32_mask(_mm512_loadu_si512(numbers + j), least)) << j;
 #elif KLSA_ISA >= 3
-    const __m256i limit = _mm256_set1_epi32(threshold), zero = _mm256_setzero_si256();
-    __m256i any = zero, v[8];
-    for (int j = 0; j < 8; j++) {
-        v[j] = _mm256_loadu_si256((__m256i*)(acc + 8 * j));
-        any = _mm256_or_si256(any, _mm256_cmpgt_epi32(v[j], limit));
+    const __m256i least = _mm256_set1_epi32(limit);
+    for (int j = 0; j < 64; j += 8) {
+        __m256i above = _mm256_cmpgt_epi32(_mm256_loadu_si256((const __m256i*)(numbers + j)), least);
+        mask |= u64(u32(_mm256_movemask_ps(_mm256_castsi256_ps(above)))) << j;
     }
-    for (int j = 0; j < 8; j++) _mm256_storeu_si256((__m256i*)(acc + 8 * j), zero);
-    if (_mm256_testz_si256(any, any)) return 0;
-    u64 m = 0;
-    for (int j = 0; j < 8; j++) {
-        m |= u64(u32(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(v[j], limit))))) << (8 * j);
-        _mm256_store_si256((__m256i*)(taken + 8 * j), v[j]);
-    }
-    return m;
 #else
-    u64 m = 0;
-    for (int i = 0; i < 64; i++) {
-        taken[i] = acc[i];
-        m |= u64(acc[i] > threshold) << i;
-        acc[i] = 0;
-    }
-    return m;
+    for (int j = 0; j < 64; j++) mask |= u64(numbers[j] > limit) << j;
 #endif
+    return mask;
 }
 
 // Maxima of groups of `per_group` scores, 16 apart; returns the number of groups.
@@ -103,30 +70,10 @@ inline i64 group_maxima(const i32* acc, i64 span, i64 per_group, i32* maxima) {
     return groups;
 }
 
-// Copy the postings of documents whose bit is set; returns how many. `hits` has 16 more.
+// Copy the postings of documents whose bit is set; returns how many.
 inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32* hits) {
-    i64 count = 0, i = 0;
-#if KLSA_ISA >= 4
-    const __m512i low5 = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
-    for (; i + 16 <= n; i += 16) {
-        __m512i e = _mm512_loadu_si512(entries + i);
-        __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(e, 21), is_best, 4);
-        __m512i bits = _mm512_srlv_epi32(words, _mm512_and_si512(_mm512_srli_epi32(e, 16), low5));
-        __mmask16 m = _mm512_test_epi32_mask(bits, one);
-        _mm512_storeu_si512(hits + count, _mm512_maskz_compress_epi32(m, e));
-        count += __builtin_popcount(m);
-    }
-#elif KLSA_ISA >= 3
-    const __m256i low5 = _mm256_set1_epi32(31), top = _mm256_set1_epi32(31);
-    for (; i + 8 <= n; i += 8) {
-        __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
-        __m256i words = _mm256_i32gather_epi32((const int*)is_best, _mm256_srli_epi32(e, 21), 4);
-        __m256i shift = _mm256_sub_epi32(top, _mm256_and_si256(_mm256_srli_epi32(e, 16), low5));
-        for (u32 m = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_sllv_epi32(words, shift))); m; m &= m - 1)
-            hits[count++] = entries[i + __builtin_ctz(m)];
-    }
-#endif
-    for (; i < n; i++) {
+    i64 count = 0;
+    for (i64 i = 0; i < n; i++) {
         u32 e = entries[i];
         hits[count] = e;
         count += is_best[e >> 21] >> (e >> 16 & 31) & 1;

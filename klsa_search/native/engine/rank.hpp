@@ -84,8 +84,9 @@ inline Hits State::rescore(const Request& request, const Params& params, const D
     std::fill_n(b.covered.data() + r.matched + 1, r.size - r.matched, 0.f);
     score_all(params, r, s.factors);
     exclude_masked(mask, r.size);
-    rescore_coverage(params, r, depths.coverage, request.k, s.factors);
-    i64 chosen = rescore_expansion(params, r.size, r.seeds, depths.expansion, s.factors, s.centre);
+    i64 chosen = select_slots(r.size, params.coverage > 0 ? depths.coverage : r.size);
+    if (params.coverage > 0) rescore_coverage(r, chosen, depths.coverage, request.k, s.factors);
+    chosen = rescore_expansion(params, r.seeds, chosen, depths.expansion, s.factors, s.centre);
     Hits hits = write_results(r.size, r.matched, chosen, request.k);
     if (totals_) hits.total = total_ + count_without(mask, r.matched, r.size);
     release_slots(r.size);

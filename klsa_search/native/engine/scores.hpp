@@ -31,72 +31,91 @@ inline void State::exclude_masked(const Mask& mask, i64 size) {
         if (!mask.contains(b.documents[slot])) b.scores[slot] = -std::numeric_limits<f32>::infinity();
 }
 
+// A number that at least `target` of the scores exceed, and slightly more; negative if fewer are
+// above 0. `bits` has room for whole vectors.
+inline i64 State::score_threshold(i32* bits, i64 count, i64 target) {
+    i64 span = (count + LANES - 1) / LANES * LANES;
+    std::fill_n(bits + count, span - count, -1);
+    i32 highest = 0;
+    for (i64 i = 0; i < count; i++) highest = std::max(highest, bits[i]);
+    if (count_above(bits, span, 0) < target) return -1;
+    return find_threshold(bits, span, 0, highest, target);
+}
+
 // Choose the slots of the `target` highest scores, or of slightly more; return how many.
 //
 // All if fewer are above 0. Equal scores are chosen together or not at all.
 inline i64 State::select_slots(i64 size, i64 target) {
-    i32* chosen = b.chosen.data();
-    auto choose_all = [&] {
-        for (i64 slot = 1; slot <= size; slot++) chosen[slot - 1] = i32(slot);
-        return size;
-    };
-    if (size <= target) return choose_all();
-    i64 span = (size + LANES - 1) / LANES * LANES;
-    std::fill_n(b.scores.data() + size + 1, span - size, -std::numeric_limits<f32>::infinity());
-    const i32* bits = score_bits() + 1;  // positive floats have the order of their bits
-    i32 highest = 0;
-    for (i64 i = 0; i < size; i++) highest = std::max(highest, bits[i]);
-    if (count_above(bits, span, 0) < target) return choose_all();
-    i64 threshold = find_threshold(bits, span, 0, highest, target);
-    i64 count = indices_above(bits, span, threshold, chosen);
+    i32 *bits = score_bits() + 1, *chosen = b.chosen.data();  // positive floats have the order of their bits
+    i64 threshold = size > target ? score_threshold(bits, size, target) : -1, count = size;
+    if (threshold < 0)
+        std::iota(chosen, chosen + size, 0);
+    else
+        count = indices_above(bits, size, i32(threshold), chosen);
     for (i64 i = 0; i < count; i++) chosen[i]++;
     return count;
 }
 
-// Keep the chosen slots that score at least `least`; return how many.
-inline i64 State::drop_below(i64 count, f32 least) {
-    i64 kept = 0;
+// Choose likewise among the chosen slots.
+inline i64 State::select_chosen(i64 count, i64 target) {
+    if (count <= target) return count;
+    i32* bits = b.bits.data();
+    for (i64 i = 0; i < count; i++) bits[i] = score_bits()[b.chosen[i]];
+    i64 threshold = score_threshold(bits, count, target), kept = 0;
+    if (threshold < 0) return count;
     for (i64 i = 0; i < count; i++) {
-        i32 slot = b.chosen[i];
-        b.chosen[kept] = slot;
-        kept += b.scores[slot] >= least;
+        b.chosen[kept] = b.chosen[i];
+        kept += bits[i] > threshold;
     }
     return kept;
 }
 
-// Compute T of the best candidates from their neighbours; that of the seeds is exact already.
-//
-// Skips candidates that score far below the k-th: half of all, of which hardly any gets among the
-// k best.
-inline void State::rescore_coverage(const Params& params, const Ranges& r, i64 depth, i64 k, const Factors& f) {
-    if (params.coverage == 0) return;
-    f32 least = EXCLUDED;
-    if (depth < r.size) {
-        i64 count = select_slots(r.size, k);
-        f32 lowest = std::numeric_limits<f32>::infinity();
-        for (i64 i = 0; i < count; i++) lowest = std::min(lowest, b.scores[b.chosen[i]]);
-        least = std::max(least, PROMISING * lowest);
-    }
-    i64 count = drop_below(select_slots(r.size, depth), least), others = 0;
+// Keep the chosen slots that are not excluded; return how many.
+inline i64 State::drop_excluded(i64 count) {
+    i64 kept = 0;
     for (i64 i = 0; i < count; i++) {
         i32 slot = b.chosen[i];
-        b.chosen[others] = slot;
-        others += slot > r.seeds;
+        b.chosen[kept] = slot;
+        kept += b.scores[slot] >= EXCLUDED;
     }
-    score_coverage(r.stride, r.best, b.chosen.data(), others, b.exact.data());
-    for (i64 i = 0; i < others; i++) {
+    return kept;
+}
+
+// The lowest of the `target` highest scores, or of slightly more; of all if fewer are above 0.
+inline f32 State::lowest_of(i64 size, i64 target) {
+    i32* bits = score_bits() + 1;
+    i64 threshold = size > target ? score_threshold(bits, size, target) : -1;
+    i32 least = threshold < 0 ? std::numeric_limits<i32>::min() : i32(threshold) + 1;
+    f32 lowest = std::numeric_limits<f32>::infinity();
+    for (i64 i = 0; i < size; i++) lowest = bits[i] >= least ? std::min(lowest, b.scores[i + 1]) : lowest;
+    return lowest;
+}
+
+// Compute T of the chosen candidates from their neighbours; that of the seeds is exact already.
+//
+// Skips those that score far below the k-th: half of all, of which hardly any gets among the k best.
+inline void State::rescore_coverage(const Ranges& r, i64 chosen, i64 depth, i64 k, const Factors& f) {
+    f32 least = depth < r.size ? std::max(EXCLUDED, PROMISING * lowest_of(r.size, k)) : EXCLUDED;
+    i64 others = 0;
+    for (i64 i = 0; i < chosen; i++) {
         i32 slot = b.chosen[i];
+        b.rescored[others] = slot;
+        others += slot > r.seeds && b.scores[slot] >= least;
+    }
+    score_coverage(r.stride, r.best, b.rescored.data(), others, b.exact.data());
+    for (i64 i = 0; i < others; i++) {
+        i32 slot = b.rescored[i];
         b.scores[slot] += f.coverage * (b.exact[i] - (slot <= r.best ? b.covered[slot] : 0.f));
         b.covered[slot] = b.exact[i];
         b.is_exact[slot] |= COVERAGE_EXACT;
     }
 }
 
-// Compute E of the best candidates from the features; that of the seeds is exact already. Returns
-// how many were chosen, without excluded ones.
-inline i64 State::rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f,
+// Compute E of the best of the chosen candidates from the features; that of the seeds is exact
+// already. Returns how many they are, without excluded ones.
+inline i64 State::rescore_expansion(const Params& params, i64 seeds, i64 chosen, i64 depth, const Factors& f,
                                     const Centre& centre) {
-    i64 count = drop_below(select_slots(size, depth), EXCLUDED);
+    i64 count = drop_excluded(select_chosen(chosen, depth));
     for (i64 i = 0; i < count; i++) fetch_line(model_->feature_starts.data + b.documents[b.chosen[i]]);
     for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch_features(b.documents[b.chosen[i]]);
     for (i64 i = 0; i < count; i++) {

@@ -108,7 +108,10 @@ inline f32 State::assign_slots(i64 count, i64 best, i64 seeds, i64 first) {
 inline i64 State::filtered_keys(const Mask& mask, const Depths& depths) {
     if (depths.look_up_all) {
         i64 count = look_up_keys(mask, depths.filtered);
-        if (count >= 0) return total_ = count;
+        if (count >= 0) {
+            if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));  // all with a term are matched
+            return total_ = count;
+        }
     }
     return best_keys(mask, depths.filtered);
 }

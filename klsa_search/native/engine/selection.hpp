@@ -98,17 +98,9 @@ inline void sort_descending(i64* keys, i64 count, i64* spare) {
 }
 
 constexpr int LANES = 64;     // arrays of scores are padded to a multiple of it
-constexpr int WIDTH = 32;     // bits of a mask of scores
 constexpr int HALVINGS = 32;  // bits of a score
 constexpr int EVERY = 8;      // one vector in eight is sampled
 constexpr int SAMPLED = 128;  // smallest number of vectors that are sampled
-
-// Which of at most 32 numbers exceed the limit, one bit each.
-inline u32 mask_above(const i32* numbers, i64 count, i32 limit) {
-    u32 mask = 0;
-    for (i64 i = 0; i < count; i++) mask |= u32(numbers[i] > limit) << i;
-    return mask;
-}
 
 inline i64 count_above(const i32* numbers, i64 count, i64 threshold) {
     i32 above = 0, limit = i32(threshold);
@@ -123,17 +115,17 @@ inline i64 count_sampled(const i32* numbers, i64 count, i64 threshold) {
     return above;
 }
 
-// Write the indices of numbers that exceed the threshold, ascending; return how many.
-inline i64 indices_above(const i32* numbers, i64 size, i64 threshold, i32* indices) {
+// Write the indices of numbers that exceed the limit, ascending; return how many. Numbers and indices
+// have room for 64 more. The first four of 64 are written without a branch.
+inline i64 indices_above(const i32* numbers, i64 size, i32 limit, i32* indices) {
     i64 count = 0;
     for (i64 begin = 0; begin < size; begin += LANES) {
-        i64 end = std::min<i64>(begin + LANES, size);
-        if (count_above(numbers + begin, end - begin, threshold) == 0) continue;
-        for (i64 first = begin; first < end; first += WIDTH) {
-            i64 width = std::min<i64>(WIDTH, end - first);
-            u32 mask = mask_above(numbers + first, width, i32(threshold));
-            for (; mask; mask &= mask - 1) indices[count++] = i32(first + __builtin_ctz(mask));
-        }
+        u64 mask = mask_above(numbers + begin, limit);
+        if (size - begin < LANES) mask &= (u64(1) << (size - begin)) - 1;
+        i32* next = indices + count;
+        count += std::popcount(mask);
+        for (int i = 0; i < 4; i++, mask &= mask - 1) *next++ = i32(begin + std::countr_zero(mask));
+        for (; mask; mask &= mask - 1) *next++ = i32(begin + std::countr_zero(mask));
     }
     return count;
 }

@@ -76,13 +76,17 @@ class State final : public Searcher {
     i64 collect_keys(const Mask& mask, i64 k, i64 margin, bool& guessed);
     void collect(i64 score, i64 document, Collected& c);
     void collect_postings(const u32* entries, i64 first, i64 after, Collected& c);
-    void collect_block(i64 first, i64 after, Collected& c);
-    void collect_candidates(const u32* entries, const Optional& optional, i64 first, i64 after, Collected& c);
+    struct Groups {
+        i64 size, count;  // scores of a group, 16 apart, and groups
+    };
+    void collect_block(Groups groups, const u32* entries, const Optional& optional, i64 first, i64 after, Collected& c);
+    void cut_keys(Collected& c);
     i64 add_terms(i64 begin, i64 end, const u32* entries);
     void apply_mask(const Mask& mask, i64 first, i64 span);
-    i64 count_unscored(i64 count, const u32* entries, const Mask& mask, i64 first, i64 after);
-    void clear_scores(i64 count, const u32* entries);
-    i64 reached_by(i64 span, i64 threshold, i64 bound, i64 target);
+    void mark_postings(i64 count, const u32* entries, i64 first);
+    i64 count_matches(const Mask& mask);
+    Groups group_scores(i64 span, i64 target);
+    i64 reached_by(Groups groups, i64 threshold, i64 bound, i64 target);
 
     // impacts.hpp
     i64 posting_count(i64 term);
@@ -122,10 +126,14 @@ class State final : public Searcher {
     // scores.hpp
     void score_all(const Params& params, const Ranges& r, const Factors& f);
     void exclude_masked(const Mask& mask, i64 size);
+    i64 score_threshold(i32* bits, i64 count, i64 target);
     i64 select_slots(i64 size, i64 target);
-    i64 drop_below(i64 count, f32 least);
-    void rescore_coverage(const Params& params, const Ranges& r, i64 depth, i64 k, const Factors& f);
-    i64 rescore_expansion(const Params& params, i64 size, i64 seeds, i64 depth, const Factors& f, const Centre& centre);
+    i64 select_chosen(i64 count, i64 target);
+    i64 drop_excluded(i64 count);
+    f32 lowest_of(i64 size, i64 target);
+    void rescore_coverage(const Ranges& r, i64 chosen, i64 depth, i64 k, const Factors& f);
+    i64 rescore_expansion(const Params& params, i64 seeds, i64 chosen, i64 depth, const Factors& f,
+                          const Centre& centre);
     Hits write_results(i64 size, i64 matched, i64 chosen, i64 k);
     i32* score_bits() { return reinterpret_cast<i32*>(b.scores.data()); }
 
