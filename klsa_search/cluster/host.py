@@ -21,6 +21,7 @@ from klsa_search.search.engine.collection_statistics import (
 )
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import (
@@ -44,6 +45,9 @@ from klsa_search.storage.restore import restore_partition
 
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""
+
+MAX_RESTRICTED: Final = 64
+"""Number of restricted views that a host keeps."""
 
 MAX_SEARCHES: Final = 256
 """Number of searches that a host keeps between their rounds."""
@@ -98,6 +102,21 @@ class Preparation(NamedTuple):
     configuration: QueryConfiguration
 
 
+class Restriction(NamedTuple):
+    """What makes a version of some documents of a partition.
+
+    version     name of the version
+    all         what makes that of all documents
+    filter      which documents
+    statistics  of these documents of the whole index
+    """
+
+    version: str
+    all: Preparation
+    filter: FilterLike
+    statistics: CollectionStatistics
+
+
 class Refused(NamedTuple):
     """An error of the request, which is raised again in the calling process."""
 
@@ -150,8 +169,9 @@ class PartitionHost:
         self._partition = GenerationReader.open(self._generation, terms=terms)
         self._writer = GenerationWriter(self._partition)
         self._views: OrderedDict[str, GenerationReader] = OrderedDict()
+        self._restricted: OrderedDict[str, GenerationReader] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
-        self._lock = threading.Lock()  # of the two above
+        self._lock = threading.Lock()  # of the three above
         self._preparing = threading.Lock()  # while the partition changes its state
 
     def ready(self) -> int:
@@ -188,6 +208,24 @@ class PartitionHost:
             self._follow()
             self._partition.refresh()
             return Published(self._partition.last_write, self._partition.statistics())
+
+    def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
+        """Return the statistics of the documents of a version that match a filter."""
+        return self._view(version).restricted(filter_).statistics()
+
+    def restrict(self, restriction: Restriction) -> bool:
+        """Make a version of some documents; return False as `prepare` does. Cost: O(V)."""
+        with self._lock:
+            if restriction.version in self._restricted:
+                self._restricted.move_to_end(restriction.version)
+                return True
+        if not self.prepare(restriction.all):
+            return False
+        view = self._view(restriction.all.version).restricted(restriction.filter)
+        view = view.restricted_by_all(restriction.statistics)
+        with self._lock:
+            _keep(self._restricted, restriction.version, view, MAX_RESTRICTED)
+        return True
 
     def prepare(self, preparation: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
@@ -292,7 +330,7 @@ class PartitionHost:
 
     def _view(self, version: str) -> GenerationReader:
         with self._lock:
-            view = self._views.get(version)
+            view = self._views.get(version) or self._restricted.get(version)
         if view is None:
             raise _UnpreparedError(version)
         return view

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
 from klsa_search.cluster.calls import Replicas
-from klsa_search.cluster.remote import RemotePartition, RemotePartitions, RemoteSearches
+from klsa_search.cluster.remote import (
+    RemotePartition,
+    RemotePartitions,
+    RemoteSearches,
+    Version,
+)
+from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.parts.generation_reader import GenerationReader
@@ -49,14 +56,26 @@ class ClusterPartitions:
         """Return the present state, with the statistics of all documents."""
         remote = cast("tuple[RemotePartition, ...]", partitions)
         version = remote[0].partitions.weigh(files)
-        views = [partition.in_version(version) for partition in remote]
-        return OpenedSet(files, partitions, remote, tuple(cast("list[GenerationReader]", views)))
+        return OpenedSet(files, partitions, remote, _views(remote, version))
+
+    def restricted(self, opened: OpenedSet, filter_: FilterLike) -> OpenedSet:
+        """Return one state of all partitions with the documents that match a filter."""
+        views = cast("tuple[RemotePartition, ...]", opened.views)
+        assert views[0].version is not None
+        version = views[0].partitions.restricted(views[0].version, filter_)
+        return replace(opened, views=_views(views, version))
 
     def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""
         view = cast("RemotePartition", opened.views[0])
         assert view.version is not None
         return RemoteSearches(view.partitions, view.version)
+
+
+def _views(partitions: Sequence[RemotePartition], version: Version) -> tuple[GenerationReader, ...]:
+    """Return read-only views of partitions in a version."""
+    views = [partition.in_version(version) for partition in partitions]
+    return tuple(cast("list[GenerationReader]", views))
 
 
 def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS) -> Index:

@@ -12,13 +12,22 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
-from klsa_search.cluster.host import Preparation, Published, Refused, Uncollected, Unprepared
+from klsa_search.cluster.host import (
+    Preparation,
+    Published,
+    Refused,
+    Restriction,
+    Uncollected,
+    Unprepared,
+)
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
 from klsa_search.errors import StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.filters.conditions import And
+from klsa_search.search.filters.masks import FilterLike, filter_of, key_of
 from klsa_search.search.pages.budget import estimated_tokens
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.opened_partitions import PartitionFiles
@@ -48,10 +57,12 @@ class Version(NamedTuple):
 
     name          digest of the writes of all partitions
     preparations  what makes the version in each partition
+    restrictions  what makes it, if it has some of the documents only
     """
 
     name: str
     preparations: tuple[Preparation, ...]
+    restrictions: tuple[Restriction, ...] = ()
 
 
 class RemotePartitions:
@@ -118,12 +129,32 @@ class RemotePartitions:
         )
         return Version(name, preparations), answers.failed
 
+    def restricted(self, version: Version, filter_: FilterLike) -> Version:
+        """Return a version of the documents that match a filter; PartitionMissing.
+
+        Hosts make it when they are first called for it.
+        """
+        calls = [("visible", version.name, filter_)] * self.count
+        answers = self.read(version, calls, next(_turn))
+        if answers.failed:
+            raise missing(answers.failed, self.count)
+        statistics = CollectionStatistics.of([answers.given[n] for n in range(self.count)], 1.0)
+        facts = repr((version.name, key_of(filter_)))
+        name = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        if version.restrictions:
+            filter_ = And((filter_of(version.restrictions[0].filter), filter_of(filter_)))
+        restrictions = tuple(
+            Restriction(name, preparation, filter_, statistics)
+            for preparation in version.preparations
+        )
+        return Version(name, version.preparations, restrictions)
+
     def prepare(self, version: Version, numbers: set[int]) -> set[int]:
         """Prepare all replicas of some partitions; return the partitions of which one is ready."""
-        calls = [
-            ("prepare", preparation) if number in numbers else None
-            for number, preparation in enumerate(version.preparations)
-        ]
+        steps: list[Call] = [("prepare", preparation) for preparation in version.preparations]
+        if version.restrictions:
+            steps = [("restrict", restriction) for restriction in version.restrictions]
+        calls = [step if number in numbers else None for number, step in enumerate(steps)]
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
             answers = self._call(calls, replica, alone=True)

@@ -19,14 +19,12 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
-from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.merged_search import explain_part, rank_parts, search_parts
 from klsa_search.search.parts.part_search import scores_of
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.ranking.vector_ranking import VectorLike
-from klsa_search.search.state.restricted_state import restricted_state
 from klsa_search.search.writer import BatchWriter, Writer
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
@@ -227,9 +225,7 @@ class Index:
         >>> tyres.search("coolant").interpretation.unknown
         ('coolant',)
         """
-        state = self._reader.state("restricted views and tenant tokens")
-        view = GenerationReader.of_state(restricted_state(state, filter))
-        return type(self)(view, None, self._models)
+        return type(self)(self._reader.restricted(filter), None, self._models)
 
     def __enter__(self) -> Self:
         """Return the index, to close it at the end of a block."""

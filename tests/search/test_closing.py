@@ -58,7 +58,7 @@ def test_a_closed_index_is_freed_without_the_garbage_collector(
     index = build(DOCUMENTS, name="t", home=tmp_path, z=2, fields=("year",), **options)
     index.add([{"id": "new", "text": "data base of cold wing-flow e-mail", "year": 3}])
     parts = list(index.partitions)
-    views = [index] if "partitions" in options else [index.snapshot(), index.restricted("year > 2")]
+    views = [index.snapshot(), index.restricted("year > 2")]
     for each in (index, *views):
         for query in ("wingflow database", '"cold dough"~2 +wing', "wi*", "title:bread email"):
             each.search(query, explain=True, quality=True, highlight=True)

@@ -485,7 +485,6 @@ def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Pa
 UNSUPPORTED_METHODS: dict[str, Callable[[Index], object]] = {
     "scores": lambda index: index.scores("word01"),
     "arrays": lambda index: index.arrays,
-    "restricted": lambda index: index.restricted("year > 2001"),
 }
 
 

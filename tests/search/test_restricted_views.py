@@ -1,15 +1,25 @@
-"""Memory of restricted views: what depends on all documents exists once."""
+"""Restricted views: as if the other documents were deleted, in any number of partitions."""
+
+from __future__ import annotations
 
 import gc
 import random
 import tracemalloc
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from klsa_search import build
+from klsa_search import Index, build, open_index
+from klsa_search.cluster.index import open_cluster_index
+from klsa_search.errors import DocumentNotFound, QueryError, StoreError
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.state.restricted_state import bytes_of
 from klsa_search.search.state.state import open_state
+from tests.cluster.local_workers import LocalCluster
+from tests.support.worlds import TOPIC_QUERIES, topic_records
 
 DOCUMENTS = 3_000
 TENANTS = 30
@@ -66,3 +76,118 @@ def test_the_cache_counts_the_memory_of_views(index):
     with closing(open_state(index.path)) as state:
         counted = bytes_of(state)
     assert 0.5 * counted < used < 1.25 * counted
+
+
+FILTER = "year < 2010"
+HIDDEN = {"id": "hidden", "title": "Zebra zone", "text": "zebra word01 word01 word02", "year": 2015}
+SEEN = {"id": "seen", "title": "Quagga", "text": "quagga word01 word05", "year": 2005}
+
+
+def written(home: Path, count: int) -> Index:
+    """Return an index of which some documents were written after the build."""
+    options: dict[str, Any] = {} if count == 1 else {"partitions": count, "workers": 1}
+    index = build(topic_records(150), name=f"in{count}", home=home, **options)
+    index.add([HIDDEN, SEEN, *topic_records(30, 1, 400)])
+    index.delete(["d3", "d8"])
+    return index
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    with written(tmp_path_factory.mktemp("one"), 1) as index:
+        yield index
+
+
+@pytest.fixture(scope="module", params=[2, 4, "cluster"])
+def parts(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Index]:
+    count = 3 if request.param == "cluster" else request.param
+    index = written(tmp_path_factory.mktemp("parts"), count)
+    if request.param == "cluster":
+        path = index.path.parent
+        index.close()
+        index = open_cluster_index(path, LocalCluster())
+    with index:
+        yield index
+
+
+def ids_of(index: Index) -> list[str]:
+    """Return the IDs of all documents, sorted."""
+    return sorted(id_ for part in index.partitions for id_ in part.ids())
+
+
+def named_in(explanation: Explanation | None) -> set[str]:
+    """Return the IDs of other documents that an explanation names."""
+    assert explanation is not None
+    seeds = () if explanation.expansion is None else explanation.expansion.seeds
+    terms = () if explanation.coverage is None else explanation.coverage.terms
+    return {seed.id for seed in seeds} | {each.id for term in terms for each in term.lenders}
+
+
+def found(index: Index, query: str, **options: Any) -> tuple[Any, ...]:
+    """Return what a search finds, hits of equal scores by ID."""
+    results = index.search(query, 300, **options)
+    hits = sorted((-hit.score, hit.id) for hit in results.hits)
+    return hits, results.total, results.facets, results.interpretation
+
+
+def test_words_weigh_by_the_documents_of_a_view_in_all_partitions(one: Index, parts: Index) -> None:
+    for restriction in (FILTER, "year >= 2012", 'id = "seen"', "year < 1900"):
+        expected, view = one.restricted(restriction), parts.restricted(restriction)
+        assert len(view) == len(expected)
+        assert ids_of(view) == ids_of(expected)
+        for query in (*TOPIC_QUERIES, "quagga", "zebra word01", "+word01 -word05", "wor*"):
+            options: dict[str, Any] = {"ranker": "bm25", "facets": ["kind", "year"]}
+            assert found(view, query, **options) == found(expected, query, **options)
+            visible = set(ids_of(expected))
+            assert {hit.id for hit in view.search(query, 300).hits} <= visible
+    assert {hit.id for hit in parts.search("zebra", ranker="bm25").hits} == {"hidden"}
+
+
+def test_hidden_documents_are_seen_by_no_call(one: Index, parts: Index) -> None:
+    view, expected = parts.restricted(FILTER), one.restricted(FILTER)
+    assert view.search("zebra").interpretation.unknown == ("zebra",)
+    for call in ("document", "excerpt"):
+        with pytest.raises(DocumentNotFound):
+            getattr(view, call)("hidden")
+    for id_ in ("hidden", "d3", "nothing"):
+        with pytest.raises(DocumentNotFound):
+            view.explain("word01", id_)
+    assert not [hit.id for hit in view.search("hidden", 300).hits if hit.id == "hidden"]
+    for typed in ("z", "zeb", "Zebra z", "quag", "word01 ", "q"):
+        assert view.suggest(typed) == expected.suggest(typed)
+    for query in ("zebra word01", '"word01 word01"', "wrd01", "zebr"):
+        ours, theirs = view.query_counts(query), expected.query_counts(query)
+        assert (ours.matches, ours.phrase_documents) == (theirs.matches, theirs.phrase_documents)
+    for query in TOPIC_QUERIES:
+        for hit in view.search(query, 100, explain=True, quality=True, highlight=True).hits:
+            assert hit.metadata["year"] < 2010
+            assert named_in(hit.explanation) <= set(ids_of(expected))
+    options: dict[str, Any] = {"ranker": "bm25", "distinct": "kind", "sort": ["year:desc"]}
+    assert found(view, "word01 word02", **options) == found(expected, "word01 word02", **options)
+
+
+def test_a_view_is_restricted_further_and_written_by_nobody(one: Index, parts: Index) -> None:
+    view = parts.restricted(FILTER).restricted("year > 2004")
+    expected = one.restricted(FILTER).restricted("year > 2004")
+    assert ids_of(view) == ids_of(expected)
+    assert found(view, "word01", ranker="bm25") == found(expected, "word01", ranker="bm25")
+    with pytest.raises(StoreError, match="read-only"):
+        view.add([SEEN])
+    with pytest.raises(QueryError, match="nothing"):
+        parts.restricted("nothing = 1")
+
+
+def test_a_view_keeps_its_documents_when_others_are_written(tmp_path: Path) -> None:
+    with written(tmp_path, 3) as index:
+        view = index.restricted(FILTER)
+        assert view.ids() == index.restricted(FILTER).ids()
+        before = found(view, "word01 quagga", ranker="bm25")
+        index.add([{"id": "later", "text": "word01 quagga quagga", "year": 2001}])
+        assert found(view, "word01 quagga", ranker="bm25") == before
+        assert "later" in index.restricted(FILTER).ids()
+        assert "later" not in view.ids()
+        with open_index(tmp_path / "in3") as other:
+            expected = found(index.restricted(FILTER), "word01 quagga", ranker="bm25")
+            assert found(other.restricted(FILTER), "word01 quagga", ranker="bm25") == expected

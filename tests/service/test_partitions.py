@@ -82,7 +82,6 @@ def test_searches_and_writes_work(client):
     [
         ("GET", "/indexes/three/documents/d1/similar", None),
         ("GET", "/indexes/three/spectrum", None),
-        ("POST", "/tenant-tokens", {"filters": {"three": "year > 2005"}}),
     ],
 )
 def test_unsupported_operations_have_an_error_code(client, method, path, body):

@@ -31,6 +31,8 @@ from tools.scopes_page import scopes_of, takes_tenant_tokens
 INDEX = "first"
 LONG = "long"
 """The same documents, three times as long and divided into passages."""
+PARTS = "parts"
+"""The same documents as the first, in partitions."""
 FILTER = 'tenant = "visible"'
 LENGTH = 8
 VECTORS = {"m": 6, "zqxspace": 4}
@@ -121,7 +123,8 @@ def world(folder, hidden):
     home, file = folder / "home", folder / "keys.json"
     home.mkdir(parents=True)
     seen = documents(1, "seen", VISIBLE_WORDS, "visible", 110)
-    for name, more in ((INDEX, {}), (LONG, {"passages": 10})):
+    kinds = {INDEX: {}, LONG: {"passages": 10}, PARTS: {"partitions": 3, "workers": 1}}
+    for name, more in kinds.items():
         times = REPEATED if name == LONG else 1
         lengthened = ([{**each, "text": f"{each['text']} " * times} for each in part]
                       for part in (seen, hidden))  # fmt: skip
@@ -147,7 +150,7 @@ def world(folder, hidden):
     client = TestClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
-        json={"filters": {INDEX: FILTER, LONG: FILTER}},
+        json={"filters": dict.fromkeys(kinds, FILTER)},
         headers={"Authorization": f"Bearer {keys['all']}"},
     )
     assert answer.status_code == 201, answer.text
@@ -266,7 +269,7 @@ def explained(given):
 
 
 def test_distinct_depends_on_visible_documents_only(worlds):
-    for index in (INDEX, LONG):
+    for index in (INDEX, LONG, PARTS):
         body = {"q": "lamping", "distinct": "kind"}
         status, _ = assert_same(worlds, "POST", f"/indexes/{index}/search", body)
         assert status == 200
@@ -337,11 +340,13 @@ def test_no_route_depends_on_hidden_documents(worlds):
         assert_same(worlds, *route.split())
 
 
-@pytest.mark.parametrize("index", [INDEX, LONG])
+@pytest.mark.parametrize("index", [INDEX, LONG, PARTS])
 def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
     """The last words have other maximum impacts in the third world."""
     for q in ("lamping torning", "lamping lampox torning"):
-        assert_same(worlds, "POST", "/search", {"q": q, "index": index, "k": 50, "explain": True})
+        body = {"q": q, "index": index, "k": 50, "explain": True}
+        status, _ = assert_same(worlds, "POST", "/search", body)
+        assert status == 200
 
 
 @given(
@@ -352,7 +357,7 @@ def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
     filter_,
     st.sampled_from(["latent", "document", "gvsm"]),
     st.booleans(),
-    st.sampled_from([INDEX, LONG]),
+    st.sampled_from([INDEX, LONG, PARTS]),
 )
 def test_no_answer_depends_on_hidden_documents(
     worlds, number, q, chosen, an_id, a_filter, kernel, explain, index

@@ -34,6 +34,7 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.answers import AnswerCache, Answers
+from klsa_search.search.engine.collection_statistics import TermNumbering
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.local_seeds import FIRST_LATER, SeedRows, narrow_ordinals
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
@@ -96,6 +97,7 @@ class Snapshot:
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
+    numbering        of a partition: how it numbers the terms of all partitions
     remote_rows   of a partition: entries of the rows of D in other partitions
     whole            the snapshot that this one is a restriction of, if it is one
     answers          what was read of its documents
@@ -125,6 +127,7 @@ class Snapshot:
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
     ordinals: npt.NDArray[np.int64] | None = None
+    numbering: TermNumbering | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
     whole: Snapshot | None = None
     answers: Answers = field(default_factory=lambda: AnswerCache().present())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.core.delegation import delegated
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import IndexNotFound, StoreError
@@ -24,18 +24,16 @@ from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
-    PartitionTerms,
-    Weighing,
 )
+from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.models import Models
 from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of
-from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.query_costs import counts_of, is_quick
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.part_search import LocalSearches, rank_queries
+from klsa_search.search.parts.part_search import LocalSearches, warm_up
 from klsa_search.search.parts.reader import opened_before_fork
 from klsa_search.search.query.evidence import NONE, Answers, Evidence
 from klsa_search.search.ranking.parameters import checked_integer
@@ -45,6 +43,7 @@ from klsa_search.search.state.log_tailer import (
     QueryConfiguration,
     open_tailed,
 )
+from klsa_search.search.state.restricted_state import restricted_state, with_statistics
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.writing import Drift
@@ -102,14 +101,17 @@ class GenerationReader:
         current = _Current(state.info, state, tailer if moment is None else None)
         return cls(current, partition_terms, owns=True)
 
-    @classmethod
-    def of_state(cls, state: State) -> GenerationReader:
-        """Return a reader of one state, which closes with the one that opened it."""
-        return cls(_Current(state.info, state, None), None, owns=False)
-
     def view(self) -> GenerationReader:
         """Return a reader of the present state, which closes with this one."""
-        return GenerationReader(_Current(self.info, self.state(), None), self._terms, owns=False)
+        return self._view_of(self.state())
+
+    def restricted(self, filter_: FilterLike) -> GenerationReader:
+        """Return a view of the documents that match a filter: see `Index.restricted`."""
+        return self._view_of(restricted_state(self.state(), filter_))
+
+    def _view_of(self, state: State) -> GenerationReader:
+        """Return a reader of one state, which closes with this one."""
+        return GenerationReader(_Current(state.info, state, None), self._terms, owns=False)
 
     def __reduce__(self) -> tuple[Callable[..., GenerationReader], tuple[object, ...]]:
         """Pickle by path: unpickling opens the generation in use, or that of a view.
@@ -208,6 +210,10 @@ class GenerationReader:
             assert tailer is not None
             tailer.configure(chosen)
             self._swap(tailer.weighed(self.state(), Weighing(self._terms, statistics)), tailer)
+
+    def restricted_by_all(self, statistics: CollectionStatistics) -> GenerationReader:
+        """Return a restricted view that weighs words by the views of all partitions."""
+        return self._view_of(with_statistics(self.state(), statistics))
 
     def save(self) -> None:
         """Store what was folded in files of the generation, for readers that open it later."""
@@ -332,34 +338,27 @@ class GenerationReader:
         """Return the number of live documents."""
         return self.info.documents
 
-    def document(self, id: str) -> Document:  # noqa: A002 - as in `Index`
-        """Return the document with this ID; DocumentNotFound."""
-        return self.state().documents.get(id)
+    @property
+    def _documents(self) -> DocumentReader:
+        return self.state().documents
 
-    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
-        """Return documents by doc id, in order."""
-        return self.state().documents.at(doc_ids)
+    document = delegated("_documents", DocumentReader.get)
+    documents = delegated("_documents", DocumentReader.at)
+    doc_ids = delegated("_documents", DocumentReader.doc_ids)
+    live_documents = delegated("_documents", DocumentReader.live_documents)
 
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Return the IDs of documents by doc id, by default of all live ones."""
-        documents = self.state().documents
+        documents = self._documents
         return documents.ids(documents.live_doc_ids() if doc_ids is None else doc_ids)
-
-    def doc_ids(self, ids: Iterable[str]) -> list[int]:
-        """Return the doc ids of documents by ID, in order; DocumentNotFound."""
-        return self.state().documents.doc_ids(ids)
 
     def live_doc_ids(self) -> DocIds:
         """Return the doc ids of all live documents: (n,)."""
         return np.flatnonzero(self.state().snapshot.live_docs())
 
-    def live_documents(self) -> Iterator[Document]:
-        """Yield all live documents, in order of their doc ids."""
-        return self.state().documents.live_documents()
-
     def document_readers(self) -> list[DocumentReader]:
         """Return the reader of the present documents."""
-        return [self.state().documents]
+        return [self._documents]
 
     def vector_spaces(self) -> VectorSpaces:
         """Return the spaces of vectors."""
@@ -419,11 +418,7 @@ class GenerationReader:
 
     def warm_up(self) -> None:
         """Load what the first queries need, by ranking and returning a document."""
-        state = self.state()
-        for ranker in ("bm25", state.info.defaults.ranker):
-            rank_queries(state, [""], Ranking(10, None, None, None, {"ranker": ranker}), NO_MODELS)
-        first = np.flatnonzero(state.snapshot.live_docs())[:1]
-        self.hits(first, np.zeros(len(first), np.float32), ())
+        warm_up(self.state())
 
 
 def _reopened(

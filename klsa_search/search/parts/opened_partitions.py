@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -32,6 +32,7 @@ from klsa_search.search.parts.part_search import LocalSearches, PartSearches
 from klsa_search.search.query.evidence import Question, added
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.state.restricted_states import RestrictedStates
 from klsa_search.search.state.state import State
 from klsa_search.search.suggest.suggester import Suggestion, checked_typed
 from klsa_search.search.writing import Changes, WriteResult
@@ -77,12 +78,14 @@ class OpenedSet:
     partitions  open, to refresh them
     writers     of the partitions
     views       of the state of each, which searches read
+    restricted  views of it: see `PartitionsReader.restricted`
     """
 
     files: PartitionFiles
     partitions: tuple[GenerationReader, ...]
     writers: Sequence[PartitionWriter]
     views: tuple[GenerationReader, ...]
+    restricted: RestrictedStates[OpenedSet] = field(init=False, default_factory=RestrictedStates)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -285,6 +288,9 @@ class PartitionsOpener(Protocol):
     def weighed(self, files: PartitionFiles, partitions: tuple[GenerationReader, ...]) -> OpenedSet:
         """Return the present state of open partitions, with the statistics of all documents."""
 
+    def restricted(self, opened: OpenedSet, filter_: FilterLike) -> OpenedSet:
+        """Return one state of all partitions with the documents that match a filter."""
+
     def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""
 
@@ -308,6 +314,14 @@ class LocalPartitions:
             partition.weigh(statistics, files.configuration)
         views = tuple(partition.view() for partition in partitions)
         return OpenedSet(files, partitions, tuple(map(GenerationWriter, partitions)), views)
+
+    def restricted(self, opened: OpenedSet, filter_: FilterLike) -> OpenedSet:
+        """Return one state of all partitions with the documents that match a filter."""
+        views = [view.restricted(filter_) for view in opened.views]
+        statistics = CollectionStatistics.of(
+            [view.statistics() for view in views], opened.files.found.length
+        )
+        return replace(opened, views=tuple(view.restricted_by_all(statistics) for view in views))
 
     def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""

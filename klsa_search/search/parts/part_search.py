@@ -36,7 +36,7 @@ from klsa_search.search.pages.collectors import (
 )
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hit_explanations import explanation_of
-from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.hits import fetch_hits, hits_of
 from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
 from klsa_search.search.pages.results import Hit
@@ -368,6 +368,14 @@ def rank_queries(
             rank = with_vectors(rank, vector_parts(state.snapshot, query_vector_, rank))
         tops.append(rank(k, intersection(allowed, words.mask)))
     return tops
+
+
+def warm_up(state: State) -> None:
+    """Load what the first queries need, by ranking and returning a document."""
+    for ranker in ("bm25", state.info.defaults.ranker):
+        rank_queries(state, [""], Ranking(10, None, None, None, {"ranker": ranker}), NO_MODELS)
+    first = np.flatnonzero(state.snapshot.live_docs())[:1]
+    hits_of(state, first, np.zeros(len(first), np.float32), (), None)
 
 
 def with_seeds(state: State, shared: SharedSeeds | None) -> State:

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.config import Settings
 from klsa_search.core.delegation import delegated
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.merged_search import unsupported
@@ -45,6 +46,9 @@ from klsa_search.storage.rules import Rule, read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
 T = TypeVar("T")
+
+RESTRICTED: Final = 64
+"""Restricted views of one state that are cached."""
 
 
 class PartitionsReader:
@@ -273,6 +277,14 @@ class PartitionsReader:
     def view(self) -> PartitionsReader:
         """Return a reader of the present state, which closes with this one."""
         return PartitionsReader(self._path, self._opener, self.now())
+
+    def restricted(self, filter_: FilterLike) -> PartitionsReader:
+        """Return a view of the documents that match a filter: see `Index.restricted`."""
+        now = self.now()
+        restricted = now.restricted.of(
+            key_of(filter_), RESTRICTED, lambda: self._opener.restricted(now, filter_)
+        )
+        return PartitionsReader(self._path, self._opener, restricted)
 
     def __reduce__(self) -> tuple[Callable[..., PartitionsReader], tuple[object, ...]]:
         """Pickle by path: unpickling opens the partitions here; StoreError for a view."""

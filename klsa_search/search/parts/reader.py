@@ -136,6 +136,9 @@ class Reader(Protocol):
     def view(self) -> Reader:
         """Return a reader of the present state, which closes with this one."""
 
+    def restricted(self, filter_: FilterLike) -> Reader:
+        """Return a view of the documents that match a filter: see `Index.restricted`."""
+
     def check_writable(self) -> None:
         """Raise StoreError if it is a view, or closed."""
 

@@ -22,9 +22,9 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.engine.answers import AnswerCache
-from klsa_search.search.engine.collection_statistics import Weighing
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.partition_terms import Weighing
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.state.appended_arrays import AppendedArrays
@@ -241,12 +241,12 @@ class DeltaIndex:
         base, n = self._base, len(self._arrays)
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
-        if weighing is None:
-            vocabulary, collection = self._vocabulary, None
-            length, answers = self._length, self._answers
-        else:
+        vocabulary, numbering, collection = self._vocabulary, None, None
+        length, answers = self._length, self._answers
+        if weighing is not None:
             statistics = weighing.statistics
-            vocabulary, collection = weighing.terms.numbered(statistics, self._new_terms)
+            numbering = weighing.terms.numbering(statistics, self._new_terms)
+            vocabulary, collection = numbering.vocabulary, numbering.counts(statistics)
             length, answers = statistics.length, AnswerCache()  # of other numbers of terms
         terms = len(vocabulary)
         forward = self._arrays.forward(base.forward, terms)
@@ -275,6 +275,7 @@ class DeltaIndex:
             reverse=self._reverse.build(n),
             average_length=length,
             vectors=self._vectors.spaces(),
+            numbering=numbering,
             answers=answers.present(),
         )
         reader = self._documents.extended(

@@ -10,13 +10,16 @@ import numpy as np
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.engine.answers import AnswerCache
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.state.passage_index import PassageIndex
 from klsa_search.search.state.state import State, state_of, with_synonyms
 from klsa_search.search.writing import Drift
+from klsa_search.storage.documents import DocumentReader
 
 _CACHE_SIZE: Final = 2**28
 """Bytes of cached states, at most: see `bytes_of`."""
@@ -41,7 +44,26 @@ def restricted_state(state: State, filter_: FilterLike) -> State:
 
 def make_restricted_state(state: State, filter_: FilterLike) -> State:
     """Return a state in which only documents that match a filter are live."""
-    restricted = _restricted_to(state, state.filters.of(filter_).allowed)
+    return _configured(_restricted_to(state, state.filters.of(filter_).allowed), state)
+
+
+def with_statistics(restricted: State, statistics: CollectionStatistics) -> State:
+    """Return a restricted state of a partition that weighs words by the views of all partitions.
+
+    statistics  sums of those of the restricted states of all partitions
+    Cost: O(V).
+    """
+    snapshot = restricted.snapshot
+    assert snapshot.numbering is not None
+    assert snapshot.live is not None
+    counts = snapshot.numbering.counts(statistics)
+    deleted = snapshot.query_kernel.deleted
+    weighed = _weighed(restricted, snapshot.live, deleted, counts)
+    return _configured(_state_of(restricted, weighed, restricted.documents, None), restricted)
+
+
+def _configured(restricted: State, state: State) -> State:
+    """Return a restricted state with the synonyms and rules of another."""
     synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
     return replace(with_synonyms(restricted, synonyms), rules=state.rules)
 
@@ -49,20 +71,31 @@ def make_restricted_state(state: State, filter_: FilterLike) -> State:
 def _restricted_to(state: State, allowed: DocumentMask) -> State:
     """Return a state in which only these documents, and their passages, are live."""
     live = allowed & state.snapshot.live_docs()
-    snapshot = _restricted(state, live)
+    snapshot = _weighed(state, Mask(live), _deleted_counts(state.snapshot, live))
     passages = state.passages
     if passages is not None:
         restricted_passages = _restricted_to(passages.state, live[passages.document_of])
         passages = replace(passages, state=restricted_passages)
+    return _state_of(state, snapshot, state.documents.restricted(live), passages)
+
+
+def _state_of(
+    state: State,
+    snapshot: Snapshot,
+    documents: DocumentReader,
+    passages: PassageIndex | None,
+) -> State:
+    """Return the state of a restricted snapshot of another state."""
+    info = replace(
+        state.info,
+        documents=snapshot.query_kernel.local_documents,
+        drift=Drift(),
+        restricted=True,
+    )
     restricted = state_of(
-        replace(
-            state.info,
-            documents=snapshot.query_kernel.documents,
-            drift=Drift(),
-            restricted=True,
-        ),
+        info,
         snapshot,
-        state.documents.restricted(live),
+        documents,
         state.fields,
         state.quality,
         state.suggester.titles,
@@ -73,28 +106,33 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
     return replace(restricted, passages=passages)
 
 
-def _restricted(state: State, live: DocumentMask) -> Snapshot:
-    """Return the snapshot with these live documents."""
+def _weighed(
+    state: State, live: Mask, deleted: DocumentCounts | None, counts: DocumentCounts | None = None
+) -> Snapshot:
+    """Return the snapshot of a state with these live documents.
+
+    deleted  statistics of all others in the postings
+    counts   of the live documents of all partitions; None if there are no others
+    """
     snapshot, settings = state.snapshot, state.info.settings
+    unrestricted = snapshot.whole or snapshot
     weighting = TermWeighting(
         settings.burstiness, snapshot.common, settings.common_weight, settings.idf
     )
-    kernel = QueryKernel.of(
-        snapshot.query_kernel.postings, _deleted_counts(snapshot, live), weighting
-    )
-    mask = Mask(live)
+    kernel = QueryKernel.of(snapshot.query_kernel.postings, deleted, weighting, counts)
+    allowed = live.allowed
     return replace(
         snapshot,
-        vocabulary=snapshot.vocabulary.without(kernel.frequencies == 0),
+        vocabulary=unrestricted.vocabulary.without(kernel.frequencies == 0),
         query_kernel=kernel,
-        bm25_engine=Bm25Engine(kernel, mask),
-        live=mask,
+        bm25_engine=Bm25Engine(kernel, live),
+        live=live,
         vectors={
             name: space
             for name, space in snapshot.vectors.items()
-            if (space.has(len(snapshot)) & live).any()
+            if (space.has(len(snapshot)) & allowed).any()
         },
-        whole=snapshot.whole or snapshot,
+        whole=unrestricted,
         answers=AnswerCache().present(),
     )
 
@@ -108,10 +146,9 @@ def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
     frequencies = np.bincount(counts.indices, minlength=terms)
     occurrences = np.bincount(counts.indices, counts.data, terms).astype(np.int64)
     if fewer is hidden:
-        frequencies, occurrences = (
-            kernel.frequencies - frequencies,
-            kernel.occurrences - occurrences,
-        )
+        before = kernel.local_counts
+        frequencies = before.frequencies - frequencies
+        occurrences = before.occurrences - occurrences
     postings = kernel.postings
     return DocumentCounts(
         postings.documents - len(visible),

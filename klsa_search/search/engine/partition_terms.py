@@ -1,0 +1,121 @@
+"""The terms of one partition among those of all, and its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.errors import IndexDamaged
+from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
+from klsa_search.search.engine.collection_statistics import (
+    CollectionStatistics,
+    CountChanges,
+    PartitionStatistics,
+    TermNumbering,
+)
+from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.storage.collection_terms import CollectionTerms
+from klsa_search.storage.current import step_for
+from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.partitions import number_of_partition
+
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionTerms:
+    """The terms of all partitions, as one of them numbers them.
+
+    collection  the terms of all partitions
+    own         (n,) int32, places of the terms of this partition that the training lacks
+    known       numbers in all partitions of terms of later writes; -1 for new ones
+    """
+
+    collection: CollectionTerms
+    own: npt.NDArray[np.int32]
+    known: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
+        """Return the terms as the partition in a folder numbers them."""
+        return cls(collection, collection.places_of(number_of_partition(partition)))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return the vocabulary of the partition at the build."""
+        return JoinedVocabulary(self.collection.trained, self.collection.terms, self.own)
+
+    def statistics(self, snapshot: Snapshot) -> PartitionStatistics:
+        """Return the statistics of the partition. Cost: O(V), and its terms of later writes.
+
+        IndexDamaged if its postings have another number of terms than its vocabulary.
+        """
+        counts, built = snapshot.query_kernel.local_counts, len(self.vocabulary)
+        postings = snapshot.query_kernel.postings.parts[0].postings
+        if len(postings.frequencies) != built:
+            file = snapshot.generation / MANIFEST
+            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
+        frequencies, occurrences = counts.frequencies.copy(), counts.occurrences.copy()
+        frequencies[:built] -= postings.frequencies
+        occurrences[:built] -= postings.occurrences
+        changed = np.flatnonzero((frequencies != 0) | (occurrences != 0))
+        frequencies, occurrences = frequencies[changed], occurrences[changed]
+        terms = snapshot.vocabulary.terms
+        words = [terms[number] for number in changed[changed >= built].tolist()]
+        numbers = np.concatenate((self._numbers(changed[changed < built]), self._numbers_of(words)))
+        is_known = numbers >= 0
+        pairs = zip(frequencies[~is_known].tolist(), occurrences[~is_known].tolist(), strict=True)
+        new = (word for word in words if self.known[word] < 0)
+        changes = CountChanges(
+            numbers[is_known],
+            frequencies[is_known],
+            occurrences[is_known],
+            dict(zip(new, pairs, strict=True)),
+        )
+        lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
+        return PartitionStatistics(counts.documents, int(lengths.sum(dtype=np.int64)), changes)
+
+    def numbering(self, statistics: CollectionStatistics, words: Sequence[str]) -> TermNumbering:
+        """Return how this partition numbers the terms of all partitions.
+
+        words  later terms of the partition
+        Cost: O(V), and the terms of later writes.
+        """
+        words_here, trained = set(words), len(self.collection.trained)
+        words = [*words, *(word for word in statistics.changes.later if word not in words_here)]
+        numbers = self._numbers_of(words)
+        is_elsewhere = np.ones(len(self.collection.terms), np.bool_)
+        is_elsewhere[self.own] = False
+        is_elsewhere[numbers[numbers >= 0] - trained] = False
+        remote = np.flatnonzero(is_elsewhere).astype(np.int32)
+        return TermNumbering(self.collection, self.own, words, numbers, remote)
+
+    def _numbers(self, terms_: _Numbers) -> _Numbers:
+        """Return the numbers in all partitions of terms of the build."""
+        trained = len(self.collection.trained)
+        is_later, numbers = terms_ >= trained, terms_.copy()
+        numbers[is_later] = trained + self.own[terms_[is_later] - trained]
+        return numbers
+
+    def _numbers_of(self, words: Sequence[str]) -> _Numbers:
+        """Return the numbers in all partitions of terms of later writes; -1 for new ones.
+
+        A word of the training is never among them.
+        """
+        for word in words:
+            if word not in self.known:
+                place = self.collection.terms.find(word)
+                self.known[word] = -1 if place is None else len(self.collection.trained) + place
+        return np.fromiter(map(self.known.__getitem__, words), np.int64, len(words))
+
+
+class Weighing(NamedTuple):
+    """What a partition needs to weigh words by all documents."""
+
+    terms: PartitionTerms
+    statistics: CollectionStatistics
