@@ -102,3 +102,17 @@ def test_tags_with_commas_are_a_list(tmp_path):
     document = read(tmp_path, "---\ntags: hardware, urgent\nowner: Ann, Bob\n---\nSee the hose.\n")
     assert document.metadata["tags"] == ["hardware", "urgent"]
     assert document.metadata["owner"] == "Ann, Bob"
+
+
+@pytest.mark.parametrize("fences", [("", ""), (";;;\n", ";;;\n"), ("---json\n", "---\n")])
+def test_front_matter_may_be_json(tmp_path, fences):
+    begin, end = fences
+    fields = '{\n\t"title": "Pump: how to fix",\n\t"tags": ["hardware", "urgent"]\n}\n'
+    document = read(tmp_path, f"{begin}{fields}{end}\nSee the hose.\n")
+    assert (document.title, document.text) == ("Pump: how to fix", "See the hose.")
+    assert document.metadata["tags"] == ["hardware", "urgent"]
+
+
+@pytest.mark.parametrize("text", ["{% raw %} hose", '{"a": 1} hose', "{} hose", '["a"]'])
+def test_other_braces_are_text(tmp_path, text):
+    assert read(tmp_path, text).text.startswith(text[:2])

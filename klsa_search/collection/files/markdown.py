@@ -1,4 +1,4 @@
-"""Markdown, read with markdown-it; front matter in YAML or TOML gives title and metadata."""
+"""Markdown, read with markdown-it; front matter in YAML, TOML or JSON gives title and metadata."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FRONT: Final = re.compile(
-    r"(?P<fence>---|\+\+\+)[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
+    r"(?P<fence>---|\+\+\+|;;;)(?P<syntax>json|toml|yaml)?[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
     r"(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|$)",
     re.DOTALL,
 )
+_SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _NOT_FIELDS: Final = ("title", "kind", "path")
 _FIELD: Final = re.compile(r"^(\w+)[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
@@ -42,14 +43,8 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document; its title is in the front matter or the first heading."""
     text, notes = text_of(path, encoding)
     text = text.replace("\r\n", "\n")
-    front = _FRONT.match(text)
-    fields: dict[str, Any] = {}
-    if front:
-        fields = _fields(front["content"], toml=front["fence"] == "+++")
-        if (
-            fields or front["fence"] == "+++" or not front["content"].strip()
-        ):  # else it is text between two rules
-            text = text[front.end() :]
+    fields, after = _front_matter(text)
+    text = text[after:]
     builder = SectionBuilder()
     heading = add_markdown(text, builder)
     yield Content(
@@ -101,12 +96,32 @@ def _several(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _fields(front: str, *, toml: bool) -> dict[str, Any]:
+def _front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """Return the fields of the front matter of a text, and where the text after it begins."""
+    if text.startswith("{"):  # JSON without a fence
+        try:
+            read, end = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return {}, 0
+        is_front = isinstance(read, dict) and text[end : end + 1] in ("", "\n")
+        fields = _fields(text[:end], "json") if is_front else {}
+        return fields, end if fields else 0
+    front = _FRONT.match(text)
+    if front is None:
+        return {}, 0
+    syntax = front["syntax"] or _SYNTAXES[front["fence"]]
+    fields = _fields(front["content"], syntax)
+    is_front = fields or syntax != "yaml" or not front["content"].strip()
+    return fields, front.end() if is_front else 0  # else it is text between two rules
+
+
+def _fields(front: str, syntax: str) -> dict[str, Any]:
     """Return the fields of front matter; of lines `name: value` if it is not valid."""
     import yaml
 
+    load = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}[syntax]
     try:
-        read = tomllib.loads(front) if toml else yaml.safe_load(front)
+        read = load(front)
         if not isinstance(read, dict):
             raise ValueError("no fields")
         fields = {str(name): json_value(value) for name, value in read.items()}
