@@ -87,7 +87,7 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "capitals": "the whole query is in capitals; --operators applies AND, OR and NOT",
     "suffix": "the hyphen hangs on a suffix or option; without a blank before it, it is part of it",
     "number": "the query begins with a negative number; name what it excludes behind other words",
-    "not_an_operator": "the sign has no meaning there; see the query syntax",
+    "not_an_operator": "it means nothing there; see the query syntax",
     "short_prefix": "a prefix needs two characters",
 }
 

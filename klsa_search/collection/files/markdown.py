@@ -111,7 +111,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], int]:
         return {}, 0
     syntax = front["syntax"] or _SYNTAXES[front["fence"]]
     fields = _fields(front["content"], syntax)
-    is_front = fields or syntax != "yaml" or not front["content"].strip()
+    is_front = bool(fields) or syntax != "yaml" or not front["content"].strip()
     return fields, front.end() if is_front else 0  # else it is text between two rules
 
 

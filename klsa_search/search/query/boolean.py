@@ -35,13 +35,13 @@ class BooleanQuery(NamedTuple):
     postfix     operands and operators in postfix order
     written     with all of its operators and parentheses
     operators   as in the query
-    unbalanced  parentheses without a partner
+    stray       parentheses without a partner, and AND, OR and NOT that are not between words
     """
 
     postfix: tuple[Operand | Operator, ...]
     written: str
     operators: tuple[str, ...]
-    unbalanced: tuple[str, ...]
+    stray: tuple[str, ...]
 
     @property
     def operands(self) -> list[Operand]:
@@ -52,6 +52,15 @@ class BooleanQuery(NamedTuple):
 def may_be_boolean(text: str) -> bool:
     """Return whether a text has AND, OR or NOT. Cost: 0.1 µs if it does not."""
     return ("AND" in text or "OR" in text or "NOT" in text) and bool(_WORDS.search(text))
+
+
+def stray_words(text: str) -> list[str]:
+    """Return AND, OR and NOT of a text that is no Boolean query.
+
+    >>> stray_words("cats and dogs OR")
+    ['OR']
+    """
+    return _WORDS.findall(text) if may_be_boolean(text) else []
 
 
 def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
@@ -90,7 +99,7 @@ class _Reader:
         self._stack: list[Operator | Literal["("]] = []
         self._written: list[str] = []
         self._operators: list[str] = []
-        self._unbalanced: list[str] = []
+        self._stray: list[str] = []
         self._after_operand = False
         self._extends = False  # whether a following word joins the last operand
 
@@ -120,7 +129,7 @@ class _Reader:
 
     def close(self) -> None:
         if "(" not in self._stack or not self._after_operand:
-            self._unbalanced.append(")")
+            self._stray.append(")")
             return
         self._pop(0)
         self._stack.pop()
@@ -131,6 +140,7 @@ class _Reader:
         name = clause.text
         if not has_operand or (name != "NOT" and not self._after_operand):
             self.operand(clause)  # not between words
+            self._stray.append(name)
             return
         assert name in ("AND", "OR", "NOT")
         if name == "NOT":
@@ -148,11 +158,11 @@ class _Reader:
         self._pop(0)
         while "(" in self._stack:
             self._stack.pop()
-            self._unbalanced.append("(")
+            self._stray.append("(")
             self._pop(0)
         written = " ".join(self._written).replace("( ", "(").replace(" )", ")")
         return BooleanQuery(
-            tuple(self._output), written, tuple(self._operators), tuple(self._unbalanced)
+            tuple(self._output), written, tuple(self._operators), tuple(self._stray)
         )
 
     def _join(self) -> None:

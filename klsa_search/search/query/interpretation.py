@@ -23,8 +23,8 @@ Relaxed = Literal[
 ]
 """Why an operator was read as plain words: the query is mostly text, it only excludes, no document
 contains the phrase, the whole query is in capitals, a hyphen hangs on a suffix or an option, the
-query begins with a negative number, the sign has no meaning where it is, or a prefix has one
-character.
+query begins with a negative number, the sign or word has no meaning where it is, or a prefix has
+one character.
 """
 
 
@@ -46,7 +46,8 @@ class QueryInterpretation(LazyFields):
               words than operators, or several lines; nothing_to_exclude_from; no_match, no document
               contains the phrase; capitals, AND, OR or NOT in a query in capitals; suffix, a hyphen
               before the end of a Finnish compound or an option of one letter; number, that of a
-              negative number; not_an_operator, a sign without meaning where it is; short_prefix
+              negative number; not_an_operator, a sign, AND, OR or NOT without meaning where it
+              is; short_prefix
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
               the pairs that contain them; words of compounds, and the compounds

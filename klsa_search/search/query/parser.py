@@ -16,7 +16,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.boolean import BooleanQuery, parse_boolean
+from klsa_search.search.query.boolean import BooleanQuery, parse_boolean, stray_words
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.codes import MAY_BE_CODE, CodeReader
@@ -287,16 +287,20 @@ class QueryParser:
         if boolean is not None and why is not None and settings.operators is None:
             relaxed |= dict.fromkeys(boolean.operators, why)
             boolean = None
+        one_line = len(query.strip().splitlines()) == 1
+        if boolean is None and not query.isupper() and one_line:
+            stray = (word for word in stray_words(query) if word not in relaxed)
+            relaxed |= dict.fromkeys(stray, "not_an_operator")
         if not traits_of(self._pieces.of(query)) & SIGNS:
             if boolean is not None:
-                relaxed |= dict.fromkeys(boolean.unbalanced, "not_an_operator")
+                relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
                 return boolean, []
             meant = self._stop_words.meant(query, SHORT) if settings.operators is None else []
             return None, meant or [as_words(query)]
         clauses, reason = self._operators.read(query, settings.operators)
         relaxed |= stray_operators(query, clauses)
         if boolean is not None:
-            relaxed |= dict.fromkeys(boolean.unbalanced, "not_an_operator")
+            relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
             return boolean, []
         if reason is not None:
             relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}

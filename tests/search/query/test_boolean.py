@@ -186,3 +186,23 @@ def test_a_finnish_suffix_is_not_excluded(tmp_path):
     assert index.search("Option -lause").interpretation.excluded == ("lause",)
     assert index.search("Base -lause", operators=True).interpretation.excluded == ("lause",)
     index.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "relaxed"),
+    [
+        ("cats AND", ["AND"]),
+        ("OR cats", ["OR"]),
+        ("cats NOT", ["NOT"]),
+        ("cats AND dogs OR", ["OR"]),
+        ("AND cats OR dogs NOT", ["AND", "NOT"]),
+        ("cats OR AND dogs", ["OR"]),
+        ('"cats" AND', ["AND"]),
+        ("cats and", []),
+        ("CATS AND", []),
+    ],
+)
+def test_an_operator_that_is_not_between_words_is_reported(index, query, relaxed):
+    found = index.search(query, k=16)
+    assert found.interpretation.relaxed == dict.fromkeys(relaxed, "not_an_operator")
+    assert {hit.id for hit in found} >= {str(number) for number in (3, 7, 11, 15)}
