@@ -16,8 +16,7 @@ from pathlib import Path
 
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import Judge, rank_best
 from klsa_search.search.index import Index
 from studies import command_parser
 

@@ -36,7 +36,7 @@ from klsa_search.core.progress import progress_bar
 from klsa_search.errors import FetchError
 
 if TYPE_CHECKING:
-    from klsa_search.evaluation.record import RunRecord
+    from klsa_search.evaluation.replay import RunRecord
     from klsa_search.search.index import Index
 
 
@@ -204,8 +204,7 @@ def replay(
     RECORD, which must not have changed, or rebuilt from --source. The first difference is reported:
     queries, index or run.
     """
-    from klsa_search.evaluation.record import read_record
-    from klsa_search.evaluation.replay import refuse_other_files
+    from klsa_search.evaluation.replay import read_record, refuse_other_files
     from klsa_search.evaluation.replay import replay as replay_run
 
     source_of = click.get_current_context().get_parameter_source

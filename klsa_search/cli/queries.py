@@ -33,7 +33,7 @@ from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
-    from klsa_search.core.analytics import Analytics, ListName
+    from klsa_search.core.service_reports import Analytics, ListName
 
 
 @click.command()
@@ -84,7 +84,7 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
 
     Changes take effect at once and survive rebuilds. klsa-index refit changes other settings.
     """
-    from klsa_search.search.query_settings import change_settings
+    from klsa_search.search.configuration import change_settings
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.manifest import read_manifest
@@ -230,7 +230,7 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
     They come from the page of klsa-serve and from index.judge. klsa-eval judgements NAME measures
     rankings by them.
     """
-    from klsa_search.collection.qrels import qrels_text
+    from klsa_search.collection.queries import qrels_text
     from klsa_search.storage.aliases import followed
     from klsa_search.storage.judgements import Judgements
     from klsa_search.storage.partitions import require_index

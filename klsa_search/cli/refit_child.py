@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from klsa_search.cli.main import run_child
 from klsa_search.cli.options import embedder_option, home_option
-from klsa_search.embedding.by_space import embedders_of
+from klsa_search.embedding.opening import embedders_of
 from klsa_search.errors import EmbedderFailed
 
 _INTERVAL: Final = 0.2

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from klsa_search.client.blocking import Client
-from klsa_search.client.index_calls import IndexCalls, search_body
+from klsa_search.client.calls import IndexCalls, search_body
 from klsa_search.client.protocol import Call
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Topic
-    from klsa_search.evaluation.runs import Ranking
+    from klsa_search.evaluation.measures import Ranking
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.pages.results import SearchResults
 
@@ -65,7 +65,7 @@ class RemoteIndex:
         """Yield the ranking of each query, with many queries in a request."""
         import numpy as np
 
-        from klsa_search.evaluation.runs import Ranking
+        from klsa_search.evaluation.measures import Ranking
         from klsa_search.search.pages.options import Query
 
         size = min(SEARCHES, max(1, _HITS // k))

@@ -22,13 +22,13 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
 from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.embedding.by_space import embedders_of
+from klsa_search.embedding.opening import embedders_of
 
 if TYPE_CHECKING:
     from klsa_search.cli.remote import RemoteIndex
     from klsa_search.collection.model import Topic
-    from klsa_search.evaluation.record import RunRecord
-    from klsa_search.evaluation.runs import Ranking
+    from klsa_search.evaluation.measures import Ranking
+    from klsa_search.evaluation.replay import RunRecord
     from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.pages.results import SearchResults
 
@@ -65,13 +65,13 @@ class LocalIndex:
         self, queries: Sequence[Topic], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
         """Yield the ranking of each query, some thousand in memory at a time."""
-        from klsa_search.evaluation.runs import rank_best
+        from klsa_search.evaluation.measures import rank_best
 
         return rank_best(self._index, queries, k, threads=self._threads, **options)
 
     def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
         """Write the run of a file of queries, and return its record."""
-        from klsa_search.evaluation.record import record_run
+        from klsa_search.evaluation.replay import record_run
 
         return record_run(self._index, queries, run, k, threads=self._threads, **options)
 
@@ -297,7 +297,7 @@ def _run_batch(
 ) -> None:
     """Write the hits of every query to a run file."""
     from klsa_search.collection.queries import read_query_lines
-    from klsa_search.evaluation.runs import recorded
+    from klsa_search.evaluation.measures import recorded
 
     queries = read_query_lines(batch)
     make_folders(run_file)
@@ -324,7 +324,7 @@ def _record_batch(
     index: LocalIndex, batch: Path, run_file: Path, record: Path, k: int, options: dict[str, Any]
 ) -> None:
     """Write the hits of every query to a run file, and a record of it."""
-    from klsa_search.evaluation.record import write_record
+    from klsa_search.evaluation.replay import write_record
 
     make_folders(run_file, record)
     recorded = index.record(batch, run_file, k, options)

@@ -124,8 +124,7 @@ def _judged(
 ) -> tuple[list[Topic], list[Judgement]] | None:
     """Return queries and judgements, or None without any."""
     from klsa_search.collection.opening import open_collection
-    from klsa_search.collection.qrels import read_qrels
-    from klsa_search.collection.queries import read_queries
+    from klsa_search.collection.queries import read_qrels, read_queries
 
     if target is not None:
         collection = open_collection(target, data=data)

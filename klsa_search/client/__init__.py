@@ -6,14 +6,14 @@
 from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
 from klsa_search.client.blocking import Client, RemoteIndex
 from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo
-from klsa_search.core.analytics import (
+from klsa_search.core.service_reports import (
     Analytics,
     ClickedDocument,
+    Job,
     SearchFigures,
     SynonymCandidate,
     SynonymProposal,
 )
-from klsa_search.core.jobs import Job
 
 __all__ = [
     "Analytics",

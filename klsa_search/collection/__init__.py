@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.collection.opening import open_collection
     from klsa_search.collection.public_collections import COLLECTIONS
-    from klsa_search.collection.qrels import read_qrels
-    from klsa_search.collection.queries import read_queries
+    from klsa_search.collection.queries import read_qrels, read_queries
     from klsa_search.collection.reading_options import Reading
     from klsa_search.collection.trec import read_topics
 else:
@@ -36,7 +35,7 @@ else:
         "Unread": "klsa_search.collection.model",
         "fetch": "klsa_search.collection.download",
         "open_collection": "klsa_search.collection.opening",
-        "read_qrels": "klsa_search.collection.qrels",
+        "read_qrels": "klsa_search.collection.queries",
         "read_queries": "klsa_search.collection.queries",
         "read_topics": "klsa_search.collection.trec",
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Document, Judgement, Topic
-from klsa_search.collection.qrels import deduplicate, parse_grade
+from klsa_search.collection.queries import deduplicate, parse_grade
 from klsa_search.errors import CollectionError
 
 MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")

@@ -1,11 +1,11 @@
-"""Values made when they are read: properties, fields of dataclasses, cached results of methods."""
+"""Attributes made when they are read: properties, fields, cached results, methods of a part."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakMethod
 
 from klsa_search.core.deadlines import deadline_check
@@ -86,3 +86,38 @@ class LazyFields:
         for field_ in fields:
             object.__setattr__(self, field_, getattr(made, field_))
         return getattr(made, name)
+
+
+Part = TypeVar("Part")
+
+
+class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
+    """A method that is called on an attribute of the object, with its signature and docstring.
+
+    part    name of the attribute
+    method  of its class or protocol
+
+    >>> class Shelf:
+    ...     def __init__(self) -> None:
+    ...         self._books = ["Emma"]
+    ...
+    ...     count = delegated("_books", list.count)
+    >>> Shelf().count("Emma")
+    1
+    """
+
+    def __init__(self, part: str, method: Callable[Concatenate[Part, P], T]) -> None:
+        self._part, self._method, self._name = part, method, method.__name__
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[..., T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Callable[P, T]: ...
+
+    def __get__(self, instance: object, owner: type) -> object:
+        """Return the method of the part, or of its class."""
+        return (
+            self._method if instance is None else getattr(getattr(instance, self._part), self._name)
+        )

@@ -35,6 +35,7 @@ from klsa_search.core.parameters import (
     Operators,
     PassageWeight,
     Ranker,
+    SettingsGroup,
     Sharpness,
     Spectral,
     Spelling,
@@ -43,7 +44,6 @@ from klsa_search.core.parameters import (
     Z,
     conflict,
 )
-from klsa_search.core.settings_group import SettingsGroup
 from klsa_search.errors import SettingsError
 
 

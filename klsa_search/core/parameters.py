@@ -1,17 +1,70 @@
-"""Parameters of a query: types with their limits and descriptions.
+"""Parameters of a query: types with their limits and descriptions; and the base class of settings.
 
-`config.py` has their defaults for an index, `search.options.Query` those that one search changes.
+`config.py` has their defaults for an index, `search.pages.options.Query` those of one search.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, get_args
+from collections.abc import Mapping
+from reprlib import Repr
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
+from klsa_search.errors import SettingsError
+
+_BRIEF: Final = Repr()
+_BRIEF.maxother = _BRIEF.maxstring = 200
+
+
+class SettingsGroup(BaseModel):
+    """Base class of the groups: immutable, no unknown names, no conversion, finite numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def checked(cls, options: Mapping[str, Any]) -> Self:
+        """Return the group made of a mapping; SettingsError names the first invalid setting."""
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            message, field = first_fault(error, cls, "setting")
+            raise SettingsError(message, field=field) from None
+
+    @classmethod
+    def of(cls, settings: Any) -> Self:
+        """Return this group of settings that contain it."""
+        return cls(**{name: getattr(settings, name) for name in cls.model_fields})
+
+
+def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tuple[str, str]:
+    """Return a sentence about the first invalid value of a model, and the name of its field.
+
+    kind  what a field is called, such as "setting"
+    """
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "misfit":
+        return first["msg"], first["ctx"]["field"]
+    name = str(first["loc"][0]) if first["loc"] else f"{kind}s"
+    if first["type"] == "extra_forbidden":
+        names = ", ".join(sorted(model.model_fields))
+        return f"unknown {kind} {name!r}; the {kind}s are: {names}", name
+    value = _BRIEF.repr(first["input"])
+    if first["type"] == "string_type":
+        return f"{name} = {value} is not a text", name
+    return f"{name} = {value}: {first['msg']}", name
+
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 """Names of the built-in rankers."""

@@ -17,8 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
-from klsa_search.core.array_types import narrow_indptr
-from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.array_types import GrowableArray, narrow_indptr
 from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts

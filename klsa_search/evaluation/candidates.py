@@ -18,8 +18,7 @@ import numpy.typing as npt
 from klsa_search.collection.model import Topic
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import Progress
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import Judge, rank_best
 from klsa_search.indexing.rewrite import build_like
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import needs_eigenvectors

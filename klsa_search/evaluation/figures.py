@@ -14,8 +14,7 @@ from klsa_search.core.drawing import GREY, PALE, label, save_figure
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.progress import Progress, steps
 from klsa_search.evaluation.comparison import TIE, Comparison
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import Judge, rank_best
 from klsa_search.evaluation.systems import check_judgements, judged_queries
 from klsa_search.search.index import Index
 

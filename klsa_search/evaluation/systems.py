@@ -13,8 +13,7 @@ from klsa_search.core.plugins import plugin_names
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.comparison import Comparison, compare
-from klsa_search.evaluation.measures import MEASURES, Judge, Measured
-from klsa_search.evaluation.runs import rank_best, read_run, recorded
+from klsa_search.evaluation.measures import MEASURES, Judge, Measured, rank_best, read_run, recorded
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import RANKERS, ranker_of
 

@@ -28,10 +28,10 @@ from klsa_search.search.embedders import (
     with_rows,
     without_spaces,
 )
-from klsa_search.storage.embeddings import ComputedVectors
+from klsa_search.storage.vectors import ComputedVectors
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedEmbedder
+    from klsa_search.embedding.model import CheckedEmbedder
     from klsa_search.search.index import Index
 
 BATCH: Final = 512

@@ -31,6 +31,7 @@ from klsa_search.indexing.checks import (
     refuse_partitions,
     refuse_to_drop_writes,
     refuse_to_shrink,
+    require_fields,
 )
 from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.passages import DividedDocuments, number_of_passages
@@ -38,7 +39,6 @@ from klsa_search.indexing.reading import (
     StoredCollection,
     read,
 )
-from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.search.index import Index

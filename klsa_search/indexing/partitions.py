@@ -32,6 +32,7 @@ from klsa_search.indexing.checks import (
     refuse_overlap,
     refuse_to_drop_writes,
     refuse_to_shrink,
+    require_fields,
 )
 from klsa_search.indexing.collection_terms import with_collection_terms
 from klsa_search.indexing.document_spool import DocumentSpool, spooled
@@ -45,7 +46,6 @@ from klsa_search.indexing.generation_builder import (
 )
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import SourceBatches, StoredCollection
-from klsa_search.indexing.required_fields import require_fields
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25

@@ -15,8 +15,8 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.passages import cut
+from klsa_search.core.array_types import GrowableArray
 from klsa_search.core.config import Settings
-from klsa_search.core.growable_array import GrowableArray
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.passages import PASSAGE_DOCUMENTS, passages_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from klsa_search.analysis.languages import stop_list
-from klsa_search.core.analytics import SynonymCandidate, SynonymProposal
+from klsa_search.core.service_reports import SynonymCandidate, SynonymProposal
 from klsa_search.search.index import Index
 from klsa_search.search.query.word_forms import commonest
 

@@ -24,7 +24,7 @@ from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.passages import passages_of
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedEmbedder
+    from klsa_search.embedding.model import CheckedEmbedder
 
 WRITE_SECONDS: Final = 20.0
 """Seconds that a write waits for the vectors of its documents."""

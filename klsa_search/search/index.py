@@ -8,8 +8,8 @@ from typing import Any, Self, Unpack
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.core.cached import delegated
 from klsa_search.core.config import Settings
-from klsa_search.core.delegation import delegated
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Snapshot

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedEmbedder, CheckedReranker
-    from klsa_search.embedding.model import Embedder, Reranker
+    from klsa_search.embedding.model import CheckedEmbedder, CheckedReranker, Embedder, Reranker
     from klsa_search.embedding.opening import EmbeddingFunction
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from fastapi import Response
 
 from klsa_search.core.config import Settings
-from klsa_search.core.jobs import Job, Setting
+from klsa_search.core.service_reports import Job, Setting
 from klsa_search.errors import (
     AnalyticsOff,
     IndexExists,
@@ -23,9 +23,9 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.indexing.build import build
+from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
-from klsa_search.search.query_settings import change_settings, needing_refit
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder

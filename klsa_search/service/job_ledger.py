@@ -18,7 +18,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
-from klsa_search.core.jobs import Job, JobState, Setting
+from klsa_search.core.service_reports import Job, JobState, Setting
 from klsa_search.errors import JobNotFound
 from klsa_search.storage.catalog import Catalog, change_catalog, read_catalog
 

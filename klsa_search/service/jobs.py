@@ -19,7 +19,7 @@ from datetime import datetime
 from time import monotonic, time
 from typing import IO, Final
 
-from klsa_search.core.jobs import Job, Setting
+from klsa_search.core.service_reports import Job, Setting
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from klsa_search.core.jobs import Job
+from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexNotFound, InsufficientScope, QueryError
 from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import FilterLike, filter_of

@@ -17,19 +17,10 @@ from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.backup import copy_logs
-from klsa_search.storage.backup_format import (
-    ROWS,
-    Backup,
-    FileCopy,
-    IndexCopy,
-    Owner,
-    build_id,
-)
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.current import step_for
-from klsa_search.storage.files import explain
+from klsa_search.storage.files import exclusive_lock, explain
 from klsa_search.storage.generations import check_sizes
-from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.manifest import FileName, read_manifest
@@ -46,7 +37,17 @@ from klsa_search.storage.replication_state import (
     location_of,
     write_state,
 )
-from klsa_search.storage.repository import LOG_PIECE, PARALLEL, Repository
+from klsa_search.storage.repository import (
+    LOG_PIECE,
+    PARALLEL,
+    ROWS,
+    Backup,
+    FileCopy,
+    IndexCopy,
+    Owner,
+    Repository,
+    build_id,
+)
 
 _PIECE: Final = 2**23
 """Bytes of a piece of a file of a generation."""

@@ -18,11 +18,9 @@ from typing import Final
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.aliases import aliases_in, replace_aliases
-from klsa_search.storage.backup_format import Backup, IndexCopy
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.files import sync
+from klsa_search.storage.files import exclusive_lock, sync
 from klsa_search.storage.generations import writing
-from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in
@@ -33,7 +31,7 @@ from klsa_search.storage.replication_state import (
     read_state,
     write_state,
 )
-from klsa_search.storage.repository import Repository, number_of
+from klsa_search.storage.repository import Backup, IndexCopy, Repository, number_of
 from klsa_search.storage.restore import (
     RESTORE_LOCK,
     generation_of_build,

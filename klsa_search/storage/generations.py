@@ -36,8 +36,14 @@ from klsa_search.storage.directories import (
     remove_empty,
     remove_generation,
 )
-from klsa_search.storage.files import is_real, read_regular, sync, writable, write_fresh
-from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.files import (
+    exclusive_lock,
+    is_real,
+    read_regular,
+    sync,
+    writable,
+    write_fresh,
+)
 from klsa_search.storage.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
     CATALOG_FILES,

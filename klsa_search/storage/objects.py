@@ -21,8 +21,7 @@ from typing import Any, Final, Protocol
 
 from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.storage.files import explain, read_regular, sync
-from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.files import exclusive_lock, explain, read_regular, sync
 from klsa_search.storage.names import NEW
 
 _PASSWORD: Final = re.compile(r"://[^/]*:[^/]*@")

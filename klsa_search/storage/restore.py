@@ -17,13 +17,12 @@ from typing import Final
 
 from klsa_search.errors import IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.aliases import aliases_in, replace_aliases
-from klsa_search.storage.backup_format import ROWS, IndexCopy, build_id
 from klsa_search.storage.catalog_entry import replace_rows
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_unfinished, mark_index, next_number
+from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.generations import commit, index_lock, new_generation, sync_files
-from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import remove_partitions, use_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest
@@ -34,7 +33,7 @@ from klsa_search.storage.partitions import (
     is_partitioned,
     read_partitions,
 )
-from klsa_search.storage.repository import Repository
+from klsa_search.storage.repository import ROWS, IndexCopy, Repository, build_id
 
 RESTORE_LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock

@@ -13,10 +13,8 @@ from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Topic
 from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.evaluation.comparison import TIE
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import Ranking, rank_best
-from klsa_search.evaluation.significance import randomisation_test
+from klsa_search.evaluation.comparison import TIE, randomisation_test
+from klsa_search.evaluation.measures import Judge, Ranking, rank_best
 
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
 FOUR = ("cran", "cisi", "cacm", "med")

@@ -17,8 +17,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.collection.model import Topic
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import Ranking, rank_best
+from klsa_search.evaluation.measures import Judge, Ranking, rank_best
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import AS_WORDS, Bench, Task, heading, percent, row
 

@@ -17,8 +17,7 @@ import numpy as np
 from klsa_search import Index
 from klsa_search.collection import Document
 from klsa_search.collection.model import Topic
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import DEPTH, Ranking
+from klsa_search.evaluation.measures import DEPTH, Judge, Ranking
 from klsa_search.search.parts.doc_ids import ids_of
 from klsa_search.storage.passages import passages_of
 from studies.effectiveness.kinds import task_of

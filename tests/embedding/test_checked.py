@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from klsa_search.embedding.checked import (
+from klsa_search.embedding.model import (
     BATCH,
     MAX_FAILURES,
     CheckedEmbedder,

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from klsa_search import build
 from klsa_search.collection import open_collection
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import Judge, rank_best
 
 FILE = Path(__file__).with_name("expected_precision.json")
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")

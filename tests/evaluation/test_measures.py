@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.measures import MEASURES, Judge
-from klsa_search.evaluation.runs import Ranking
+from klsa_search.evaluation.measures import MEASURES, Judge, Ranking
 from tests.evaluation.worlds import judgement
 
 

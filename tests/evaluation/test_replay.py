@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.errors import ReplayFailed, SettingsError
-from klsa_search.evaluation.record import read_record, record_run, write_record
-from klsa_search.evaluation.replay import build_as_recorded, replay
+from klsa_search.evaluation.replay import (
+    build_as_recorded,
+    read_record,
+    record_run,
+    replay,
+    write_record,
+)
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "Engines overheat when the coolant leaks."},

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import Ranking, distinct_scores, read_run, recorded
+from klsa_search.evaluation.measures import Judge, Ranking, distinct_scores, read_run, recorded
 from tests.evaluation.worlds import judgement
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)

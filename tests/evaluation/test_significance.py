@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import permutation_test, ttest_rel
 
-from klsa_search.evaluation.significance import (
+from klsa_search.evaluation.comparison import (
     confidence_interval,
     effect_size,
     holm,

@@ -6,7 +6,7 @@ import pytest
 from klsa_search.collection.model import Topic
 from klsa_search.core.parameters import RankerName
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.runs import DEPTH, rank_best
+from klsa_search.evaluation.measures import DEPTH, rank_best
 from klsa_search.evaluation.systems import (
     DEFAULT_SYSTEM,
     SYSTEMS,

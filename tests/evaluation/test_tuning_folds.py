@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from klsa_search.evaluation.cross_validation import bootstrap_interval, choose, cross_validate
+from klsa_search.evaluation.tuning import bootstrap_interval, choose, cross_validate
 
 
 def test_a_steady_gain_beats_a_lucky_one():

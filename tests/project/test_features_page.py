@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import build
-from klsa_search.evaluation.record import record_run, write_record
+from klsa_search.evaluation.replay import record_run, write_record
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT

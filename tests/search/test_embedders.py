@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.collection.vectors import quantised, vectors_of
-from klsa_search.embedding.checked import CheckedEmbedder
+from klsa_search.embedding.model import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
 from klsa_search.search import embedders

@@ -524,7 +524,7 @@ def test_rank_returns_doc_ids_of_all_partitions(one: Index, three: Index, ranker
 
 def test_runs_are_ranked_by_id(one: Index, three: Index) -> None:
     from klsa_search.collection.model import Topic
-    from klsa_search.evaluation.runs import rank_best
+    from klsa_search.evaluation.measures import rank_best
 
     queries = [Topic(id=str(number), text=text) for number, text in enumerate(TOPIC_QUERIES)]
     whole = list(rank_best(one, queries, ranker="bm25"))

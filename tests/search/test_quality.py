@@ -9,8 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.explain.coverage import shares_of
-from klsa_search.search.explain.quality import Calibration, Quality
+from klsa_search.search.explain.quality import Calibration, Quality, shares_of
 from tests.support.worlds import topic_documents
 
 PRESETS = ("default", "paper")

@@ -13,7 +13,7 @@ from klsa_search import build, open_index
 from klsa_search.core.config import QUERY_SETTINGS, SearchSettings, Settings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit, repair
-from klsa_search.search.query_settings import change_settings
+from klsa_search.search.configuration import change_settings
 from klsa_search.storage.backup import copy_index
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.catalog_entry import rows_of

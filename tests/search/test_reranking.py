@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
-from klsa_search.client.answers import results_of
-from klsa_search.embedding.checked import CheckedReranker
+from klsa_search.client.results import results_of
+from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog

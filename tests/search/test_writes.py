@@ -22,7 +22,7 @@ from klsa_search.errors import (
     StoreError,
     WritingRefused,
 )
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import rank_best
 from klsa_search.indexing import refit
 from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import TermWeighting

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from klsa_search.core.analytics import SearchFigures, SynonymCandidate, SynonymProposal
+from klsa_search.core.service_reports import SearchFigures, SynonymCandidate, SynonymProposal
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.routes import analytics

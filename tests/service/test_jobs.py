@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import list_indexes, open_index
 from klsa_search.core.child_processes import command_of
-from klsa_search.core.jobs import Job
+from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.application import REFITTING
 from klsa_search.service.background import Writes

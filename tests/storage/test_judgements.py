@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from klsa_search.collection import read_qrels, read_queries
-from klsa_search.collection.qrels import qrels_text
+from klsa_search.collection.queries import qrels_text
 from klsa_search.errors import BadDocument, IndexNotFound, QueryError
 from klsa_search.storage.judgements import Judgements
 from tests.support.waiting import PATIENCE

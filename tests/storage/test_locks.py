@@ -11,8 +11,8 @@ import pytest
 from filelock import FileLock
 
 from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.generations import new_generation
-from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.maintenance import delete_index, rollback
 
 from .worlds import write
@@ -20,7 +20,7 @@ from .worlds import write
 HOLD = """
 import sys, time
 from pathlib import Path
-from klsa_search.storage.locks import exclusive_lock
+from klsa_search.storage.files import exclusive_lock
 with exclusive_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

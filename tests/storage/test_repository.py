@@ -22,10 +22,10 @@ from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.locks import exclusive_lock
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
 from klsa_search.storage.objects import open_store, refuse_password

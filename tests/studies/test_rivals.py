@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from klsa_search.evaluation.runs import read_run
+from klsa_search.evaluation.measures import read_run
 from studies.rivals import lucene
 from studies.rivals.export import export
 from tests.benchmarks.commands import run

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from klsa_search import build
 from klsa_search.collection import Collection, open_collection
-from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.measures import Judge, rank_best
 
 ROOT = Path(__file__).parents[2].parent / "shared" / "collections"
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")

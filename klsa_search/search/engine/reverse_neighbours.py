@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.array_types import GrowableArray
 from klsa_search.lowrank.sparse_expansion import LEVELS
 
 MAX_REVERSE: Final = 16

@@ -32,8 +32,15 @@ from klsa_search.search.explain.explanation import (
     TermShare,
     Undivided,
 )
-from klsa_search.search.explain.parts import Covered, RowSplitter, ScoreParts, engine_parts
-from klsa_search.search.explain.query_weights import Numbers, QueryWeights, Values
+from klsa_search.search.explain.parts import (
+    Covered,
+    Numbers,
+    QueryWeights,
+    RowSplitter,
+    ScoreParts,
+    Values,
+    engine_parts,
+)
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query

@@ -28,10 +28,8 @@ from klsa_search.search.filters.conditions import (
     Value,
     in_postorder,
 )
-from klsa_search.search.filters.json_form import filter_of_mapping
+from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.search.filters.relative_dates import absolute, is_relative
-from klsa_search.search.filters.text import filter_of_text
-from klsa_search.storage.columns.amounts import amount
 from klsa_search.storage.columns.columns import (
     Field,
     Fields,
@@ -44,6 +42,7 @@ from klsa_search.storage.columns.columns import (
 )
 from klsa_search.storage.columns.local_forms import (
     LocalForms,
+    amount,
     could_be_thousands,
     local_date,
     local_number,

@@ -14,7 +14,7 @@ from klsa_search.search.pages.reranking import rerank_hits
 from klsa_search.search.pages.results import Hit, SearchResults
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedReranker
+    from klsa_search.embedding.model import CheckedReranker
 
 
 def assemble_results(

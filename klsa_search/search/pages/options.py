@@ -32,8 +32,8 @@ from klsa_search.core.parameters import (
     Text,
     UnitLength,
     Z,
+    first_fault,
 )
-from klsa_search.core.settings_group import first_fault
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.budget import CANDIDATES, CountTokens, estimated_tokens

@@ -27,7 +27,7 @@ from klsa_search.search.ranking.vector_ranking import QueryVector, VectorLike, c
 from klsa_search.search.state.state import State
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedEmbedder
+    from klsa_search.embedding.model import CheckedEmbedder
 
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""

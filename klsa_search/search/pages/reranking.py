@@ -12,7 +12,7 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.pages.results import Hit, Reranked
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.checked import CheckedReranker
+    from klsa_search.embedding.model import CheckedReranker
 
 _MAX_CHARACTERS: Final = 8_000
 """Characters of a text that a reranker gets; models read some hundred words."""

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
+from klsa_search.core.cached import delegated
 from klsa_search.core.config import Settings
-from klsa_search.core.delegation import delegated
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.models import NO_MODELS, Models

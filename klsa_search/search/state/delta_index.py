@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.collection.model import Document
-from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.array_types import GrowableArray
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct

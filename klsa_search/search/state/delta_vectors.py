@@ -10,7 +10,7 @@ import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.array_types import GrowableArray
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 
 

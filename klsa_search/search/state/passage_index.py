@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, values_at
-from klsa_search.core.growable_array import GrowableArray
+from klsa_search.core.array_types import DocIds, GrowableArray, values_at
 from klsa_search.kernels.segments import aligned
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from klsa_search.core.analytics import Analytics, ClickedDocument, ListName, SearchFigures
+from klsa_search.core.service_reports import Analytics, ClickedDocument, ListName, SearchFigures
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
 from klsa_search.service.analytics.store import FILE

@@ -10,14 +10,14 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field, model_validator
 
-from klsa_search.core.analytics import (
+from klsa_search.core.parameters import Text
+from klsa_search.core.service_reports import (
     Analytics,
     ClickedDocument,
     ListName,
     SearchFigures,
     SynonymProposal,
 )
-from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument
 from klsa_search.mining.synonym_proposals import propose_synonyms
 from klsa_search.search.index import Index

@@ -10,8 +10,8 @@ import numpy as np
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
-from klsa_search.core.jobs import Job
 from klsa_search.core.parameters import Text
+from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexNotFound
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires

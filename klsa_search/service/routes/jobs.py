@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
-from klsa_search.core.jobs import Job
+from klsa_search.core.service_reports import Job
 from klsa_search.service.dependencies import Service, requires, service_of
 from klsa_search.service.schemas.requests import (
     Name,

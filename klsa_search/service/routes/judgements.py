@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, Field
 
-from klsa_search.collection.qrels import qrels_text
+from klsa_search.collection.queries import qrels_text
 from klsa_search.core.parameters import Text
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.index import Index

@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
 
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.core.jobs import Job
+from klsa_search.core.service_reports import Job
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires, service_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from klsa_search.core.jobs import Job
+from klsa_search.core.service_reports import Job
 from klsa_search.service.schemas.index_answers import IndexSummary
 from klsa_search.service.schemas.replication_answers import ReplicationAnswer
 from klsa_search.service.schemas.responses import Answer

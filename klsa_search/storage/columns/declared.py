@@ -14,9 +14,14 @@ from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.amounts import amount
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.columns.local_forms import GENERAL, LocalForms, local_date, number_in
+from klsa_search.storage.columns.local_forms import (
+    GENERAL,
+    LocalForms,
+    amount,
+    local_date,
+    number_in,
+)
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
     DETECTED_LIMITS,

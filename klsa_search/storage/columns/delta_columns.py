@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.core.array_types import DocumentMask, GrowableArray, Integers
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.growable_array import GrowableArray
 from klsa_search.storage.columns.builder import distinct
 from klsa_search.storage.columns.columns import Field, Fields, RangeMask, ranges_of
 from klsa_search.storage.columns.format import DTYPES, MISSING

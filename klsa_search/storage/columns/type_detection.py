@@ -9,13 +9,13 @@ from typing import Final
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.kernels.spool import Spool
-from klsa_search.storage.columns.amounts import number_of
 from klsa_search.storage.columns.builder import ColumnBuilder
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
     decimal_sign,
     has_short_year,
+    number_of,
 )
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,

@@ -25,10 +25,11 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.nested import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.build_settings import FieldType
-from klsa_search.storage.columns.amounts import amount, is_unit_alone
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
+    amount,
+    is_unit_alone,
     local_date,
     local_number,
     may_begin_with_year,

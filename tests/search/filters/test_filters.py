@@ -16,10 +16,9 @@ from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import PART, Mask
 from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
-from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.masks import FilterCache, mask_of
+from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.search.filters.relative_dates import absolute
-from klsa_search.search.filters.text import filter_of_text
 from klsa_search.storage.columns.texts import KeywordTexts
 from tests.storage.columns.test_columns import written
 

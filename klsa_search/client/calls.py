@@ -1,20 +1,33 @@
-"""The calls about one index: signatures and documentation of the methods of both clients."""
+"""The calls of both clients, about one index and about a service as a whole.
+
+Their signatures and documentation are those of the methods.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any, Final, Literal, Unpack
 
 from pydantic import TypeAdapter
 
-from klsa_search.client import answers
 from klsa_search.client.protocol import Call, path_part
 from klsa_search.client.records import with_lists, without_arrays
-from klsa_search.client.results import IndexInfo
+from klsa_search.client.results import (
+    FederatedResults,
+    IndexInfo,
+    analytics_of,
+    checked_for,
+    excerpt_of,
+    facet_of,
+    federated_results_of,
+    results_of,
+    sync_result_of,
+    write_result_of,
+)
 from klsa_search.collection.model import Document
-from klsa_search.core.analytics import Analytics, ListName, SynonymProposal
-from klsa_search.core.jobs import Job
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.excerpts import Excerpt
@@ -78,7 +91,7 @@ class IndexCalls:
     ) -> Call[SearchResults]:
         """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
         body = search_body(self.name, as_query(query, k, options))
-        return Call("POST", "/search", answers.results_of, body)
+        return Call("POST", "/search", results_of, body)
 
     def explain(
         self,
@@ -124,7 +137,7 @@ class IndexCalls:
         QueryError for an unknown field.
         """
         body = {"field": field, "q": typed, "k": k, "query": query, "filter": filter}
-        return Call("POST", f"{self._path}/facet-search", answers.facet_of, body)
+        return Call("POST", f"{self._path}/facet-search", facet_of, body)
 
     def rules(self) -> Call[list[dict[str, Any]]]:
         """Return the rules of searches, in order: see `Index.set_rules`."""
@@ -143,7 +156,7 @@ class IndexCalls:
     def delete_rule(self, id: str) -> Call[None]:  # noqa: A002 - as in `Index`
         """Delete a rule; RuleNotFound."""
         path = f"{self._path}/rules/{path_part(id)}"
-        return Call("DELETE", path, answers.checked_for("rules"), is_idempotent=False)
+        return Call("DELETE", path, checked_for("rules"), is_idempotent=False)
 
     def document(self, id: str) -> Call[Document]:  # noqa: A002 - as in `Index`
         """Return a document; DocumentNotFound."""
@@ -159,7 +172,7 @@ class IndexCalls:
     ) -> Call[Excerpt]:
         """Return a passage, or a part of a document: see `Index.excerpt`."""
         query = {"index": self.name, "span": span and f"{span[0]}-{span[1]}", "page": page}
-        return Call("GET", f"/documents/{path_part(id)}", answers.excerpt_of, query=query)
+        return Call("GET", f"/documents/{path_part(id)}", excerpt_of, query=query)
 
     def event(
         self,
@@ -182,7 +195,7 @@ class IndexCalls:
         body = {"type": type, "search_id": results.search_id, "id": hit.id, "position": hit.rank}
         if previous is not None and previous.search_id is not None:
             body["previous"] = previous.search_id
-        path, read = f"{self._path}/events", answers.checked_for("accepted")
+        path, read = f"{self._path}/events", checked_for("accepted")
         return Call("POST", path, read, body, is_idempotent=False)
 
     def analytics(self, days: int = 30, k: int = 20) -> Call[Analytics]:
@@ -192,7 +205,7 @@ class IndexCalls:
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         query = {"days": days, "k": k}
-        return Call("GET", f"{self._path}/analytics", answers.analytics_of, query=query)
+        return Call("GET", f"{self._path}/analytics", analytics_of, query=query)
 
     def analytics_csv(
         self,
@@ -244,12 +257,12 @@ class IndexCalls:
     def patch(self, id: str, changes: Mapping[str, Any]) -> Call[WriteResult]:  # noqa: A002
         """Merge changes into a document, None removes a field: see `Index.patch`."""
         path = f"{self._path}/documents/{path_part(id)}"
-        return Call("PATCH", path, answers.write_result_of, dict(with_lists(changes)))
+        return Call("PATCH", path, write_result_of, dict(with_lists(changes)))
 
     def patch_many(self, changes: Iterable[Mapping[str, Any]]) -> Call[WriteResult]:
         """Merge changes into at most 1,000 documents, all or none: see `Index.patch_many`."""
         body = [dict(with_lists(record)) for record in changes]
-        return Call("PATCH", f"{self._path}/documents", answers.write_result_of, body)
+        return Call("PATCH", f"{self._path}/documents", write_result_of, body)
 
     def delete(self, ids: Iterable[str]) -> Call[int]:
         """Delete documents by ID; return how many there were. CollectionError for a text."""
@@ -269,7 +282,7 @@ class IndexCalls:
         """Make the index contain exactly the documents of these lines."""
         query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
         path = f"{self._path}/sync"
-        return Call("POST", path, answers.sync_result_of, lines, query, is_stream=True)
+        return Call("POST", path, sync_result_of, lines, query, is_stream=True)
 
 
 def search_body(index: str | None, query: Query) -> dict[str, Any]:
@@ -288,3 +301,133 @@ def search_body(index: str | None, query: Query) -> dict[str, Any]:
     if "vector" in options:
         options["vector"] = without_arrays(options["vector"])
     return {"index": index, "q": query.query, "k": query.k, **options}
+
+
+_WAIT: Final = 20.0
+"""Seconds that the service waits for the end of a job before it answers, at most."""
+
+_INDEXES: Final = TypeAdapter(list[IndexInfo])
+_JOBS: Final = TypeAdapter(list[Job])
+
+_IDEMPOTENT: Final = frozenset({"GET", "PUT"})
+
+
+class ServiceCalls:
+    """The calls about a service; their methods are those of the clients."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        idempotent: bool | None = None,
+    ) -> Call[Any]:
+        """Send any request of the HTTP API, and return the JSON of its answer.
+
+        method      such as "GET"
+        path        such as "/indexes"
+        query       parameters of the URL, without those that are None
+        body        JSON
+        idempotent  whether it gives the same result if it is processed twice, so that it may be
+                    sent again if its answer was lost; by default for GET and PUT
+        """
+        repeats = method.upper() in _IDEMPOTENT if idempotent is None else idempotent
+        return Call(method, path, lambda answer: answer, body, query or {}, is_idempotent=repeats)
+
+    def indexes(self) -> Call[list[IndexInfo]]:
+        """Return all indexes that the key may see."""
+        return Call("GET", "/indexes", lambda answer: _INDEXES.validate_python(answer["indexes"]))
+
+    def create_index(self, name: str, settings: Mapping[str, Any]) -> Call[None]:
+        """Create an empty index."""
+        body = {"name": name, "settings": dict(settings)}
+        return Call("POST", "/indexes", checked_for("name"), body, is_idempotent=False)
+
+    def delete_index(self, name: str) -> Call[None]:
+        """Delete an index with all its documents; IndexNotFound."""
+        path = f"/indexes/{path_part(name)}"
+        return Call("DELETE", path, checked_for("name"), is_idempotent=False)
+
+    def tenant_token(
+        self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
+    ) -> Call[str]:
+        """Return a token that finds only the documents of the filters, for the users of one tenant.
+
+        filters     filters by index, as text or JSON; the token is for these indexes only
+        expires_in  lifetime in seconds, at most a day
+        Create it on your server and send it to their browser. QueryError for an invalid filter,
+        IndexNotFound, InsufficientScope.
+        """
+        body = {"filters": dict(filters), "expires_in": expires_in}
+        return Call("POST", "/tenant-tokens", lambda answer: str(answer["token"]), body)
+
+    def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
+        """Run several searches, of any indexes, in one request.
+
+        queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
+        """
+        return Call(
+            "POST",
+            "/multi-search",
+            lambda answer: [results_of(result) for result in answer["results"]],
+            {"queries": [_query_body(query) for query in queries]},
+        )
+
+    def federated_search(
+        self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
+    ) -> Call[FederatedResults]:
+        """Run several searches in one request, and merge their hits by rank.
+
+        queries  parameters of each: `index`, `q`, `weight`, and those of `Index.search` without `k`
+        A search with weight 2 contributes about two hits for each hit of one with weight 1.
+        """
+        bodies = [_query_body(query) for query in queries]
+        for body in bodies:
+            del body["k"]
+        merged = {"queries": bodies, "federation": {"limit": limit, "offset": offset}}
+        return Call("POST", "/multi-search", federated_results_of, merged)
+
+    def jobs(self, index: str | None = None) -> Call[list[Job]]:
+        """Return the jobs of all indexes, or of one, newest first."""
+        query = {"index": index}
+        return Call(
+            "GET", "/jobs", lambda answer: _JOBS.validate_python(answer["jobs"]), query=query
+        )
+
+    def job(self, id: int) -> Call[Job]:  # noqa: A002 - as in `Job`
+        """Return a job; JobNotFound."""
+        return Call("GET", f"/jobs/{id}", _JOB.validate_python)
+
+    def cancel_job(self, id: int) -> Call[Job]:  # noqa: A002 - as in `Job`
+        """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
+        return Call("DELETE", f"/jobs/{id}", _JOB.validate_python)
+
+    def wait(self, job: Job, deadline: float) -> Call[Job]:
+        """Return a job when it has ended, or soon after the deadline."""
+        seconds = min(_WAIT, max(deadline - time.monotonic(), 0.0))
+        query = {"wait": f"{seconds:.3f}"}
+        return Call("GET", f"/jobs/{job.id}", _JOB.validate_python, query=query)
+
+
+def _query_body(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of one of several searches; parameters of the service alone stay as are."""
+    options = dict(parameters)
+    index, text = options.pop("index", None), options.pop("q", "")
+    extra = {name: options.pop(name) for name in options.keys() - Query.model_fields.keys()}
+    return search_body(index, Query(text, **options)) | extra
+
+
+def deadline_of(timeout: float | None) -> float:
+    """Return the time, in seconds of `monotonic`, at which a timeout expires."""
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def has_ended(job: Job, deadline: float) -> bool:
+    """Return whether a job has ended; TimeoutError after the deadline."""
+    if not job.has_ended and time.monotonic() > deadline:
+        raise TimeoutError(
+            f"job {job.id} has not ended (state `{job.state}`); wait again, or cancel it"
+        )
+    return job.has_ended
