@@ -10,6 +10,7 @@ from klsa_search.cli.evaluate import klsa_eval
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.mcp import klsa_mcp
+from klsa_search.cli.options import default_of, flag_of
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
@@ -219,25 +220,16 @@ def of_settings(names):
     rows = ["| setting | option | default | query | description |", "|---|---|---|---|---|"]
     for name in names:
         field = Settings.model_fields[name]
-        option = "--field" if name == "fields" else f"--{name.replace('_', '-')}"
-        if field.annotation in (bool, bool | None):
-            option += f"`, `--no-{option[2:]}"
+        option = flag_of(name, field).replace("/", "`, `")
         limits = [
             f"{word} {getattr(each, kind)}"
             for each in field.metadata
             for kind, word in (("ge", "from"), ("gt", "above"), ("le", "to"))
             if hasattr(each, kind)
         ]
-        default = field.default
-        if isinstance(default, bool):  # 1 and 0 are equal to these, and numbers
-            default = "yes" if default else "no"
-        elif default == ():
-            default = "none"
-        elif default is None:
-            default = "none" if name == "tokenizer" else "auto"
         query = "yes" if name in QUERY_SETTINGS else ""
         text = in_cell("; ".join([field.description, *([" ".join(limits)] if limits else [])]))
-        rows.append(f"| `{name}` | `{option}` | {default} | {query} | {text} |")
+        rows.append(f"| `{name}` | `{option}` | {default_of(field)} | {query} | {text} |")
     return "\n".join(rows)
 
 

@@ -1,6 +1,6 @@
 """Write the table of service settings into its page: python -m tools.settings_page."""
 
-from klsa_search.cli.service_options import default_of, flag_of
+from klsa_search.cli.options import default_of, flag_of
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from tests.conftest import ROOT
 

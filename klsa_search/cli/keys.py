@@ -9,17 +9,25 @@ from typing import Any, cast, get_args
 import click
 
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.options import json_option, without_none
+from klsa_search.cli.options import (
+    F,
+    json_option,
+    service_config_option,
+    settings_options,
+    without_none,
+)
 from klsa_search.cli.output import echo, write_json, write_table
-from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
-from klsa_search.service.settings import read_settings
+from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import MAX_LIFETIME, TenantTokens
 from klsa_search.storage.names import index_path
 
-_file_options = service_options("home", "keys")
+
+def _file_options(function: F) -> F:
+    """Add the options that name the key file."""
+    return service_config_option(settings_options("home", "keys", model=ServiceSettings)(function))
 
 
 @click.group()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import click
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
+from klsa_search.core.parameters import Shown
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
@@ -72,6 +75,13 @@ config_option = click.option(
     type=EXISTING_FILE,
     help="Read settings and preset from this TOML file; options override it, and it overrides "
     "the preset",
+)
+service_config_option = click.option(
+    "--config",
+    type=EXISTING_FILE,
+    envvar="KLSA_CONFIG",
+    show_envvar=True,
+    help="Read service settings from this TOML file",
 )
 memory_option = click.option(
     "--memory",
@@ -220,16 +230,19 @@ class FigurePath(click.Path):
         return path
 
 
-def settings_options(*names: str, default: str | None = None) -> Callable[[F], F]:
+def settings_options(
+    *names: str, default: str | None = None, model: type[BaseModel] = Settings
+) -> Callable[[F], F]:
     """Return a decorator that adds an option for each of these settings, or for all.
 
     Type, limits and help are those of the setting. An option that was not given is None.
     default  default in the help; by default that of the setting
+    model    declares the settings
     """
 
     def decorate(function: F) -> F:
-        for name in reversed(names or tuple(Settings.model_fields)):
-            function = _setting_option(name, Settings.model_fields[name], default)(function)
+        for name in reversed(names or tuple(model.model_fields)):
+            function = _setting_option(name, model.model_fields[name], default)(function)
         return function
 
     return decorate
@@ -261,49 +274,58 @@ def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def shown_as(field: FieldInfo) -> Shown:
+    """Return what the declaration of a setting says about its option."""
+    return next((metadata for metadata in field.metadata if isinstance(metadata, Shown)), Shown())
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """Return the option of a setting."""
+    option = "--" + name.replace("_", "-")
+    return shown_as(field).option or (
+        f"{option}/--no-{option[2:]}" if _only(field.annotation) is bool else option
+    )
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return the default of a setting, in words."""
+    if default := shown_as(field).default:
+        return default
+    if _only(field.annotation) is bool:
+        return {True: "yes", False: "no", None: "auto"}[field.default]
+    return "none" if field.default in (None, "", ()) else f"{field.default}"
+
+
 def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callable[[F], F]:
-    flag = "--" + name.replace("_", "-")
-    if name in _REPEATED:
-        flag, metavar = _REPEATED[name]
-        none = ("none",) if name == "html" else None
-        return click.option(
-            flag,
-            name,
-            multiple=True,
-            metavar=metavar,
-            callback=lambda _context, _option, values: () if values == none else values or None,
-            help=f"{_sentence(field)}; repeatable",
-        )
+    kind, sentence = _only(field.annotation), _sentence(field)
     if name == "extra_stop_words":
         return click.option(
-            flag,
+            flag_of(name, field),
             name,
             type=EXISTING_FILE,
             metavar="FILE",
             callback=lambda _context, _option, file: file and _words(file),
-            help=f"{_sentence(field)}: a file of words, in UTF-8; # starts a comment",
+            help=f"{sentence}: a file of words, in UTF-8; # starts a comment",
         )
-    if field.annotation in (bool, bool | None):
-        flag += "/--no-" + name.replace("_", "-")
-        default_text = {True: "yes", False: "no", None: "auto"}[field.default]
-    else:
-        default_text = "none" if field.default in (None, "") else str(field.default)
+    if get_origin(kind) is tuple:
+        none = ("none",) if kind is not field.annotation else None
+        shown = shown_as(field).default
+        return click.option(
+            flag_of(name, field),
+            name,
+            multiple=True,
+            metavar=shown_as(field).metavar,
+            callback=lambda _context, _option, values: () if values == none else values or None,
+            help=f"{sentence}; repeatable{f'  [default: {shown}]' if shown else ''}",
+        )
     return click.option(
-        flag,
+        flag_of(name, field),
         name,
         default=None,
-        type=type_of(field.annotation, field.metadata),
-        help=f"{_sentence(field)}  [default: {default or default_text}]",
+        metavar=shown_as(field).metavar,
+        type=_type_of(name, kind, field.metadata),
+        help=f"{sentence}  [default: {default or default_of(field)}]",
     )
-
-
-_REPEATED: Final = {
-    "fields": ("--field", "NAME[:TYPE]"),
-    "html": ("--html", "NAME"),
-    "split": ("--split", "NAME=SEPARATOR"),
-    "units": ("--units", "NAME=UNIT"),
-}
-"""Flag and value of the options that are given once for each value of a setting."""
 
 
 def text_of_file(file: Path, field: str) -> str:
@@ -328,11 +350,17 @@ def _words(file: Path) -> tuple[str, ...]:
     return tuple(sorted({word for line in lines for word in line.partition("#")[0].split()}))
 
 
-def type_of(kind: Any, limits: Iterable[Any]) -> Any:
+def _only(annotation: Any) -> Any:
+    """Return the type of a setting, without None."""
+    if get_origin(annotation) in (Union, UnionType):
+        return next(kind for kind in get_args(annotation) if kind is not type(None))
+    return annotation
+
+
+def _type_of(name: str, kind: Any, limits: Sequence[Any]) -> Any:
     """Return click's type for the values of a setting, with their limits."""
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
-    limits = tuple(limits)
     for limit in limits:
         if isinstance(limit, PluginName):
             return PluginChoice(limit)
@@ -341,7 +369,9 @@ def type_of(kind: Any, limits: Iterable[Any]) -> Any:
         return click.IntRange(low, high)
     if kind is float:
         return click.FloatRange(low, high)
-    return bool if kind in (bool, bool | None) else str
+    if kind is Path:
+        return FOLDER if name == "home" else FILE
+    return bool if kind is bool else str
 
 
 def _limit(metadata: Iterable[Any], name: str) -> Any:

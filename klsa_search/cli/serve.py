@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 import click
 
 from klsa_search.cli.main import debug_option, run
-from klsa_search.cli.options import without_none
-from klsa_search.cli.service_options import service_options
-from klsa_search.service.settings import read_settings
+from klsa_search.cli.options import service_config_option, settings_options, without_none
+from klsa_search.service.settings import ServiceSettings, read_settings
 
 
 @click.command()
-@service_options()
+@service_config_option
+@settings_options(model=ServiceSettings)
 @click.version_option(package_name="klsa-search")
 @debug_option
 def serve(config: Path | None, **options: Any) -> None:

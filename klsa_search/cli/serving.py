@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import ipaddress
 import logging
 import os
 import signal
@@ -14,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import click
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.config import STARTUP_FAILURE
@@ -21,7 +24,6 @@ from uvicorn.supervisors import Multiprocess
 
 from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
 from klsa_search.cli.output import echo
-from klsa_search.cli.service_options import is_loopback, listen
 from klsa_search.core.child_processes import stop_with_parent
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service.application import create_app, keys_of, opener_of, writes_without_key
@@ -169,6 +171,47 @@ def _report_opening(home: Path, report: Report) -> None:
     count = len(indexes_in(home))
     if count:
         report(f"Opening {count} index{'es' if count > 1 else ''} in {home}")
+
+
+_REFUSALS = {
+    errno.EADDRINUSE: "address in use; stop the other process, or choose another port with --port",
+    errno.EADDRNOTAVAIL: "not an address of this machine; choose another with --host",
+    errno.EACCES: "permission denied; choose a port above 1023 with --port",
+}
+
+
+_USER_TIMEOUT = 30
+"""Seconds after which a connection is closed if the client reads nothing of a response."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at the address; KlsaError if that is not possible."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        created = socket.create_server(address[:2], family=family, backlog=2048)
+        # create_server leaves the protocol 0, and asyncio sets TCP_NODELAY for TCP only. Without
+        # it a response on a kept connection waits 45 ms for the client.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, created.detach())
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # inherited by connections
+            timeout = 1000 * _USER_TIMEOUT
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout)
+        return listener
+    except socket.gaierror as failure:
+        raise click.BadParameter(
+            f"unknown host {host!r} ({failure.strerror}); give a name or an address of this "
+            "machine",
+            param_hint="--host",
+        ) from None
+    except OSError as failure:
+        fact = _REFUSALS.get(
+            failure.errno or 0, f"{failure.strerror}; choose another address with --host or --port"
+        )
+        raise KlsaError(f"cannot listen on `{host}` port {port}: {fact}") from failure
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Return whether no other machine can reach the address."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
 def _served(catalog: Catalog, report: Report) -> list[str]:

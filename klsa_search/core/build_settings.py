@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import BeforeValidator, Field, field_validator
 
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
-from klsa_search.core.parameters import SettingsGroup, conflict
+from klsa_search.core.parameters import SettingsGroup, Shown, conflict
 from klsa_search.core.plugins import PluginName
 
 LIST: Final = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
@@ -55,10 +55,9 @@ class AnalysisSettings(SettingsGroup):
         description="ignore stop words: short, 33 of English and none of other languages; "
         "long, all on the list of the language; or none",
     )
-    extra_stop_words: Annotated[
-        tuple[str, ...],
-        LIST,
-    ] = Field((), description="ignore these words too")
+    extra_stop_words: Annotated[tuple[str, ...], LIST] = Field(
+        (), description="ignore these words too"
+    )
     fold_accents: bool | None = Field(
         None,
         description="treat é as e, for all letters with marks; by default not for marked "
@@ -170,21 +169,18 @@ def _split_fields(value: object) -> object:
 class FormSettings(SettingsGroup):
     """How a source writes HTML, dates and numbers."""
 
-    html: Annotated[
-        tuple[str, ...] | None,
-        LIST,
-    ] = Field(
+    html: Annotated[tuple[str, ...] | None, LIST, Shown(metavar="NAME", default="auto")] = Field(
         None,
         max_length=MAX_FIELDS,
         description="read HTML in this field (title, text or metadata) as text; none keeps it; "
         "by default the fields of which most values hold HTML",
     )
-    dates: DateOrder | None = Field(
+    dates: Annotated[DateOrder | None, Shown(default="auto")] = Field(
         None,
         description="read dates of metadata fields such as 3/5/2025 in this order; by default "
         "their values decide",
     )
-    decimal: DecimalSign | None = Field(
+    decimal: Annotated[DecimalSign | None, Shown(default="auto")] = Field(
         None,
         description="read numbers in texts of metadata fields, such as 1.250, with this decimal "
         "sign; by default their values decide",
@@ -201,27 +197,23 @@ class FormSettings(SettingsGroup):
 class FieldSettings(FormSettings):
     """Metadata fields declared as columns; others are detected by their values."""
 
-    fields: Annotated[
-        tuple[str, ...],
-        LIST,
-    ] = Field(
+    fields: Annotated[tuple[str, ...], LIST, Shown("--field", "NAME[:TYPE]")] = Field(
         (),
         max_length=MAX_FIELDS,
         description="make this metadata field filterable: NAME:keyword, NAME:number, "
         "NAME:date, or NAME alone, for the type of its first value",
     )
 
-    split: Annotated[tuple[str, ...], BeforeValidator(_split_fields)] = Field(
+    split: Annotated[
+        tuple[str, ...], BeforeValidator(_split_fields), Shown(metavar="NAME=SEPARATOR")
+    ] = Field(
         (),
         max_length=MAX_FIELDS,
         description="divide texts of this metadata field into a list of values: "
         "NAME=SEPARATOR, as in 'tags=;'",
     )
 
-    units: Annotated[
-        tuple[str, ...],
-        LIST,
-    ] = Field(
+    units: Annotated[tuple[str, ...], LIST, Shown(metavar="NAME=UNIT")] = Field(
         (),
         max_length=MAX_FIELDS,
         description="read texts of this metadata field as numbers with a currency or percent sign: "

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from reprlib import Repr
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -26,6 +27,20 @@ from klsa_search.errors import SettingsError
 
 _BRIEF: Final = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Option of a setting on the command line, as far as it does not follow from the declaration.
+
+    option   option; by default --name, and --no-name for a yes or no
+    metavar  placeholder of the value
+    default  default in words
+    """
+
+    option: str | None = None
+    metavar: str | None = None
+    default: str | None = None
 
 
 class SettingsGroup(BaseModel):

@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, IPvAnyNetwork, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,6 +23,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from klsa_search.core.parameters import Shown
 from klsa_search.errors import SettingsError
 from klsa_search.service.admission import (
     HEAVY,
@@ -40,20 +39,6 @@ PREFIX: Final = "KLSA_"
 
 _BRIEF = Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 60
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Display of an option in help, if it does not follow from the declaration.
-
-    option   option of `klsa-serve`; by default --name
-    metavar  placeholder of the value
-    default  default in words
-    """
-
-    option: str | None = None
-    metavar: str | None = None
-    default: str | None = None
 
 
 def _split(value: object) -> object:
@@ -312,11 +297,6 @@ def read_settings(arguments: Mapping[str, Any], config: Path | None = None) -> S
             field="writable",
         )
     return settings.model_copy(update={"writable": False})
-
-
-def shown_as(field: FieldInfo) -> Shown:
-    """Return the display of an option in help."""
-    return next((metadata for metadata in field.metadata if isinstance(metadata, Shown)), Shown())
 
 
 def _source(name: str, arguments: Mapping[str, Any], config: Path | None) -> str:

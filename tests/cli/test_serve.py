@@ -18,7 +18,7 @@ import pytest
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.cli.serve import serve
-from klsa_search.cli.service_options import is_loopback, listen
+from klsa_search.cli.serving import is_loopback, listen
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.waiting import PATIENCE, wait_until
