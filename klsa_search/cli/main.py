@@ -14,7 +14,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeVar
@@ -22,7 +21,6 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from klsa_search.cli.output import echo, printable
-from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
 
@@ -30,9 +28,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TOKENIZERS: Final = "KLSA_TOKENIZERS"
 """Environment variable: tokenizers that indexes may name, separated by blanks."""
-
-_NICE: Final = 10
-"""Niceness of a child process: about a tenth of a contended processor."""
 
 _NEXT_STEPS = {
     errno.ENOENT: "check the path",
@@ -44,7 +39,7 @@ _NEXT_STEPS = {
 
 @dataclass
 class Invocation:
-    """Options of one invocation that `run` needs; click's context object."""
+    """The options of an invocation that `run` reads; the context object of click."""
 
     debug: bool = False
 
@@ -101,14 +96,6 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def run_child(command: click.Command) -> NoReturn:
-    """Run a command in a process of a service, at low priority, which ends with the service."""
-    exit_with_parent()
-    with suppress(OSError):
-        os.nice(_NICE)
-    run(command)
 
 
 def log_as_text() -> None:

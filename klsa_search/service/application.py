@@ -37,9 +37,8 @@ from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.storage.partitions import is_partitioned
 
-REFITTING: Final = "klsa_search.cli.refit_child"
-REPLICATING: Final = "klsa_search.cli.replication_child"
-"""Modules of the processes that refit, back up and follow."""
+CHILD: Final = "klsa_search.cli.children"
+"""Module of the processes that refit, back up and follow."""
 
 _SWITCH_INTERVAL: Final = 0.0001
 """Seconds after which a running thread releases the GIL to another. The event loop waits that long
@@ -84,7 +83,7 @@ def create_app(
         embedders = [
             option for embedder in settings.embedders for option in ("--embedder", embedder)
         ]
-        command = command_of(REFITTING, "--home", str(settings.home), *embedders)
+        command = command_of(CHILD, "refit", "--home", str(settings.home), *embedders)
         jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
     replications = _replications(settings)
     recorder = None
@@ -208,10 +207,10 @@ def _replications(settings: ServiceSettings) -> list[Replication]:
     home = ("--home", str(settings.home))
     if settings.backup is not None:
         options = ["--every", str(settings.backup_every), "--keep", str(settings.backup_keep)]
-        command = command_of(REPLICATING, "backup", settings.backup, *home, *options)
+        command = command_of(CHILD, "replicate", "backup", settings.backup, *home, *options)
         started.append(Replication("backup", settings.home, command))
     if settings.follow is not None:
         options = ["--every", str(settings.follow_every)]
-        command = command_of(REPLICATING, "follow", settings.follow, *home, *options)
+        command = command_of(CHILD, "replicate", "follow", settings.follow, *home, *options)
         started.append(Replication("follow", settings.home, command))
     return started

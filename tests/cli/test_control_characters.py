@@ -122,5 +122,5 @@ def test_all_commands_write_through_one_module():
                 case ast.Name(id="print"):
                     offences.append(f"{path.name}:{node.lineno}")
     # The processes that refit and replicate print for the service that started them.
-    children = {"refit_child.py", "replication_child.py"}
+    children = {"children.py"}
     assert {each.partition(":")[0] for each in offences} - children == {"output.py"}

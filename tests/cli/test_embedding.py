@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import klsa_search as klsa
-from klsa_search.cli.refit_child import refit as refit_child
+from klsa_search.cli.children import refit as refit_child
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.embedding.opening import embedders_of
 from klsa_search.errors import SettingsError

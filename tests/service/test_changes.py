@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
-from klsa_search.service.application import REFITTING
+from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
@@ -39,7 +39,7 @@ def service(built_home, tmp_path):
     key = add_key(home / ".keys.json", "tests", ["search", "write"])
     keys = Keys(home / ".keys.json", ())
     catalogs = [Catalog(home, interval=3600) for _ in range(2)]
-    command = command_of(REFITTING, "--home", str(home))
+    command = command_of(CHILD, "refit", "--home", str(home))
     jobs = [Jobs(catalog, command, share=None) for catalog in catalogs]
     clients = [
         TestClient(catalog_app(catalog, writes=Writes(), jobs=each, keys=keys))

@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.core.child_processes import command_of
-from klsa_search.service.application import REFITTING
+from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
@@ -24,7 +24,7 @@ BIKES = [
 def service(catalog_of, tmp_path):
     """A client of a service without an index, and its refits."""
     catalog = catalog_of(tmp_path)
-    with Jobs(catalog, command_of(REFITTING, "--home", str(tmp_path)), share=0.5) as refits:
+    with Jobs(catalog, command_of(CHILD, "refit", "--home", str(tmp_path)), share=0.5) as refits:
         refits.watch.stop()
         yield TestClient(catalog_app(catalog, writes=Writes(), jobs=refits)), refits
 

@@ -13,7 +13,7 @@ from klsa_search import list_indexes, open_index
 from klsa_search.core.child_processes import command_of
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
-from klsa_search.service.application import REFITTING
+from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.job_ledger import JobLedger
@@ -51,7 +51,7 @@ def refits_of(catalog_of):
 
 
 def refitting(home):
-    return command_of(REFITTING, "--home", str(home))
+    return command_of(CHILD, "refit", "--home", str(home))
 
 
 def noting(home, ending):

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.core.child_processes import command_of
-from klsa_search.service.application import REFITTING
+from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
@@ -75,7 +75,7 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
 
 @pytest.mark.slow
 def test_settings_are_changed_by_a_refit(service, home):
-    client, refits = service(command_of(REFITTING, "--home", str(home)))
+    client, refits = service(command_of(CHILD, "refit", "--home", str(home)))
     assert client.get("/jobs").json() == {"jobs": []}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.run_due()  # by itself it does nothing

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from klsa_search import open_index
 from klsa_search.core.child_processes import command_of
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.service.application import REPLICATING
+from klsa_search.service.application import CHILD
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
@@ -74,7 +74,9 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
     own.mkdir()
     repository = Repository(str(kept))
     back_up(repository, home)
-    follow = command_of(REPLICATING, "follow", str(kept), "--home", str(own), "--every", "0.1")
+    follow = command_of(
+        CHILD, "replicate", "follow", str(kept), "--home", str(own), "--every", "0.1"
+    )
     following = replication_of("follow", *follow, home=own)
     catalog = catalog_of(own)
     with TestClient(catalog_app(catalog, replications=[following])) as client:
@@ -114,7 +116,7 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
     shutil.copytree(tiny_home, home)
     options = ("--home", str(home), "--every", "0.1", "--keep", "2")
     backups = replication_of(
-        "backup", *command_of(REPLICATING, "backup", str(kept), *options), home=home
+        "backup", *command_of(CHILD, "replicate", "backup", str(kept), *options), home=home
     )
     for _ in range(2):
         backups.wait_for_attempt()

@@ -7,7 +7,7 @@ import uvicorn
 
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission
-from klsa_search.service.application import REFITTING
+from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
@@ -27,7 +27,7 @@ SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
 @contextmanager
 def writable(home, keys=None, recorder=None):
     """Serve a home, and give the address; `keys` is a file of keys."""
-    command = command_of(REFITTING, "--home", str(home))
+    command = command_of(CHILD, "refit", "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
     with (
         Catalog(home) as catalog,
