@@ -21,7 +21,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.progress import VECTORS, Progress
 from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import StoredCollection
-from klsa_search.search.embedders import (
+from klsa_search.search.models import (
     refuse_other_model,
     rows_of,
     texts_to_embed,

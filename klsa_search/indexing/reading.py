@@ -38,8 +38,7 @@ from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics
-from klsa_search.indexing.html_fields import HtmlFields
-from klsa_search.indexing.text_sample import TextSample
+from klsa_search.indexing.text_sample import HtmlFields, TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.kernels.spool import Spool, Spools, spool_limit
 from klsa_search.storage.columns.declared import DeclaredFields, fitting

@@ -13,8 +13,8 @@ from klsa_search.errors import StoreError
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.configuration import refuse_refit
-from klsa_search.search.embedders import without_spaces
 from klsa_search.search.index import Index
+from klsa_search.search.models import without_spaces
 from klsa_search.storage.arrays import has_array
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
-from klsa_search.search.embedders import refuse_other_models
 from klsa_search.search.index import Index
-from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.models import NO_MODELS, Models, refuse_other_models
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.partitions_reader import PartitionsReader

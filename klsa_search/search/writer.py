@@ -12,8 +12,7 @@ from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError
-from klsa_search.search.embedders import EmbeddedSpaces, embed_documents
-from klsa_search.search.models import Models
+from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
     Comparison,

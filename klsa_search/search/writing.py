@@ -16,7 +16,7 @@ from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError
 from klsa_search.kernels.vector_space import VectorSpaces
-from klsa_search.search.embedders import without_outdated
+from klsa_search.search.models import without_outdated
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import (
     DeclaredFields,

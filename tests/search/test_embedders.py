@@ -12,7 +12,7 @@ from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.embedding.model import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
-from klsa_search.search import embedders
+from klsa_search.search import models
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -126,8 +126,8 @@ def test_searches_and_writes_go_on_without_an_embedder_that_fails(path, fault):
 
 
 def test_a_write_waits_for_vectors_for_a_limited_time(path, monkeypatch):
-    monkeypatch.setattr(embedders, "WRITE_SECONDS", 0.05)
-    monkeypatch.setattr(embedders, "BATCH", 1)
+    monkeypatch.setattr(models, "WRITE_SECONDS", 0.05)
+    monkeypatch.setattr(models, "BATCH", 1)
     hanging = Meanings()
     hanging.fault = lambda vectors: hang(vectors) if len(hanging.texts) > 1 else vectors
     with open_index(path, embedders={"m": hanging}) as index:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.search.embedders import EmbeddedSpaces, embedded_query
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.models import Models
+from klsa_search.search.models import EmbeddedSpaces, Models, embedded_query
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.pages.options import Query
 from klsa_search.search.query.evidence import Evidence

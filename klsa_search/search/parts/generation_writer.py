@@ -11,7 +11,7 @@ from klsa_search.collection.vectors import set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
 from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.embedders import has_same_text
+from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state.state import State
