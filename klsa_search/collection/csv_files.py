@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -58,25 +58,42 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     first = next(rows, None)
     if first is None:
         return
-    origin = f"{path}:{first[0]}"
     cells = first[1]
     if _has_row_names(path, intake, kind, dialect, len(cells)):
         cells = ["", *cells]
-    header = Header.of(cells, origin, intake.columns)
-    intake.compare_header(path, header.names)
+    header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     key = None
     has_id = intake.columns.id or intake.columns.id_in(header.names)
     if 0 in header.nameless and not has_id and _is_key(path, intake, kind, dialect):
         key = header.names[0]
+
+    def readable() -> Iterator[tuple[str, list[str]]]:
+        for number, row in rows:
+            origin = f"{path}:{number}"
+            if fault := _fault(row, header.names, dialect):
+                intake.refuse(f"{origin}: {fault}")
+            else:
+                yield origin, row
+
+    yield from row_documents(path, intake, header, readable(), key)
+
+
+def row_documents(
+    path: Path,
+    intake: Intake,
+    header: Header,
+    rows: Iterable[tuple[str, Sequence[Any]]],
+    key: str | None,
+) -> Iterator[Document]:
+    """Yield the documents of the rows below a header, given with their origins.
+
+    key  column that is the ID if no other is
+    """
+    intake.compare_header(path, header.names)
     columns, numbered = intake.begin(path, header.names, key=key)
-    columns.refuse_without_text(header.names, origin)
-    for number, row in rows:
-        origin = f"{path}:{number}"
-        fault = _fault(row, header.names, dialect)
-        if fault:
-            intake.refuse(f"{origin}: {fault}")
-            continue
-        document = intake.document(header.record(row), origin, columns, numbered=numbered)
+    columns.refuse_without_text(header.names, header.origin)
+    for origin, cells in rows:
+        document = intake.document(header.record(cells), origin, columns, numbered=numbered)
         if document is not None:
             yield document
     if header.seen - {key}:
@@ -160,12 +177,14 @@ class Header(NamedTuple):
     """The columns of a table.
 
     names     of all columns; those without a name have the name `column_` and their number
+    origin    where it is, in messages
     nameless  numbers of the columns without a name, from 0
     repeated  names that several columns have, whose values are a list
     seen      set of the nameless columns that had a value, filled by `record`
     """
 
     names: list[str]
+    origin: str
     nameless: list[int]
     repeated: frozenset[str]
     seen: set[str]
@@ -180,7 +199,7 @@ class Header(NamedTuple):
             columns,
         )
         repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
-        return cls(names, nameless, repeated, set())
+        return cls(names, origin, nameless, repeated, set())
 
     def record(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return a row of texts or values as a mapping; blank cells under no name are left out."""

@@ -15,6 +15,7 @@ from klsa_search.collection.csv_files import (
     header_names,
     is_blank,
     is_header,
+    row_documents,
 )
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.mappings import Columns, json_value
@@ -171,18 +172,10 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         names = ["" if cell is None else str(cell) for cell in rows[before]]
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)
         rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
-        unused = {
-            header.names[at] for at in header.nameless if all(is_blank(row[at]) for row in rows)
-        }
-        key = header.names[0]
         values = [row[0] for row in rows]
         is_key = 0 in header.nameless and None not in values and len({*values}) == len(values)
-        records = (dict.fromkeys(header.names) | header.record(row) for row in rows)
-        used = (
-            {name: value for name, value in record.items() if name not in unused}
-            for record in records
-        )
-        yield from _documents(path, used, intake, key if is_key else None)
+        located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
+        yield from row_documents(path, intake, header, located, header.names[0] if is_key else None)
 
 
 def _rows_before_header(rows: list[list[Any]], intake: Intake) -> int:
@@ -249,4 +242,4 @@ def _cell(value: Any) -> Any:
     """Return a cell of a sheet, which has no integers and no missing values, as a JSON value."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return None if value == "" else value
+    return None if value == "" else json_value(value)
