@@ -342,14 +342,14 @@ def _write_list(analytics: Analytics, name: str) -> None:
     titles = ("searches", "no results", "low quality", "click-through", "mean position")
     figures = [
         (
-            key,
+            entry.day if name == "days" else entry.query,
             f"{entry.searches:,}",
             f"{entry.no_results:,}",
             f"{entry.low_quality:,}",
             _share(entry.click_through),
             "" if entry.mean_position is None else f"{entry.mean_position:.1f}",
         )
-        for key, entry in getattr(analytics, name).items()
+        for entry in getattr(analytics, name)
     ]
     write_table([*wrapped(name.replace("_", " ")), *numbers(*titles)], figures)
 

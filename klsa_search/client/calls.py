@@ -16,7 +16,6 @@ from klsa_search.client.records import with_lists, without_arrays
 from klsa_search.client.results import (
     FederatedResults,
     IndexInfo,
-    analytics_of,
     checked_for,
     excerpt_of,
     facet_of,
@@ -49,6 +48,7 @@ _INDEX: Final = TypeAdapter(IndexInfo)
 _DOCUMENT: Final = TypeAdapter(Document)
 _EXPLANATION: Final = TypeAdapter(Explanation)
 _JOB: Final = TypeAdapter(Job)
+_ANALYTICS: Final = TypeAdapter(Analytics)
 _PROPOSALS: Final = TypeAdapter(list[SynonymProposal])
 
 
@@ -205,7 +205,7 @@ class IndexCalls:
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         query = {"days": days, "k": k}
-        return Call("GET", f"{self._path}/analytics", analytics_of, query=query)
+        return Call("GET", f"{self._path}/analytics", _ANALYTICS.validate_python, query=query)
 
     def analytics_csv(
         self,

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from klsa_search.collection.model import Problems
 from klsa_search.collection.passages import page_of
-from klsa_search.core.service_reports import Analytics
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
@@ -87,7 +86,6 @@ _RESULTS: Final = TypeAdapter(SearchResults)
 _HIT: Final = TypeAdapter(Hit)
 _EXCERPT: Final = TypeAdapter(Excerpt)
 _FACET: Final = TypeAdapter(Facet)
-_ANALYTICS: Final = TypeAdapter(Analytics)
 
 
 def results_of(answer: Any) -> SearchResults:
@@ -158,13 +156,6 @@ def sync_result_of(answer: Any) -> SyncResult:
         warnings=Problems(warnings["count"], warnings["first"], warnings["kinds"]),
         removed_fields=tuple(answer["removed_fields"]),
     )
-
-
-def analytics_of(answer: Any) -> Analytics:
-    """Return analytics."""
-    lists = {"days": "day", "queries": "query", "no_results": "query", "low_quality": "query"}
-    by_key = {name: {row[key]: row for row in answer[name]} for name, key in lists.items()}
-    return _ANALYTICS.validate_python({**answer, **by_key})
 
 
 def checked_for(name: str) -> Callable[[Any], None]:

@@ -96,6 +96,32 @@ class SearchFigures:
     mean_ms: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayFigures(SearchFigures):
+    """Figures of a day, UTC.
+
+    >>> with Client(url) as client:
+    ...     days: list[DayFigures] = client.index("reports").analytics().days
+    >>> [(figures.day, figures.searches) for figures in days]
+    []
+    """
+
+    day: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFigures(SearchFigures):
+    """Figures of a query.
+
+    >>> with Client(url) as client:
+    ...     queries: list[QueryFigures] = client.index("reports").analytics().queries
+    >>> [(figures.query, figures.clicks) for figures in queries]
+    []
+    """
+
+    query: str
+
+
 @dataclass(frozen=True, slots=True)
 class ClickedDocument:
     """A document with its clicks and conversions.
@@ -126,18 +152,18 @@ class Analytics:
 
     >>> with Client(url) as client:
     ...     report: Analytics = client.index("reports").analytics(days=7)
-    >>> for query, figures in report.no_results.items():
-    ...     print(query, figures.searches)
+    >>> for figures in report.no_results:
+    ...     print(figures.query, figures.searches)
     """
 
     index: str
     since: str
     min_searches: int
     totals: SearchFigures
-    days: Mapping[str, SearchFigures]
-    queries: Mapping[str, SearchFigures]
-    no_results: Mapping[str, SearchFigures]
-    low_quality: Mapping[str, SearchFigures]
+    days: list[DayFigures]
+    queries: list[QueryFigures]
+    no_results: list[QueryFigures]
+    low_quality: list[QueryFigures]
     documents: list[ClickedDocument]
 
 

@@ -6,14 +6,21 @@ import csv
 import io
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from klsa_search.core.service_reports import Analytics, ClickedDocument, ListName, SearchFigures
+from klsa_search.core.service_reports import (
+    Analytics,
+    ClickedDocument,
+    DayFigures,
+    ListName,
+    QueryFigures,
+    SearchFigures,
+)
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
 from klsa_search.service.analytics.store import FILE
@@ -54,15 +61,17 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytic
     values = {"index": index, "since": since, "k": k, "least": least}
     with _reading(home) as database:
         if database is None:
-            return Analytics(index, since, least, _figures([0] * 10), {}, {}, {}, {}, [])
+            return Analytics(
+                index, since, least, SearchFigures(**_figures([0] * 10)), [], [], [], [], []
+            )
         by_day = database.execute(
             f"select day, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
             "group by day order by day",
             values,
         ).fetchall()
         lists = {
-            name: {
-                query: _figures(row)
+            name: [
+                QueryFigures(query=query, **_figures(row))
                 for query, *row in database.execute(
                     f"select query, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
                     "and query != '' group by query "
@@ -70,7 +79,7 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytic
                     f"order by {order} desc, sum(searches) desc, query limit :k",
                     values,
                 )
-            }
+            ]
             for name, order in _ORDERS.items()
         }
         documents = database.execute(_DOCUMENTS, values).fetchall()
@@ -79,31 +88,31 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytic
         index=index,
         since=since,
         min_searches=least,
-        totals=_figures(totals or [0] * 10),
-        days={day: _figures(row) for day, *row in by_day},
+        totals=SearchFigures(**_figures(totals or [0] * 10)),
+        days=[DayFigures(day=day, **_figures(row)) for day, *row in by_day],
         documents=[ClickedDocument(*row) for row in documents],
         **lists,
     )
 
 
-def _figures(row: Sequence[int | None]) -> SearchFigures:
-    """Return the figures of a row of `_SUMS`."""
+def _figures(row: Sequence[int | None]) -> dict[str, Any]:
+    """Return the figures of a row of `_SUMS` by name."""
     searches, none, low, corrected, expanded, clicked, clicks, positions, conversions, time = (
         value or 0 for value in row
     )
-    return SearchFigures(
-        searches=searches,
-        no_results=none,
-        low_quality=low,
-        corrected=corrected,
-        expanded=expanded,
-        clicked=clicked,
-        clicks=clicks,
-        conversions=conversions,
-        click_through=round(clicked / searches, 4) if searches else None,
-        mean_position=round(positions / clicks, 2) if clicks else None,
-        mean_ms=round(time / searches / 1000, 3) if searches else None,
-    )
+    return {
+        "searches": searches,
+        "no_results": none,
+        "low_quality": low,
+        "corrected": corrected,
+        "expanded": expanded,
+        "clicked": clicked,
+        "clicks": clicks,
+        "conversions": conversions,
+        "click_through": round(clicked / searches, 4) if searches else None,
+        "mean_position": round(positions / clicks, 2) if clicks else None,
+        "mean_ms": round(time / searches / 1000, 3) if searches else None,
+    }
 
 
 def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[SearchedQuery]:
@@ -131,20 +140,16 @@ def as_csv(analytics: Analytics, name: ListName) -> str:
     Queries are the text of strangers: a value that a spreadsheet would run as a formula begins
     with an apostrophe.
     """
+    kind = {"days": DayFigures, "documents": ClickedDocument}.get(name, QueryFigures)
+    names = [field.name for field in fields(kind)]
+    if name != "documents":
+        names = [names[-1], *names[:-1]]  # the day or query first
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    if name == "documents":
-        writer.writerow([field.name for field in fields(ClickedDocument)])
-        writer.writerows(
-            [_cell(document.id), document.clicks, document.conversions]
-            for document in analytics.documents
-        )
-        return out.getvalue()
-    rows: Mapping[str, SearchFigures] = getattr(analytics, name)
-    writer.writerow(
-        ["day" if name == "days" else "query", *(field.name for field in fields(SearchFigures))]
-    )
-    writer.writerows([_cell(key), *asdict(figures).values()] for key, figures in rows.items())
+    writer.writerow(names)
+    for row in getattr(analytics, name):
+        key, *figures = (getattr(row, field) for field in names)
+        writer.writerow([_cell(key), *figures])
     return out.getvalue()
 
 

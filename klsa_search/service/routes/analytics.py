@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Body, Request, Response
@@ -12,9 +10,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.core.parameters import Text
 from klsa_search.core.service_reports import (
-    Analytics,
     ClickedDocument,
+    DayFigures,
     ListName,
+    QueryFigures,
     SearchFigures,
     SynonymProposal,
 )
@@ -116,20 +115,6 @@ class ProposalsRequest(RequestModel):
     k: int = Field(10, ge=1, le=50, description="number of words")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayFigures(SearchFigures):
-    """Figures of a day: see `SearchFigures`."""
-
-    day: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryFigures(SearchFigures):
-    """Figures of a query: see `SearchFigures`."""
-
-    query: str
-
-
 class AnalyticsAnswer(Answer):
     """Analytics of an index."""
 
@@ -142,25 +127,6 @@ class AnalyticsAnswer(Answer):
     no_results: list[QueryFigures] = Field(description="queries that found nothing")
     low_quality: list[QueryFigures] = Field(description="queries without a good match")
     documents: list[ClickedDocument] = Field(description="most clicked documents")
-
-    @classmethod
-    def of(cls, analytics: Analytics) -> AnalyticsAnswer:
-        """Return a report as an answer."""
-
-        def queries(figures: Mapping[str, SearchFigures]) -> list[QueryFigures]:
-            return [QueryFigures(query=query, **asdict(row)) for query, row in figures.items()]
-
-        return cls(
-            index=analytics.index,
-            since=analytics.since,
-            min_searches=analytics.min_searches,
-            totals=analytics.totals,
-            days=[DayFigures(day=day, **asdict(row)) for day, row in analytics.days.items()],
-            queries=queries(analytics.queries),
-            no_results=queries(analytics.no_results),
-            low_quality=queries(analytics.low_quality),
-            documents=analytics.documents,
-        )
 
 
 class ProposalsAnswer(Answer):
@@ -217,7 +183,7 @@ async def analytics(name: str, request: Request, service: Service) -> AnalyticsA
     def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
         least = recorder.min_searches
         analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return AnalyticsAnswer.of(analytics_)
+        return AnalyticsAnswer.model_validate(analytics_)
 
     return await service.read_analytics(name, compute)
 
