@@ -14,8 +14,8 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.build_settings import FieldType
+from klsa_search.core.cached import delegated
 from klsa_search.core.config import SearchSettings, Settings
-from klsa_search.core.delegation import delegated
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import IndexNotFound, StoreError
