@@ -31,6 +31,7 @@ from klsa_search.search.parts.part_search import (
     PartRequest,
     PartSearch,
 )
+from klsa_search.search.query.evidence import Answers
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.collection_terms import open_collection_terms
@@ -248,12 +249,17 @@ class PartitionHost:
         return self._search(version, search, request).search.begin()
 
     def collect(
-        self, version: str, search: str, request: PartRequest, seeds: SharedSeeds | None
+        self,
+        version: str,
+        search: str,
+        request: PartRequest,
+        seeds: SharedSeeds | None,
+        answers: Answers,
     ) -> PartPage:
         """Return the first documents; the search begins again if it is not kept."""
         kept = self._search(version, search, request)
-        page = kept.search.collect(seeds)
-        kept.is_collected = True
+        page = kept.search.collect(seeds, answers)
+        kept.is_collected = not page.answers
         return page
 
     def fetch(
@@ -262,17 +268,18 @@ class PartitionHost:
         search: str,
         request: PartRequest,
         places: Sequence[int],
-        seeds: tuple[SharedSeeds | None] | None = None,
+        ranking: tuple[SharedSeeds | None, Answers] | None = None,
     ) -> PartHits | Uncollected:
         """Return the hits at some places of the page.
 
-        seeds  by which the search is repeated if it is not kept; `Uncollected` without them
+        ranking  seeds and answers by which the search is repeated if it is not kept; `Uncollected`
+                 without them
         """
         kept = self._search(version, search, request)
         if not kept.is_collected:
-            if seeds is None:
+            if ranking is None:
                 return Uncollected()
-            kept.search.collect(*seeds)
+            kept.search.collect(*ranking)
         with self._lock:
             self._searches.pop(search, None)
         return kept.search.fetch(places)
@@ -284,9 +291,10 @@ class PartitionHost:
         request: PartRequest,
         id_: str,
         seeds: SharedSeeds | None,
+        answers: Answers,
     ) -> Explanation:
         """Return the explanation of the score of a document; DocumentNotFound."""
-        return self._search(version, search, request).search.explain(id_, seeds)
+        return self._search(version, search, request).search.explain(id_, seeds, answers)
 
     def write(self, method: str, *arguments: Any) -> WriteResult | None:
         """Return the result of a method of `GenerationWriter`: check, write or patch."""

@@ -37,6 +37,7 @@ from klsa_search.search.parts.part_search import (
     PartPlan,
     PartRequest,
 )
+from klsa_search.search.query.evidence import Answers as EvidenceAnswers
 from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.log import LogPosition
 
@@ -238,7 +239,7 @@ class RemoteSearches:
         self._first, self._name = next(_turn), uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
-        self._seeds: Sequence[SharedSeeds | None] = [None] * partitions.count
+        self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
         self._failed: dict[int, str] = {}
 
     alone = None
@@ -256,14 +257,16 @@ class RemoteSearches:
                 # The two cannot always be pickled.
                 evidence = dict(request.evidence or {})
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
-                partition_request = PartRequest(query, evidence, request.ranks_only)
+                partition_request = request._replace(query=query, evidence=evidence)
                 self._begins[number] = f"{self._name}-{self._begun}", partition_request
         return self._round("begin", [None if request is None else () for request in requests])
 
-    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartPage | None]:
+    def collect(
+        self, shared: Sequence[SharedSeeds | None], answers: EvidenceAnswers
+    ) -> list[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
-        self._seeds = shared
-        return self._round("collect", [(seeds,) for seeds in shared])
+        self._rankings = [(seeds, dict(answers)) for seeds in shared]
+        return self._round("collect", self._rankings)
 
     def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
         """Return the hits at some places of the pages."""
@@ -271,8 +274,8 @@ class RemoteSearches:
             "fetch", [(page_places,) if page_places else None for page_places in places]
         )
         again = [
-            (page_places, (seeds,)) if isinstance(part, Uncollected) else None
-            for part, page_places, seeds in zip(hits, places, self._seeds, strict=True)
+            (page_places, ranking) if isinstance(part, Uncollected) else None
+            for part, page_places, ranking in zip(hits, places, self._rankings, strict=True)
         ]
         if not any(again):
             return hits
@@ -282,9 +285,12 @@ class RemoteSearches:
             for before, after in zip(hits, repeated, strict=True)
         ]
 
-    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+    def explain(
+        self, partition: int, id_: str, shared: SharedSeeds | None, answers: EvidenceAnswers
+    ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
-        calls = [(id_, shared) if n == partition else None for n in range(self.count)]
+        call = id_, shared, dict(answers)
+        calls = [call if n == partition else None for n in range(self.count)]
         explanation: Explanation | None = self._round("explain", calls)[partition]
         if explanation is None:
             raise missing(self._failed, self.count)

@@ -108,14 +108,15 @@ def _spaces(
     index: Index, embedders: Mapping[str, CheckedEmbedder], replaced: Collection[str]
 ) -> list[_Space]:
     entries = {entry.name: entry for entry in index.manifest.vectors}
+    dimensions = {entry.name: entry.dimension for entry in index.vector_spaces}
     spaces = []
     for name, embedder in embedders.items():
-        entry, built = entries.get(name), index.arrays.vectors.get(name)
+        entry = entries.get(name)
         if entry is not None and name not in replaced:
             refuse_other_model(index.name, entry, embedder)
         is_own = entry is not None and entry.fingerprint == embedder.fingerprint
         keep = is_own or name not in replaced
-        dimension = built.dimension if keep and built is not None else None
+        dimension = dimensions.get(name) if keep else None
         spaces.append(_Space(name, embedder, dimension, keep, is_own))
     return spaces
 

@@ -11,7 +11,7 @@ import os
 import pickle
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from functools import partial
@@ -133,7 +133,10 @@ PHASE: Final = "partitions"
 
 
 class PartitionTask(NamedTuple):
-    """What a process needs to build one partition."""
+    """What a process needs to build one partition.
+
+    fingerprints  of the embedders that computed vectors, by space
+    """
 
     home: Path
     name: str
@@ -144,6 +147,7 @@ class PartitionTask(NamedTuple):
     types: dict[str, FieldType]
     spectrum: SpectrumEntry
     memory: int
+    fingerprints: Mapping[str, str]
 
     @property
     def documents(self) -> Path:
@@ -154,7 +158,9 @@ class PartitionTask(NamedTuple):
     def collection(self) -> StoredCollection:
         """Return its documents."""
         read = partial(spooled, self.documents)
-        return StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+        collection = StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+        collection.fingerprints |= self.fingerprints
+        return collection
 
     @property
     def files(self) -> Path:

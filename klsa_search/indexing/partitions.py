@@ -247,8 +247,12 @@ def build_set(
         entry = spectrum_entry(
             spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace
         )
+        stored = collection if isinstance(collection, StoredCollection) else None
+        fingerprints = {} if stored is None else stored.fingerprints
         tasks = [
-            PartitionTask(path, name, number, routed.sizes, work, manifest, types, entry, memory)
+            PartitionTask(
+                path, name, number, routed.sizes, work, manifest, types, entry, memory, fingerprints
+            )
             for number, name in enumerate(names)
         ]
         take_steps(tasks, workers, report)

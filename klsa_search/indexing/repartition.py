@@ -10,8 +10,8 @@ one step. The one before is kept for `rollback`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,11 +24,13 @@ from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.computed_vectors import with_computed_vectors
 from klsa_search.indexing.generation_builder import build_generation
 from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.search.index import Index
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index, open_partitions
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
@@ -72,10 +74,17 @@ def repartition(
     report: Progress,
     memory: int | str | None,
     workers: int | None = None,
+    *,
+    models: Models = NO_MODELS,
+    replaced: Collection[str] = (),
 ) -> Index:
-    """Build an open index again in so many partitions, with other settings: see `split`."""
+    """Build an open index again in so many partitions, with other settings: see `split`.
+
+    models, replaced  as of `rewrite.rebuilt`
+    """
     path, before = index.path.parent, index.snapshot()
     settings = Settings.checked({**before.settings.model_dump(), **changes})
+    collection = stored_documents(before, settings)
     budget = memory_budget(memory)
     if partitions == 1:
         if len(before.partitions) == 1:
@@ -84,7 +93,6 @@ def repartition(
                 f"`klsa-index refit {before.name}`",
                 field="partitions",
             )
-        collection = stored_documents(before, settings)
         replay = partial(_in_one, before, settings)
         return build_generation(
             path, collection, settings, report, budget, replace=True, replay=replay
@@ -93,14 +101,18 @@ def repartition(
     at_once = min(partitions, workers or processors())
     if memory is None:
         budget //= at_once
-    with index_lock(path, allow_writes=True):
+    with ExitStack() as stack:
+        if models.embedders:
+            computing = with_computed_vectors(
+                before, collection, models.embedders, settings, report, replaced
+            )
+            stack.enter_context(computing)
+        stack.enter_context(index_lock(path, allow_writes=True))
         refuse_rebuilt(before)
-        partition_set = build_set(
-            path, stored_documents(before, settings), settings, partitions, at_once, report, budget
-        )
+        partition_set = build_set(path, collection, settings, partitions, at_once, report, budget)
         built = partition_set.manifest.checked_settings()
         targets = [current_generation(path / name) for name in partition_set.folders]
-        with replayed(before, built, partition_set.generation, targets):
+        with replayed(before, built, partition_set.generation, targets, replaced):
             use_partitions(path, partition_set)
     return open_partitions(path)
 

@@ -19,7 +19,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.progress import Progress, open_progress
-from klsa_search.errors import IndexDamaged, SettingsError, StoreError
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
@@ -90,7 +90,9 @@ def rebuilt(
     """
     folder = index.path.parent
     if len(index.partitions) > 1:
-        return _rebuilt_partitions(index, models, changes, report, memory)
+        return repartition(
+            index, len(index.partitions), changes, report, memory, models=models, replaced=replaced
+        )
     refuse_rebuilt(index)
     snapshot = index.snapshot()  # without concurrent writes
     settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
@@ -113,23 +115,6 @@ def rebuilt(
                 snapshot, settings, generation.name, [generation], replaced
             ),
         )
-
-
-def _rebuilt_partitions(
-    index: Index,
-    models: Models,
-    changes: Mapping[str, Any],
-    report: Progress,
-    memory: int | str | None,
-) -> Index:
-    """Rebuild an index in partitions with as many, with other settings: see `rebuild`."""
-    if models.embedders:
-        raise SettingsError(
-            f"embedders: index `{index.name}` has partitions, whose vectors are not computed "
-            "again; rebuild it without embedders",
-            field="embedders",
-        )
-    return repartition(index, len(index.partitions), changes, report, memory)
 
 
 def refit(

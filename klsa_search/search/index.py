@@ -164,8 +164,7 @@ class Index:
         >>> index.embeds_queries  # it was opened without embedders
         False
         """
-        alone = self._reader.searches(self._models).alone if self._models.embedders else None
-        return alone is not None and bool(alone.snapshot.vectors)
+        return bool(self._models.embedders) and bool(self._reader.dimensions)
 
     @property
     def arrays(self) -> Snapshot:

@@ -19,7 +19,6 @@ from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.embedding.model import embedded_text
 from klsa_search.errors import EmbedderFailed, SettingsError
-from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.storage.columns.declared import FieldWarning
 from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.passages import passages_of
@@ -92,22 +91,22 @@ class EmbeddedSpaces(NamedTuple):
 def embedded_query(
     embedders: Mapping[str, CheckedEmbedder],
     index: EmbeddedSpaces,
-    spaces: VectorSpaces,
+    dimensions: Mapping[str, int],
     query: str,
 ) -> EmbeddedQuery:
     """Return the vector of a query in the first space that has an embedder.
 
-    spaces  that are searched: of the documents, or of their passages
+    dimensions  of the spaces that are searched: of the documents, or of their passages
     """
     entries = {entry.name: entry for entry in index.entries}
     for space, embedder in embedders.items():
-        if space not in spaces or not query.strip():
+        if space not in dimensions or not query.strip():
             continue
         try:
             if space in entries:  # a rebuild may have changed the model
                 refuse_other_model(index.name, entries[space], embedder)
             (row,) = embedder.embed([query], "query")
-            refuse_other_dimension(embedder, len(row), spaces[space].dimension)
+            refuse_other_dimension(embedder, len(row), dimensions[space])
         except (EmbedderFailed, SettingsError) as failure:
             return EmbeddedQuery(None, (f"ranked by words only: {failure.message}",))
         return EmbeddedQuery({space: row}, ())

@@ -177,7 +177,7 @@ class Writer:
             Comparison(now.document_readers()) as compared,
         ):
             declared = declared_of(self._reader.settings, now.fields)
-            documents = of_spaces(fitting(collection, declared), now.vector_spaces())
+            documents = of_spaces(fitting(collection, declared), now.dimensions)
             compared.read(documents, declared.stored, report)
             if opened is not None:
                 warn_of_skipped(opened)

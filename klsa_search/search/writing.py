@@ -15,7 +15,6 @@ from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of,
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError
-from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.models import without_outdated
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import (
@@ -196,15 +195,16 @@ def patched_documents(
     return list(patched.values())
 
 
-def of_spaces(documents: Iterable[Document], spaces: VectorSpaces) -> Iterator[Document]:
+def of_spaces(documents: Iterable[Document], dimensions: Mapping[str, int]) -> Iterator[Document]:
     """Yield documents with their vectors in stored form.
 
+    dimensions  of the spaces of the index
     BadDocument for invalid vectors, and for one of another dimension than its space, or than the
     first of the documents in it.
     """
-    dimensions = {name: space.dimension for name, space in spaces.items()}
+    known = dict(dimensions)
     for document in documents:
-        yield with_dimensions(checked_vectors(document), dimensions)
+        yield with_dimensions(checked_vectors(document), known)
 
 
 def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:

@@ -25,7 +25,13 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import DEPTH, Judge, Ranking
 from klsa_search.search.parts.doc_ids import ids_of
-from klsa_search.search.ranking.vector_ranking import INFLUENCE, NEAREST, Influence, standardised
+from klsa_search.search.ranking.vector_ranking import (
+    INFLUENCE,
+    NEAREST,
+    Influence,
+    moments_of,
+    standardised,
+)
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import (
     AS_WORDS,
@@ -150,7 +156,7 @@ def _evidence(index: Index, name: str, queries: Sequence[str]) -> list[Evidence]
         doc_ids, scores = index.rank(query, DEPTH, **AS_WORDS)
         words[doc_ids] = scores
         cosines = snapshot.vectors[SPACE].cosines(quantised(vector)[0], index.max_doc)
-        found.append(Evidence(words, standardised(cosines)))
+        found.append(Evidence(words, standardised(cosines, moments_of(cosines))))
     return found
 
 

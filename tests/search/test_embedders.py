@@ -28,12 +28,18 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
+@pytest.fixture(scope="module", params=[{}, {"partitions": 2, "workers": 1}], ids=["one", "two"])
+def built(tmp_path_factory, request):
     home = tmp_path_factory.mktemp("home")
-    klsa.build(DOCUMENTS, name="cars", home=home, dimensions=2).close()
+    klsa.build(DOCUMENTS, name="cars", home=home, dimensions=2, **request.param).close()
     embed(home / "cars", space="m", embedder=Meanings()).index.close()
     return home / "cars"
+
+
+@pytest.fixture(autouse=True)
+def building_in_this_process(monkeypatch):
+    """Build partitions again in a tenth of the time."""
+    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
 
 
 @pytest.fixture
@@ -66,7 +72,7 @@ def test_a_query_finds_what_it_means(path):
         assert index.explain("car", "a", spelling="off").score == pytest.approx(found[0].score)
         assert len(embedder.calls) == 1  # the same query is embedded once
         assert not index.is_quick("care")
-        assert plain.is_quick("care")
+        assert plain.is_quick("care") == (len(plain.partitions) == 1)
 
 
 def test_without_a_space_or_words_nothing_is_embedded(path, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 from klsa_search import Index, Query, build, open_index
 from klsa_search.errors import (
     DocumentNotFound,
-    EmbedderFailed,
     IndexDamaged,
     PartitionsUnsupported,
     QueryError,
@@ -578,19 +577,3 @@ def test_values_are_distinct_over_partitions(
         assert [hit.id for hit in ours.hits] == [hit.id for hit in theirs.hits]
     with pytest.raises(QueryError, match="distinct: "):
         three.search("word01", distinct="nothing")
-
-
-def test_an_embedder_that_partitions_cannot_use_is_reported(home: Path) -> None:
-    made = [{**each, "_vectors": {"m": [1.0, n]}} for n, each in enumerate(topic_records(40))]
-    build(made, name="spaces", home=home, partitions=2, workers=1).close()
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        return [[1.0, 2.0] for _ in texts]
-
-    with open_index(home / "spaces", embedders={"m": embed}) as index:
-        assert "ranked by words only" in index.search("word01").warnings[0]
-        assert not index.search("word01", vector={}).warnings
-        with pytest.raises(EmbedderFailed, match="do not support vectors"):
-            index.rank("word01")
-    with open_index(home / "spaces") as index:
-        assert not index.search("word01").warnings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,9 +35,21 @@ def record(number: int, **changes: object) -> dict[str, object]:
     } | changes
 
 
+@pytest.fixture(params=[1, 3], ids=["one part", "three partitions"])
+def parts(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return the options of a build with so many parts."""
+    return {} if request.param == 1 else {"partitions": request.param, "workers": 1}
+
+
+@pytest.fixture(autouse=True)
+def building_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build partitions again in a tenth of the time."""
+    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+
+
 @pytest.fixture
-def index(tmp_path: Path) -> Index:
-    return build([record(n) for n in range(300)], name="a", home=tmp_path)
+def index(tmp_path: Path, parts: dict[str, Any]) -> Index:
+    return build([record(n) for n in range(300)], name="a", home=tmp_path, **parts)
 
 
 def test_quantising_keeps_directions_and_is_idempotent() -> None:
@@ -77,7 +90,8 @@ def test_a_build_refuses_another_dimension(tmp_path: Path) -> None:
         build([record(0), record(1, _vectors={"m": [1, 2]})], name="a", home=tmp_path)
 
 
-def test_cosines_are_those_of_numpy(index: Index, instruction_set: str) -> None:
+def test_cosines_are_those_of_numpy(tmp_path: Path, instruction_set: str) -> None:
+    index = build([record(n) for n in range(300)], name="a", home=tmp_path)
     index.add([record(300), record(301, _vectors=None)])
     space, query = index.arrays.vectors["m"], quantised(vector(9))[0]
     found = space.cosines(query, index.max_doc)
@@ -101,9 +115,11 @@ def test_the_nearest_document_is_found_without_its_words(index: Index) -> None:
     assert "_vectors" not in results.hits[0].metadata
 
 
-def test_without_a_vector_nothing_changes(tmp_path: Path, index: Index) -> None:
+def test_without_a_vector_nothing_changes(
+    tmp_path: Path, index: Index, parts: dict[str, Any]
+) -> None:
     plain = [{k: v for k, v in record(n).items() if k != "_vectors"} for n in range(300)]
-    other = build(plain, name="b", home=tmp_path)
+    other = build(plain, name="b", home=tmp_path, **parts)
     for query in ("oil engine", "rain road pump", "item7"):
         assert [(h.id, h.score, h.metadata) for h in index.search(query, k=50)] == [
             (h.id, h.score, h.metadata) for h in other.search(query, k=50)
@@ -219,12 +235,15 @@ def test_invalid_vectors_of_queries_are_refused(index: Index, given: object, fac
         index.search("oil", vector=given)  # type: ignore[arg-type]
 
 
-def test_restricted_searches_see_no_hidden_vector(tmp_path: Path, index: Index) -> None:
+def test_restricted_searches_see_no_hidden_vector(
+    tmp_path: Path, index: Index, parts: dict[str, Any]
+) -> None:
     visible = [record(n) for n in range(300) if n % 5 == 3]
     hidden = [record(n, _vectors={"m": vector(n + 7000)}) for n in range(300) if n % 5 != 3]
     other = build(
-        sorted(visible + hidden, key=lambda r: int(str(r["id"])[1:])), name="b", home=tmp_path
-    )
+        sorted(visible + hidden, key=lambda r: int(str(r["id"])[1:])), name="b", home=tmp_path,
+        **parts,
+    )  # fmt: skip
     answers = [
         [
             (hit.id, hit.score)
@@ -250,3 +269,35 @@ def test_passages_have_their_own_vectors(tmp_path: Path) -> None:
     index.add([documents[0] | {"id": "later"}])
     hits = index.search("", group="passage", vector={"m": vector(3)}).hits
     assert [hit.document_id for hit in hits[:2]] == ["long", "later"]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_scores_by_vectors_are_those_of_one_part_to_the_bit(tmp_path: Path, count: int) -> None:
+    """Also after writes, in spaces that documents of one partition have, and in views."""
+    made = [record(n) for n in range(300)]
+    pair = [
+        build(made, name="one", home=tmp_path),
+        build(made, name="parts", home=tmp_path, partitions=count, workers=1),
+    ]
+    for each in pair:
+        each.add([record(n, _vectors={"m": vector(n)}) for n in range(280, 340)])
+        each.add([record(400, _vectors={"few": [1.0, 2.0], "m": vector(5)})])
+        each.delete([f"d{n}" for n in range(0, 90, 7)])
+    views = [each.restricted("year = 2003") for each in pair]
+    for one, parts in (pair, views):
+        for query in ("oil rain", "submarine", "item12 brake", ""):
+            for given in ({"m": vector(3)}, {"m": vector(310)}, {"few": [1.0, 0.0]}):
+                if one is views[0] and "few" in given:
+                    continue
+                for options in ({}, {"filter": "year > 2001"}, {"facets": ["year"]}):
+                    answers = [
+                        each.search(query, 500, vector=given, ranker="bm25", **options)
+                        for each in (one, parts)
+                    ]
+                    expected, found = (
+                        (sorted((-hit.score, hit.id) for hit in a), a.total, a.facets)
+                        for a in answers
+                    )
+                    assert found == expected, (query, given, options)
+    with pytest.raises(QueryError, match="the spaces are: `m`"):
+        views[1].search("oil", vector={"few": [1.0, 0.0]})

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import DocumentCounts
+from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
 from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
 from klsa_search.storage.collection_terms import CollectionTerms
 
@@ -57,28 +58,32 @@ def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
 class PartitionStatistics:
     """Statistics of the live documents of one partition.
 
-    documents  their number
-    words      sum of their lengths
-    changes    of the counts of its terms since the build
+    documents   their number
+    words       sum of their lengths
+    changes     of the counts of its terms since the build
+    dimensions  of its spaces of vectors
     """
 
     documents: int
     words: int
     changes: CountChanges
+    dimensions: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
 class CollectionStatistics:
     """Statistics of the live documents of all partitions.
 
-    documents  their number
-    length     their quantised mean length
-    changes    of the counts of terms since the build
+    documents   their number
+    length      their quantised mean length
+    changes     of the counts of terms since the build
+    dimensions  of the spaces of vectors
     """
 
     documents: int
     length: float
     changes: CountChanges
+    dimensions: Mapping[str, int]
 
     @classmethod
     def of(cls, parts: Sequence[PartitionStatistics], built_length: float) -> CollectionStatistics:
@@ -89,7 +94,14 @@ class CollectionStatistics:
         """
         documents, words = sum(part.documents for part in parts), sum(part.words for part in parts)
         length = bm25.live_length(built_length, words / max(documents, 1))
-        return cls(documents, length, _sum_of_changes([part.changes for part in parts]))
+        changes = _sum_of_changes([part.changes for part in parts])
+        dimensions = dict(item for part in parts for item in part.dimensions.items())
+        return cls(documents, length, changes, dimensions)
+
+    def spaces(self, spaces: VectorSpaces) -> VectorSpaces:
+        """Return the spaces of vectors of a partition, also those that only others have."""
+        empty = {name: VectorSpace(name, size, ()) for name, size in self.dimensions.items()}
+        return {**empty, **spaces}
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,9 @@ class PartitionTerms:
             dict(zip(new, pairs, strict=True)),
         )
         lengths = snapshot.lengths[snapshot.live_docs()[: len(snapshot.lengths)]]
-        return PartitionStatistics(counts.documents, int(lengths.sum(dtype=np.int64)), changes)
+        words_ = int(lengths.sum(dtype=np.int64))
+        dimensions = {name: space.dimension for name, space in snapshot.vectors.items()}
+        return PartitionStatistics(counts.documents, words_, changes, dimensions)
 
     def numbering(self, statistics: CollectionStatistics, words: Sequence[str]) -> TermNumbering:
         """Return how this partition numbers the terms of all partitions.

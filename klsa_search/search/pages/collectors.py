@@ -208,8 +208,13 @@ def collect(
     rank all matches, and cost O(N).
     """
     size, request, fields = len(state.snapshot), plan.request, state.fields
-    rank, is_blank = _ranking(state, plan)
-    mask, pinned = _mask_and_pins(state, plan, rank, is_blank=is_blank)
+    is_blank = _is_blank(plan)
+    mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
+    rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
+    pinned = None
+    if positions:
+        top = ranked(rank, np.array([*positions], np.int64), size)
+        pinned = Pinned(top, [*positions.values()])
     distinct = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
     keys = sort_keys(request.sort, fields)
@@ -251,29 +256,42 @@ def collect(
     return top, facets
 
 
-def _ranking(state: State, plan: QueryPlan) -> tuple[Rank, bool]:
-    """Return the ranking of a query, and whether it is blank, which matches all documents."""
+def _is_blank(plan: QueryPlan) -> bool:
+    """Return whether a search ranks by nothing, so that it matches all documents."""
     request = plan.request
+    lists = request.filter is not None or bool(request.sort)
+    ranks = request.query.strip() or request.positive or request.negative or plan.vector
+    return lists and not ranks
+
+
+def _ranking(
+    state: State, plan: QueryPlan, mask: Mask | None, pins: Sequence[int], *, is_blank: bool
+) -> Rank:
+    """Return the ranking of a query.
+
+    mask  documents that may be found, without those pinned
+    """
+    request, size = plan.request, len(state.snapshot)
     rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
-    is_blank = not request.query.strip() and (request.filter is not None or bool(request.sort))
     if request.positive or request.negative:
-        rank, is_blank = partial(best_of, _feedback_scores(state, plan)), False
+        rank = partial(best_of, _feedback_scores(state, plan))
     if plan.vector is not None:
-        parts = vector_parts(state.snapshot, plan.vector, rank)
-        rank, is_blank = with_vectors(rank, parts), False
+        parts = vector_parts(state.snapshot, plan.vector, rank, mask, state.searcher.evidence)
+        named = [] if plan.named is None else [plan.named]
+        rank = with_vectors(rank, parts, np.array([*pins, *named], np.int64))
     if plan.rules.boosts and not is_blank:
-        rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
+        rank = boosted(rank, plan.rules.factors(size))
     if plan.parsed.leading is not None and not is_blank:
         rank = leading_first(rank, plan.parsed.leading)
     if plan.named is not None:
-        rank = named_first(rank, plan.named, len(state.snapshot))
-    return rank, is_blank
+        rank = named_first(rank, plan.named, size)
+    return rank
 
 
 def _mask_and_pins(
-    state: State, plan: QueryPlan, rank: Rank, *, is_blank: bool
-) -> tuple[Mask | None, Pinned | None]:
-    """Return the documents that may be found, without those pinned, and the latter with scores."""
+    state: State, plan: QueryPlan, *, is_blank: bool
+) -> tuple[Mask | None, dict[int, int]]:
+    """Return the documents that may be found, without those pinned, and the positions of these."""
     size, mask, pinnable = len(state.snapshot), plan.mask, plan.pinnable
     if plan.request.filter is not None:
         filtered = state.filters.of(plan.request.filter)
@@ -282,12 +300,10 @@ def _mask_and_pins(
     if is_blank:
         mask = intersection(mask, state.snapshot.live)
     if not plan.rules.pins:
-        return mask, None
+        return mask, {}
     first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
     positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
-    top = ranked(rank, np.array(list(positions), np.int64), size)
-    pinned = Pinned(top, list(positions.values()))
-    return without(mask, pinned.ids, size), pinned
+    return without(mask, [*positions], size), positions
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:

@@ -40,7 +40,8 @@ def explained_hits(
     vector = None
     if plan.vector is not None:
         rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
-        vector = vector_parts(state.snapshot, plan.vector, rank)
+        evidence = state.searcher.evidence
+        vector = vector_parts(state.snapshot, plan.vector, rank, evidence=evidence)
     explanations = _explanations_of(
         state, plan.parsed, plan.parameters, plan.dimensions, top, vector
     )
@@ -65,7 +66,8 @@ def explanation_of(
     parsed, vector = parsed._replace(mask=None), None
     rank = state.searcher.ranking(parsed, parameters, dimensions)
     if query_vector is not None:
-        vector = vector_parts(state.snapshot, query_vector, rank)
+        evidence = state.searcher.evidence
+        vector = vector_parts(state.snapshot, query_vector, rank, evidence=evidence)
         rank = with_vectors(rank, vector)
     top = rank(1, Mask(np.zeros(len(state.snapshot), np.bool_)).with_document(doc_id))
     if not len(top.doc_ids):

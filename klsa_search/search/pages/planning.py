@@ -12,7 +12,13 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.models import EmbeddedSpaces, Models, embedded_query
+from klsa_search.search.models import (
+    NOT_EMBEDDED,
+    EmbeddedQuery,
+    EmbeddedSpaces,
+    Models,
+    embedded_query,
+)
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.pages.options import Query
 from klsa_search.search.query.evidence import Evidence
@@ -89,6 +95,7 @@ def plan_search(
     evidence: Evidence | None = None,
     *,
     ranks_only: bool = False,
+    embedded: EmbeddedQuery = NOT_EMBEDDED,
 ) -> tuple[State, QueryPlan]:
     """Return the state that a search is executed on, and its plan.
 
@@ -96,6 +103,7 @@ def plan_search(
     evidence  of the documents of all partitions, by default of its own
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
                 is the query, and does not correct short words
+    embedded  vector of the query by an embedder, if there are several parts
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
@@ -113,11 +121,12 @@ def plan_search(
     dimensions = state.parameters.dimensions(request.dimensions, chosen)
     allowed = intersection(mask, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
-    vector: QueryVector | None = None
-    warnings: tuple[str, ...] = ()
-    embedders = models.embedders if named is None else {}
-    if embedders or request.vector is not None:
-        vector, warnings = query_vector(opened, state, request.query, request.vector, embedders)
+    vector, warnings = None, embedded.warnings
+    embedders, given = models.embedders if named is None else {}, request.vector
+    if given is None and named is None:
+        given = embedded.vector
+    if embedders or given is not None:
+        vector, warnings = query_vector(opened, state, request.query, given, embedders)
     last = request.offset + request.candidates
     k = request.candidates if request.rerank is None else max(request.rerank, last)
     return state, QueryPlan(
@@ -151,7 +160,8 @@ def query_vector(
     if vector is None and embedders:
         info = opened.info
         index = EmbeddedSpaces.of(info.path.parent.name, info.manifest, info.settings)
-        vector, warnings = embedded_query(embedders, index, state.snapshot.vectors, query)
+        dimensions = {name: space.dimension for name, space in state.snapshot.vectors.items()}
+        vector, warnings = embedded_query(embedders, index, dimensions, query)
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 

@@ -19,7 +19,6 @@ from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
@@ -360,9 +359,15 @@ class GenerationReader:
         """Return the reader of the present documents."""
         return [self._documents]
 
-    def vector_spaces(self) -> VectorSpaces:
-        """Return the spaces of vectors."""
-        return self.state().snapshot.vectors
+    @property
+    def built_spaces(self) -> Sequence[SpaceEntry]:
+        """Return the spaces of vectors of the build."""
+        return self.manifest.vectors
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        """Return the dimensions of the present spaces of vectors, by name."""
+        return {name: space.dimension for name, space in self.state().snapshot.vectors.items()}
 
     def hits(
         self,

@@ -120,7 +120,7 @@ class GenerationWriter:
         """Return documents as they are stored; WritingRefused, BadDocument."""
         self.check_room(len(puts))
         declared, analyzer = declared_of(state.info.settings, state.fields), state.info.analyzer
-        prepared = list(of_spaces(map(declared.divided, puts), state.snapshot.vectors))
+        prepared = list(of_spaces(map(declared.divided, puts), self.reader.dimensions))
         for put in prepared:
             if fault := declared.fault(put.metadata):
                 raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")

@@ -13,7 +13,13 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import Models
+from klsa_search.search.models import (
+    NOT_EMBEDDED,
+    EmbeddedQuery,
+    EmbeddedSpaces,
+    Models,
+    embedded_query,
+)
 from klsa_search.search.pages.applied_rules import free_positions, placed
 from klsa_search.search.pages.assembly import assemble_results
 from klsa_search.search.pages.facets import Facet
@@ -33,13 +39,12 @@ from klsa_search.search.parts.part_search import (
     rank_queries,
 )
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.query.evidence import Answers, Question, added
+from klsa_search.search.query.evidence import NONE, Answers, Question, added
 from klsa_search.storage.partitions import partition_of
 
 UNSUPPORTED_OPTIONS: Final = {
     "positive": "relevance feedback",
     "negative": "relevance feedback",
-    "vector": "vectors",
     "mask": "masks of doc ids",
 }
 """Options of a search that an index in partitions does not have, and what they are."""
@@ -108,21 +113,20 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
         page, (hits, best) = alone.collect(None), alone.fetch(None)
         plan, total, facets = alone.plan, page.total, page.facets
     else:
-        plan, total, facets, (hits, best) = _merged(searches, query, reader)
-        if warnings := without_vectors(reader, query, models):
-            plan = plan._replace(warnings=(*plan.warnings, *warnings))
+        plan, total, facets, (hits, best) = _merged(searches, query, reader, models)
     return assemble_results(
         plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
     )
 
 
 def _merged(
-    searches: PartSearches, query: Query, reader: Reader
+    searches: PartSearches, query: Query, reader: Reader, models: Models
 ) -> tuple[QueryPlan, int, Mapping[str, Facet], PartHits]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
-    plan, pages = _collected(searches, PartRequest(counted, {}), reader.name)
+    embedded = _embedded(reader, query, models)
+    plan, pages = _collected(searches, PartRequest(counted, {}, embedded=embedded), reader.name)
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
     order = merged_order(pages, query.sort, plan.page)
@@ -157,43 +161,46 @@ def rank_parts(
     rankings = []
     for text in queries:
         query = ranking.query(text)
-        if warnings := without_vectors(reader, query, models):
-            raise EmbedderFailed(warnings[0], field="embedder")
-        rankings.append(_merged_ranking(reader.searches(models), query, reader.name))
+        embedded = _embedded(reader, query, models)
+        if embedded.warnings:
+            raise EmbedderFailed(embedded.warnings[0], field="embedder")
+        request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
+        rankings.append(_merged_ranking(reader.searches(models), request, reader.name))
     return rankings
 
 
-def without_vectors(reader: Reader, query: Query, models: Models) -> tuple[str, ...]:
-    """Return a warning if an embedder would make the vector of the query of one partition."""
-    if not models.embedders or query.vector is not None or not query.query.strip():
-        return ()
-    if not models.embedders.keys() & {space.name for space in reader.space_entries}:
-        return ()
-    return (
-        f"ranked by words only: index `{reader.name}` has partitions, which do not support "
-        "vectors; build it with one partition",
-    )
+def _embedded(reader: Reader, query: Query, models: Models) -> EmbeddedQuery:
+    """Return the vector of a query to several parts, if it has none and an embedder makes it."""
+    if query.vector is not None or not models.embedders:
+        return NOT_EMBEDDED
+    index = EmbeddedSpaces(reader.name, reader.built_spaces, None)
+    return embedded_query(models.embedders, index, reader.dimensions, query.query)
 
 
-def _merged_ranking(searches: PartSearches, query: Query, index: str) -> tuple[DocIds, Scores]:
+def _merged_ranking(
+    searches: PartSearches, request: PartRequest, index: str
+) -> tuple[DocIds, Scores]:
     """Return doc ids and scores of the best documents of several partitions."""
-    _, pages = _collected(searches, PartRequest(query, {}, ranks_only=True), index)
+    _, pages = _collected(searches, request, index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
     scores = np.concatenate([page.scores for _, page in answered])
     ordinals = np.concatenate([page.ordinals for _, page in answered])
-    order = np.lexsort((doc_ids, ordinals, -scores))[: query.k]
+    order = np.lexsort((doc_ids, ordinals, -scores))[: request.query.k]
     return doc_ids[order], scores[order]
 
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
     searches = reader.searches(models)
-    evidence: Answers | None = {} if searches.alone is None else None
-    request = PartRequest(query, evidence, ranks_only=True)
+    request, answers = PartRequest(query, None, ranks_only=True), NONE
+    if searches.alone is None:
+        request = request._replace(evidence={}, embedded=_embedded(reader, query, models))
     _, shared = plan_and_seeds(searches, request, reader.name)
+    if searches.alone is None and (query.vector or request.embedded.vector):
+        answers, _ = _pages(searches, shared)
     partition = partition_of(id_, searches.count)
-    return searches.explain(partition, id_, shared[partition])
+    return searches.explain(partition, id_, shared[partition], answers)
 
 
 def _collected(
@@ -201,7 +208,20 @@ def _collected(
 ) -> tuple[QueryPlan, Sequence[PartPage | None]]:
     """Return the plan of a search, and its first documents in each partition."""
     plan, shared = plan_and_seeds(searches, request, index)
-    return plan, searches.collect(shared)
+    return plan, _pages(searches, shared)[1]
+
+
+def _pages(
+    searches: PartSearches, shared: Sequence[SharedSeeds | None]
+) -> tuple[Answers, Sequence[PartPage | None]]:
+    """Return the pages of all partitions, and the answers by which these rank."""
+    answers: Answers = NONE
+    while True:
+        pages = searches.collect(shared, answers)
+        open_answers = [page.answers for page in pages if page is not None]
+        if not any(open_answers):
+            return answers, pages
+        answers = {**answers, **added(open_answers)}
 
 
 def plan_and_seeds(

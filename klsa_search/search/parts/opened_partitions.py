@@ -19,7 +19,6 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import DocumentNotFound
-from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.filters.masks import FilterLike
@@ -170,11 +169,6 @@ class OpenedSet:
     def document_readers(self) -> list[DocumentReader]:
         """Return the readers of the present documents of all partitions."""
         return [state.documents for state in self.states]
-
-    def vector_spaces(self) -> VectorSpaces:
-        """Return the spaces of vectors of all partitions by name."""
-        spaces = [state.snapshot.vectors for state in self.states]
-        return {name: space for part in spaces for name, space in part.items()}
 
     def hits(
         self,

@@ -25,7 +25,7 @@ from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
 from klsa_search.search.pages.applied_rules import AppliedRules, Pin
 from klsa_search.search.pages.collectors import (
     SortKey,
@@ -40,7 +40,7 @@ from klsa_search.search.pages.hits import fetch_hits, hits_of
 from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.query.evidence import NONE, Answers, Evidence
+from klsa_search.search.query.evidence import NONE, Answers, Evidence, OpenQuestions
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (
@@ -114,6 +114,8 @@ class PartPage(NamedTuple):
     distinct  value of the field whose values must be distinct, of each document; empty without one
     pins      of the first documents, which rules pin
     leading   whether each document contains the codes of the query; empty without codes
+    answers   to questions of the ranking that the evidence leaves open, from these documents; if
+              there are some, there are no documents
     """
 
     doc_ids: DocIds
@@ -126,6 +128,7 @@ class PartPage(NamedTuple):
     distinct: Sequence[SortValue] = ()
     pins: Sequence[Pin] = ()
     leading: Sequence[bool] = ()
+    answers: Answers = NONE
 
 
 class PartRequest(NamedTuple):
@@ -134,11 +137,13 @@ class PartRequest(NamedTuple):
     query       what is searched for
     evidence    of all partitions, by which the query is parsed; None if there is one part only
     ranks_only  whether it is a call of `Index.rank`: see `plan_search`
+    embedded    vector of the query that an embedder made, if there are several parts
     """
 
     query: Query
     evidence: Answers | None
     ranks_only: bool = False
+    embedded: EmbeddedQuery = NOT_EMBEDDED
 
 
 class PartPlan(NamedTuple):
@@ -178,8 +183,9 @@ class PartSearch:
         self._state, self._query = state, request.query
         self._evidence = None if request.evidence is None else Evidence(request.evidence)
         self._ranked, self.plan = plan_search(
-            state, request.query, models, self._evidence, ranks_only=request.ranks_only
-        )
+            state, request.query, models, self._evidence,
+            ranks_only=request.ranks_only, embedded=request.embedded,
+        )  # fmt: skip
         self._top: TopDocs | None = None
 
     def begin(self) -> PartPlan:
@@ -210,20 +216,25 @@ class PartSearch:
         step = snapshot.query_kernel.postings.step
         return PartPlan(plan, seeds, params, step, self._evidence.own)
 
-    def collect(self, shared: SharedSeeds | None) -> PartPage:
+    def collect(self, shared: SharedSeeds | None, answers: Answers = NONE) -> PartPage:
         """Return the first documents of all pages up to the requested one. Cost: a search.
 
+        answers  of all partitions to questions of the ranking
         A part without others returns the requested page.
         """
         if self._evidence is None:
             self._top, facets = collect(self._ranked, self.plan)
             return PartPage(self._top.doc_ids, self._top.scores, self._top.total, facets)
-        ranked = self._ranked = with_seeds(self._ranked, shared)
+        evidence = Evidence(answers)
+        ranked = self._ranked = with_seeds(self._ranked, shared, evidence)
         if self.plan.offset:
             last = self.plan.offset + self.plan.k
             self.plan = self.plan._replace(offset=0, k=last)
         plan = self.plan
-        top, facets = collect(ranked, plan, pins_first=True)
+        try:
+            top, facets = collect(ranked, plan, pins_first=True)
+        except OpenQuestions:
+            return PartPage(NO_HITS.doc_ids, NO_HITS.scores, 0, {}, answers=evidence.own)
         self._top = top
         pins = plan.rules.pins
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
@@ -237,6 +248,7 @@ class PartSearch:
         return PartPage(
             top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned,
             () if plan.parsed.leading is None else plan.parsed.leading[top.doc_ids].tolist(),
+            evidence.own,
         )  # fmt: skip
 
     def fetch(self, places: Sequence[int] | None) -> PartHits:
@@ -245,11 +257,11 @@ class PartSearch:
         top = self._top if places is None else self._top.at(np.array(places, np.int64))
         return PartHits(*fetch_hits(self._state, self._ranked, self.plan, top))
 
-    def explain(self, id_: str, shared: SharedSeeds | None) -> Explanation:
+    def explain(self, id_: str, shared: SharedSeeds | None, answers: Answers) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
         state, plan = self._state, self.plan
         if self._evidence is not None:
-            state = with_seeds(state, shared)
+            state = with_seeds(state, shared, Evidence(answers))
         (doc_id,) = state.documents.doc_ids([id_])
         parsed = plan.parsed._replace(mask=plan.mask)
         return explanation_of(state, parsed, plan.parameters, plan.dimensions, plan.vector, doc_id)
@@ -276,10 +288,13 @@ class PartSearches(Protocol):
         requests  None for a partition that keeps its earlier plan
         """
 
-    def collect(self, shared: Sequence[SharedSeeds | None]) -> Sequence[PartPage | None]:
+    def collect(
+        self, shared: Sequence[SharedSeeds | None], answers: Answers
+    ) -> Sequence[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all.
 
-        shared  the seeds, as each partition needs them
+        shared   the seeds, as each partition needs them
+        answers  of all partitions to questions of the ranking
         """
 
     def fetch(self, places: Sequence[Sequence[int] | None]) -> Sequence[PartHits | None]:
@@ -288,7 +303,9 @@ class PartSearches(Protocol):
         places  None for all of a page
         """
 
-    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+    def explain(
+        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+    ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
 
 
@@ -311,10 +328,10 @@ class LocalSearches:
             begun.append(search.begin())
         return begun
 
-    def collect(self, shared: Sequence[SharedSeeds | None]) -> list[PartPage]:
+    def collect(self, shared: Sequence[SharedSeeds | None], answers: Answers) -> list[PartPage]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         return [
-            search.collect(own)
+            search.collect(own, answers)
             for search, own in zip(self._searches, shared, strict=True)
             if search is not None
         ]
@@ -327,11 +344,13 @@ class LocalSearches:
             if search is not None
         ]
 
-    def explain(self, partition: int, id_: str, shared: SharedSeeds | None) -> Explanation:
+    def explain(
+        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+    ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
         search = self._searches[partition]
         assert search is not None
-        return search.explain(id_, shared)
+        return search.explain(id_, shared, answers)
 
 
 def scores_of(
@@ -364,9 +383,11 @@ def rank_queries(
         if warnings:
             raise EmbedderFailed(warnings[0], field="embedder")
         rank = state.searcher.ranking(words._replace(mask=None), chosen, used)
+        found = intersection(allowed, words.mask)
         if query_vector_ is not None:
-            rank = with_vectors(rank, vector_parts(state.snapshot, query_vector_, rank))
-        tops.append(rank(k, intersection(allowed, words.mask)))
+            parts = vector_parts(state.snapshot, query_vector_, rank, found)
+            rank = with_vectors(rank, parts, np.zeros(0, np.int64))
+        tops.append(rank(k, found))
     return tops
 
 
@@ -378,10 +399,10 @@ def warm_up(state: State) -> None:
     hits_of(state, first, np.zeros(len(first), np.float32), (), None)
 
 
-def with_seeds(state: State, shared: SharedSeeds | None) -> State:
-    """Return the state of a partition that ranks by the seeds of all."""
+def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
+    """Return the state of a partition that ranks by the seeds and the evidence of all."""
     snapshot = state.snapshot
-    engines = Engines(snapshot.bm25_engine, SharedSeedsEngine(snapshot, shared), shared)
+    engines = Engines(snapshot.bm25_engine, SharedSeedsEngine(snapshot, shared), shared, evidence)
     return replace(state, searcher=Searcher(snapshot, state.info.defaults, engines))
 
 

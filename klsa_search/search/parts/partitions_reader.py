@@ -237,6 +237,16 @@ class PartitionsReader:
         """Return None: documents of partitions are not divided into passages."""
 
     @property
+    def built_spaces(self) -> Sequence[SpaceEntry]:
+        """Return the spaces of vectors of the build, with the fingerprints of their models."""
+        return self.now().shared.manifest.vectors
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        """Return the dimensions of the present spaces of vectors, by name."""
+        return self.partitions[0].dimensions
+
+    @property
     def space_entries(self) -> tuple[SpaceEntry, ...]:
         """Return the spaces of vectors, with the numbers of live documents."""
         return self.now().space_entries
@@ -322,7 +332,6 @@ class PartitionsReader:
     live_doc_ids = delegated("_opened", OpenedSet.live_doc_ids)
     live_documents = delegated("_opened", OpenedSet.live_documents)
     document_readers = delegated("_opened", OpenedSet.document_readers)
-    vector_spaces = delegated("_opened", OpenedSet.vector_spaces)
     hits = delegated("_opened", OpenedSet.hits)
     excerpt = delegated("_opened", OpenedSet.excerpt)
     suggest = delegated("_opened", OpenedSet.suggest)

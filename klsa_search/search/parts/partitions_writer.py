@@ -8,7 +8,13 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.parts.opened_partitions import OpenedSet, PartitionWriter
 from klsa_search.search.parts.partitions_reader import PartitionsReader
-from klsa_search.search.writing import Changes, WriteResult, declared_of, patched_documents
+from klsa_search.search.writing import (
+    Changes,
+    WriteResult,
+    declared_of,
+    of_spaces,
+    patched_documents,
+)
 from klsa_search.storage.generations import writing
 from klsa_search.storage.partitions import partition_of
 
@@ -41,6 +47,7 @@ class PartitionsWriter:
                 puts_of.setdefault(partition_of(put.id, count), []).append(put)
             for id_ in deletes:
                 deletes_of.setdefault(partition_of(id_, count), []).append(id_)
+            _ = list(of_spaces(puts, self._reader.dimensions))  # in all partitions alike
             for number, documents in puts_of.items():
                 now.writers[number].check(documents)
 

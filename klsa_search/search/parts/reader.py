@@ -13,7 +13,6 @@ from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import StoreError
-from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import Models
@@ -145,8 +144,13 @@ class Reader(Protocol):
     def document_readers(self) -> list[DocumentReader]:
         """Return readers of the present documents, one for each partition."""
 
-    def vector_spaces(self) -> VectorSpaces:
-        """Return the spaces of vectors by name."""
+    @property
+    def built_spaces(self) -> Sequence[SpaceEntry]:
+        """Return the spaces of vectors of the build, with the fingerprints of their models."""
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        """Return the dimensions of the present spaces of vectors, by name."""
 
     def is_quick(self, query: str, k: int) -> bool:
         """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""

@@ -1,9 +1,9 @@
-"""Evidence: what parsing a query reads of documents, as answers that add up over partitions.
+"""Evidence: what a search reads of all documents, as answers that add up over partitions.
 
 All partitions of an index have the same words with the same frequencies. Corrections, prefixes and
 phrases also depend on what documents contain. Parsing reads that as answers to questions, which
 name all that an answer depends on: the answers of the partitions are added, and parsing with the
-sums is the same in all of them.
+sums is the same in all of them. So are rankings that depend on all documents, such as by vectors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 Question = tuple[Hashable, ...]
 """What is asked, and the words that the answer depends on: `("phrase", "", "wet", "roads")`."""
@@ -23,7 +23,20 @@ Answers = Mapping[Question, Any]
 
 NONE: Final[Answers] = MappingProxyType({})
 
+
+class Summand(Protocol):
+    """A part of an answer: `+` returns that of more documents."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Return the answer of the documents of both."""
+
+
 _Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
+_Summand = TypeVar("_Summand", bound=Summand)
+
+
+class OpenQuestions(Exception):
+    """Ends a ranking until all partitions have answered its questions."""
 
 
 class Evidence:
@@ -44,11 +57,23 @@ class Evidence:
         found: _Answer = self.known[question] if question in self.known else self.own[question]
         return found
 
+    def total(self, question: Question, answer: Callable[[], _Summand]) -> _Summand:
+        """Return the answer of all partitions; raise OpenQuestions until it is known."""
+        if question in self.known:
+            found: _Summand = self.known[question]
+            return found
+        self.own[question] = answer()
+        raise OpenQuestions
+
 
 class _LocalEvidence(Evidence):
     """Answers of the documents of one snapshot, which are not kept."""
 
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of the documents."""
+        return answer()
+
+    def total(self, question: Question, answer: Callable[[], _Summand]) -> _Summand:
         """Return the answer of the documents."""
         return answer()
 

@@ -21,6 +21,7 @@ from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
@@ -97,12 +98,14 @@ class KlsaEngineLike(Protocol):
 class Engines(NamedTuple):
     """Engines that rank instead of those of a snapshot.
 
-    shared  seeds of several partitions that they rank by
+    shared    seeds of several partitions that they rank by
+    evidence  of the documents of all partitions
     """
 
     bm25_engine: Bm25EngineLike
     klsa_engine: KlsaEngineLike
     shared: SharedSeeds | None = None
+    evidence: Evidence = LOCAL
 
 
 class Searcher:
@@ -122,6 +125,11 @@ class Searcher:
     def snapshot(self) -> Snapshot:
         """Return the snapshot that it ranks."""
         return self._snapshot
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the evidence of all documents, also of those of other partitions."""
+        return LOCAL if self._engines is None else self._engines.evidence
 
     @property
     def seed_details(self) -> SeedDetails | None:

@@ -17,19 +17,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import add
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.vectors import Rows, quantised
-from klsa_search.core.array_types import Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
-from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.ranking.rank import Rank, ranked
 
 NEAREST: Final = 100
@@ -70,12 +71,58 @@ class VectorParts:
     values      (N,) float32
     cosines     (N,) float32, `ABSENT` for documents without a vector
     deviations  (N,) z
+    matches     (N,) whether each document matches by its vector
+    furthest    largest value of a document that does not, at most
     """
 
     space: str
     values: Scores
     cosines: Scores
     deviations: Deviations
+    matches: DocumentMask
+    furthest: np.float32
+
+
+class Moments(NamedTuple):
+    """Number, sum and sum of squares of cosines, as integers of `1 / _EXACT`."""
+
+    documents: int
+    total: int
+    squares: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTotals:
+    """What scores by vectors depend on, of all documents: sums over partitions.
+
+    moments    of the cosines: see `moments_of`
+    best       score by words of the best document; 0 if no word is found
+    nearest    (n,) cosines of the nearest documents that a search may find, largest first
+    ordinals   (n,) of these
+    """
+
+    moments: Moments
+    best: float
+    nearest: npt.NDArray[np.float32]
+    ordinals: npt.NDArray[np.int64]
+
+    def __add__(self, other: VectorTotals) -> VectorTotals:
+        """Return the totals of the documents of both."""
+        nearest = np.concatenate((self.nearest, other.nearest))
+        ordinals = np.concatenate((self.ordinals, other.ordinals))
+        first = np.lexsort((ordinals, -nearest))[:NEAREST]
+        return VectorTotals(
+            Moments(*map(add, self.moments, other.moments)),
+            max(self.best, other.best),
+            nearest[first],
+            ordinals[first],
+        )
+
+    def values(self, deviations: Deviations, influence: Influence) -> Scores:
+        """Return what z adds to the score of each document."""
+        scale = influence.weight * (self.best or 1.0)
+        values = scale * (np.maximum(deviations, 0) / _UNIT) ** influence.power
+        return values.astype(np.float32)
 
 
 def checked_vector(vector: object, spaces: VectorSpaces) -> QueryVector | None:
@@ -112,35 +159,70 @@ def checked_vector(vector: object, spaces: VectorSpaces) -> QueryVector | None:
 
 
 def vector_parts(
-    snapshot: Snapshot, vector: QueryVector, rank: Rank, influence: Influence = INFLUENCE
+    snapshot: Snapshot,
+    vector: QueryVector,
+    rank: Rank,
+    mask: Mask | None = None,
+    evidence: Evidence = LOCAL,
+    influence: Influence = INFLUENCE,
 ) -> VectorParts:
     """Return what the vector of a query adds to the score of each document.
 
-    rank  by words
+    rank      by words
+    mask      documents that the search may find, of which the nearest match
+    evidence  of the documents of all partitions
     Cost: see `VectorSpace.cosines`, and a ranking of the best document.
     """
     cosines = snapshot.vectors[vector.space].cosines(vector.row[0], len(snapshot))
     if snapshot.live is not None:
         cosines[~snapshot.live.allowed] = ABSENT
+    totals = evidence.total(("vector",), lambda: _totals(snapshot, cosines, rank, mask))
+    deviations = standardised(cosines, totals.moments)
+    values = totals.values(deviations, influence)
+    matches, furthest = values > 0, np.float32(0)
+    if len(totals.nearest) == NEAREST:
+        last = totals.nearest[-1:]
+        tied = np.flatnonzero(matches & (cosines == last))
+        matches &= cosines > last
+        matches[tied] = snapshot.ordinals_of(tied) <= totals.ordinals[-1]
+        (furthest,) = totals.values(standardised(last, totals.moments), influence)
+    return VectorParts(vector.space, values, cosines, deviations, matches, furthest)
+
+
+def _totals(snapshot: Snapshot, cosines: Scores, rank: Rank, mask: Mask | None) -> VectorTotals:
+    """Return the totals of the documents of a snapshot."""
+    present = cosines != ABSENT
     best = rank(1, None).scores
-    scale = influence.weight * (float(best[0]) if len(best) else 1.0)
-    deviations = standardised(cosines)
-    values = scale * (np.maximum(deviations, 0) / _UNIT) ** influence.power
-    return VectorParts(vector.space, values.astype(np.float32), cosines, deviations)
+    found = np.flatnonzero(present if mask is None else present & mask.allowed)
+    if len(found) > NEAREST:
+        least = np.partition(cosines[found], -NEAREST)[-NEAREST]
+        found = found[cosines[found] >= least]
+    ordinals = snapshot.ordinals_of(found)
+    first = np.lexsort((ordinals, -cosines[found]))[:NEAREST]
+    return VectorTotals(
+        moments_of(cosines),
+        float(best[0]) if len(best) else 0.0,
+        cosines[found[first]],
+        ordinals[first],
+    )
 
 
-def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
+def with_vectors(rank: Rank, parts: VectorParts, always: DocIds | None = None) -> Rank:
     """Return a ranking by words and vectors.
 
+    always  documents that match in any case, such as pinned ones; None for all
     Exact for the scores by words: more documents are ranked by words until no other can be among
     the k best.
     """
-    values = parts.values
+    values, matches, furthest = parts.values, parts.matches.copy(), parts.furthest
+    if always is None:
+        matches, furthest = values > 0, np.float32(0)
+    else:
+        matches[always] = values[always] > 0
 
     def by_both(k: int, mask: Mask | None) -> TopDocs:
-        nearest, near = top_z(values if mask is None else values * mask.allowed, NEAREST)
+        nearest = np.flatnonzero(matches if mask is None else matches & mask.allowed)
         by_words = ranked(rank, nearest, len(values))
-        furthest = near[-1] if len(near) == NEAREST else np.float32(0)
         size = max(2 * k, 20)
         while True:
             own = rank(size, mask)
@@ -156,11 +238,20 @@ def with_vectors(rank: Rank, parts: VectorParts) -> Rank:
     return by_both
 
 
-def standardised(cosines: Scores) -> Deviations:
-    """Return z of all documents, 0 for those without a vector."""
+def moments_of(cosines: Scores) -> Moments:
+    """Return the moments of the cosines of documents that have a vector."""
+    present = cosines[cosines != ABSENT].astype(np.float64)
+    exact = np.rint(present * _EXACT).astype(np.int64)
+    return Moments(len(exact), int(exact.sum()), int((exact * exact).sum()))
+
+
+def standardised(cosines: Scores, moments: Moments) -> Deviations:
+    """Return z of documents, 0 for those without a vector.
+
+    moments  of all documents
+    """
+    count, total, squares = moments
     present = cosines != ABSENT
-    exact = np.rint(cosines[present].astype(np.float64) * _EXACT).astype(np.int64)
-    count, total, squares = len(exact), int(exact.sum()), int((exact * exact).sum())
     deviations = np.zeros(len(cosines))
     deviations[present] = 1  # if all are equally near
     if count * squares > total * total:

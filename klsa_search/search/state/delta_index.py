@@ -242,12 +242,13 @@ class DeltaIndex:
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
         vocabulary, numbering, collection = self._vocabulary, None, None
-        length, answers = self._length, self._answers
+        length, answers, spaces = self._length, self._answers, self._vectors.spaces()
         if weighing is not None:
             statistics = weighing.statistics
             numbering = weighing.terms.numbering(statistics, self._new_terms)
             vocabulary, collection = numbering.vocabulary, numbering.counts(statistics)
             length, answers = statistics.length, AnswerCache()  # of other numbers of terms
+            spaces = statistics.spaces(spaces)
         terms = len(vocabulary)
         forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(length), terms)
@@ -274,7 +275,7 @@ class DeltaIndex:
             live=mask,
             reverse=self._reverse.build(n),
             average_length=length,
-            vectors=self._vectors.spaces(),
+            vectors=spaces,
             numbering=numbering,
             answers=answers.present(),
         )

@@ -59,6 +59,7 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     counts = snapshot.numbering.counts(statistics)
     deleted = snapshot.query_kernel.deleted
     weighed = _weighed(restricted, snapshot.live, deleted, counts)
+    weighed = replace(weighed, vectors=statistics.spaces(weighed.vectors))
     return _configured(_state_of(restricted, weighed, restricted.documents, None), restricted)
 
 
