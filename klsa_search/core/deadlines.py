@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import ContextVar, Token
 
 Check = Callable[[], None]
 
 _check: ContextVar[Check | None] = ContextVar("klsa_check", default=None)
 
 
-@contextmanager
-def deadline_check(check: Check | None) -> Iterator[None]:
-    """Set the function that `check_deadline` calls in this thread; it raises to stop the work.
+class deadline_check:  # noqa: N801 - reads as a function
+    """Sets the function that `check_deadline` calls in a block; it raises to stop the work.
 
-    None suspends the check, for work whose result other threads will use.
+    None suspends the check, for work whose result other threads will use. A generator would take
+    three times as long.
     """
-    before = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(before)
+
+    __slots__ = ("_before", "_check")
+    _before: Token[Check | None]
+
+    def __init__(self, check: Check | None) -> None:
+        self._check = check
+
+    def __enter__(self) -> None:
+        """Set the function."""
+        self._before = _check.set(self._check)
+
+    def __exit__(self, *_: object) -> None:
+        """Restore what was before."""
+        _check.reset(self._before)
 
 
 def check_deadline() -> None:

@@ -40,6 +40,11 @@ from klsa_search.storage.partitions import is_partitioned
 CHILD: Final = "klsa_search.cli.children"
 """Module of the processes that refit, back up and follow."""
 
+_YOUNG_OBJECTS: Final = 20_000
+"""New objects after which garbage is collected: every other request had one with the default, and
+nearly all that a request makes is freed without.
+"""
+
 _SWITCH_INTERVAL: Final = 0.0001
 """Seconds after which a running thread releases the GIL to another. The event loop waits that long
 at each of some ten steps of a request, for each thread: while two threads compute, 40 requests a
@@ -102,6 +107,7 @@ def create_app(
         # A collection of the objects loaded so far would stop all threads for 0.1 to 0.3 s.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_YOUNG_OBJECTS)
         with ExitStack() as started:
             started.callback(catalog.close)
             for task in background:

@@ -11,9 +11,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -45,6 +51,32 @@ _PAUSE_FACTOR = 9
 """After a failed attempt, opening is retried after this many times as long as it took."""
 
 _log = logging.getLogger(__name__)
+
+
+class _Lease:
+    """Keeps a generation open until its block ends; the block gets a snapshot.
+
+    A generator would take as long as the rest of a lease.
+    """
+
+    __slots__ = ("_release", "opened")
+
+    def __init__(self, opened: OpenGeneration, release: Callable[[OpenGeneration], None]) -> None:
+        self.opened, self._release = opened, release
+
+    def __enter__(self) -> Index:
+        try:
+            return self.opened.index.snapshot()
+        except BaseException:
+            self._release(self.opened)
+            raise
+
+    def __exit__(self, kind: object, failure: BaseException | None, traceback: object) -> None:
+        if isinstance(failure, IndexDamaged):
+            if self.opened.damage is None:
+                _log.warning("%s", failure.message)
+            self.opened.damage = failure.message
+        self._release(self.opened)
 
 
 class Catalog:
@@ -93,9 +125,8 @@ class Catalog:
         """Close."""
         self.close()
 
-    @contextmanager
-    def use(self, name: str | None = None) -> Iterator[Index]:
-        """Yield a snapshot of an index, which stays open until the block ends.
+    def use(self, name: str | None = None) -> AbstractContextManager[Index]:
+        """Return a context with a snapshot of an index, which stays open until the block ends.
 
         name  may be None if the directory has one index
         QueryError if it is None and there are several, IndexNotFound for an unknown name,
@@ -103,25 +134,28 @@ class Catalog:
         block is reported by `statuses` until another generation is loaded.
         """
         self.catch_up(name)
-        with self._lease(name) as opened:
-            yield opened.index.snapshot()
+        return self._lease(name)
 
-    @contextmanager
-    def use_if_current(self, name: str | None = None) -> Iterator[Index | None]:
-        """Yield a snapshot as `use`, or None if the index would have to apply writes first."""
-        current = self.is_current(name)
-        with self._lease(name) as opened:
-            yield opened.index.snapshot() if current else None
+    def use_if_current(self, name: str | None = None) -> AbstractContextManager[Index | None]:
+        """Return the same as `use`, or None if the index would have to apply writes first."""
+        if self.is_listed:
+            self._scan_without_thread()
+            with self._lock:
+                index = self._index_of(name)
+                if index is None or self._entries[index].word == self._changes.word(index):
+                    return self._lease_with_lock(index, name)
+        return nullcontext()
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
         """Yield an index to write to; later uses find what was written. See `use`."""
         self.catch_up(name)
-        with self._lease(name) as opened:
+        lease = self._lease(name)
+        with lease:
             try:
-                yield opened.index
+                yield lease.opened.index
             finally:
-                self._changes.announce(opened.index.name)
+                self._changes.announce(lease.opened.index.name)
 
     def load(self, name: str) -> None:
         """Open the new generation of an index; later uses, in all processes, wait for theirs."""
@@ -182,21 +216,17 @@ class Catalog:
         name = self._aliases.get(name, name)
         return name if name in self._entries else None
 
-    @contextmanager
-    def _lease(self, name: str | None) -> Iterator[OpenGeneration]:
+    def _lease(self, name: str | None) -> _Lease:
+        """Return a lease of an index, to be used as a context; errors of `use`."""
         self._scan_without_thread()
         with self._lock:
-            opened = self._select(name)
-            opened.users += 1
-        try:
-            yield opened
-        except IndexDamaged as damage:
-            if opened.damage is None:
-                _log.warning("%s", damage.message)
-            opened.damage = damage.message
-            raise
-        finally:
-            self._release(opened)
+            return self._lease_with_lock(self._index_of(name), name)
+
+    def _lease_with_lock(self, index: str | None, name: str | None) -> _Lease:
+        """Return the same for a resolved name, for callers that have the lock."""
+        opened = self._select(index, name)
+        opened.users += 1
+        return _Lease(opened, self._release)
 
     def statuses(self) -> list[Status]:
         """Return all indexes by name, including those that cannot be opened."""
@@ -241,8 +271,7 @@ class Catalog:
             for name in list(self._entries):
                 closing.callback(self._replace, name, None)
 
-    def _select(self, name: str | None) -> OpenGeneration:
-        index = self._index_of(name)
+    def _select(self, index: str | None, name: str | None) -> OpenGeneration:
         if index is None:
             raise self._unknown(name)
         entry = self._entries[index]

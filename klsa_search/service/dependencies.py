@@ -25,8 +25,12 @@ register_url_convertor("whole", _RestOfPath())
 def service_of(request: Request) -> IndexService:
     """Return the service of the application with the access of a request."""
     state = request.scope["state"]
-    # Raises KeyError, and so refuses, if the guard did not set the access.
-    return IndexService(request.app.state.resources, state["access"], state)
+    service: IndexService | None = state.get("service")
+    if service is None:
+        # Raises KeyError, and so refuses, if the guard did not set the access.
+        service = IndexService(request.app.state.resources, state["access"], state)
+        state["service"] = service
+    return service
 
 
 class Requires:

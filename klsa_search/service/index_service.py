@@ -169,11 +169,11 @@ class IndexService:
             with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
-        if not self.catalog.is_current(name):
-            await self._admission.run(partial(self.catalog.catch_up, name))
         answer = self._admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
+                if not self.catalog.is_current(name):
+                    await self._admission.run(partial(self.catalog.catch_up, name))
                 with self.catalog.use_if_current(name) as index:
                     heavy = index is not None and cost(index) > MAX_LIGHT_COST
             pool = self._heavy if heavy else self._admission

@@ -35,6 +35,14 @@ def test_pipelined_requests_are_answered_in_order(served):
             assert client.answer()[2]["title"] == "Wings"
 
 
+def test_head_and_body_of_an_answer_are_sent_at_once(served):
+    with served.client() as client:
+        client.ask("/search?q=wing")
+        head, _, body = client.socket.recv(2**16).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert body.endswith(b"}")
+
+
 def test_head_is_answered_without_a_body(served):
     with served.client() as client:
         for path in ("/", "/health", "/search?q=wing", "/docs", "/documents/nope"):

@@ -6,10 +6,9 @@ model takes 5 µs. As a dependency it would take 15 µs more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
 from functools import cache
 from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qs
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +20,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, Url
 
 from klsa_search.core.parameters import Text, encodable
 from klsa_search.search.pages.excerpts import span_of
@@ -56,9 +55,9 @@ class RequestModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known(cls, value: Any) -> Any:
-        names = value if isinstance(value, Mapping) else {}
-        for name in names:
-            if name not in cls.model_fields:
+        known = cls.model_fields.keys()
+        for name in value if isinstance(value, dict) else ():
+            if name not in known:
                 raise PydanticCustomError(
                     "unknown_parameter",
                     "unknown parameter {name}; the parameters are: {known}",
@@ -111,8 +110,11 @@ def read_parameters(request: Request, model: type[M]) -> M:
     can only be in a body. For the OpenAPI schema of the parameters see `documented_parameters`.
     """
     query = request.scope["query_string"].decode("latin-1")
+    given: defaultdict[str, list[str]] = defaultdict(list)
+    for name, text in Url(f"http://service/?{query}").query_params():  # 4 times as fast as urllib
+        given[name].append(text)
     value: dict[str, Any] = {}
-    for name, values in parse_qs(query, keep_blank_values=True).items():
+    for name, values in given.items():
         if name in _lists(model):
             value[name] = ",".join(values).split(",")
         elif name in _objects(model):

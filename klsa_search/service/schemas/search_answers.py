@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from pydantic import Field
@@ -23,6 +25,12 @@ _FIELDS: Final = ("title", "snippet", "metadata")
 
 _PLACE: Final[tuple[str, ...]] = ("document_id", "span", "page", "heading", "more_passages")
 """Fields of a hit by default if it has them, as in an index with passages."""
+
+_OF_DOCUMENT: Final = frozenset((*_FIELDS, *_PLACE))
+_OF_PASSAGE: Final = _OF_DOCUMENT | {"text"}
+
+_REQUESTED: Final = ("quality", "explanation", "highlight", "rerank")
+"""Fields of a hit if they were requested otherwise."""
 
 _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
@@ -219,11 +227,11 @@ def search_answer(
     if tally.total:
         failed = len(tally.failed)
         answer["partitions"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    fields = request.fields
-    if fields is None:
-        of_passage = ("text",) if request.group == "passage" else ()
-        fields = (*_FIELDS, *_PLACE, *of_passage)
-    as_dict = _hit_writer(frozenset(fields), index)
+    if request.fields is not None:
+        fields = frozenset(request.fields)
+    else:
+        fields = _OF_PASSAGE if request.group == "passage" else _OF_DOCUMENT
+    as_dict = _hit_writer(fields, index)
     size = 1 if "text" in fields or request.fields else _BATCH  # hits may have whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
@@ -260,27 +268,41 @@ def _facet(facet: Facet) -> dict[str, Any]:
 
 def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
     """Return a function that returns the requested fields of a hit."""
-    of_hit = ["rank", "id", "score", *(name for name in _FIELDS if name in fields)]
-    of_place = [name for name in _PLACE if name in fields]
-    of_metadata = fields.difference((*_FIELDS, "text"))  # which may have names like `page`
+    left_out, of_metadata, optional = _selected(fields)
+    optional_values, absent = attrgetter(*optional), (None,) * len(optional)
 
     def chosen(hit: Hit) -> dict[str, Any]:
-        answer = {name: getattr(hit, name) for name in of_hit}
+        answer: dict[str, Any] = {
+            "rank": hit.rank,
+            "id": hit.id,
+            "score": hit.score,
+            "title": hit.title,
+            "snippet": hit.snippet,
+            "metadata": hit.metadata,
+        }
+        for name in left_out:
+            del answer[name]
         if "text" in fields:
             answer["text"] = index.document(hit.id).text if hit.text is None else hit.text
-        for name in of_place:
-            if (value := getattr(hit, name)) is not None:
-                answer[name] = value
         if of_metadata and "metadata" not in fields:
             metadata = {name: value for name, value in hit.metadata.items() if name in of_metadata}
             if metadata or not of_metadata.issubset(_PLACE):
                 answer["metadata"] = metadata
-        for name in ("quality", "explanation", "highlight", "rerank"):  # if requested
-            if (value := getattr(hit, name)) is not None:
-                answer[name] = value
+        values = optional_values(hit)
+        if values != absent:
+            present = zip(optional, values, strict=True)
+            answer |= {name: value for name, value in present if value is not None}
         return answer
 
     return chosen
+
+
+@lru_cache(256)
+def _selected(fields: frozenset[str]) -> tuple[list[str], frozenset[str], list[str]]:
+    """Return which fields of a hit are left out, are those of metadata, or are written if set."""
+    left_out = [name for name in _FIELDS if name not in fields]
+    of_metadata = fields.difference((*_FIELDS, "text"))  # which may have names like `page`
+    return left_out, of_metadata, [*(name for name in _PLACE if name in fields), *_REQUESTED]
 
 
 class ExplainAnswer(Answer):
