@@ -249,6 +249,12 @@ class RemoteSearches:
         """Return the number of partitions."""
         return self._partitions.count
 
+    @property
+    def sizes(self) -> list[int]:
+        """Return the numbers of doc ids of the partitions."""
+        numbers = range(self.count)
+        return [self._partitions.use(self._version, n, "max_doc", None, {}) for n in numbers]
+
     def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         self._begun += 1

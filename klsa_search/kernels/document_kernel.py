@@ -51,6 +51,27 @@ def scales_of(
 
 
 @dataclass(frozen=True)
+class FeatureSums:
+    """Sums over documents d, weighted by x(d), which add up over partitions.
+
+    features  ΦᵀS x: (F,) or (F, c)
+    scales, towards_mean  of S and of SΦμ
+    """
+
+    features: Matrix
+    scales: Matrix
+    towards_mean: Matrix
+
+    def __add__(self, other: FeatureSums) -> FeatureSums:
+        """Return the sums over the documents of both."""
+        return FeatureSums(
+            self.features + other.features,
+            self.scales + other.scales,
+            self.towards_mean + other.towards_mean,
+        )
+
+
+@dataclass(frozen=True)
 class DocumentKernel:
     """K of N documents over F features.
 
@@ -124,11 +145,21 @@ class DocumentKernel:
 
         Expanded to avoid products with the dense mean; without BLAS, whose bits depend on threads.
         """
-        scaled = np.einsum("n,n...->...", self.scales, x)
-        towards = np.einsum("n,n...->...", self.towards_mean, x)
-        plain = self._of_documents(self._of_features(x))
-        plain -= _outer(self.scales, towards - self.mean_square * scaled)
-        plain -= _outer(self.towards_mean, scaled)
+        return self.with_sums(self.sums(x))
+
+    def sums(self, x: Matrix) -> FeatureSums:
+        """Return the sums of documents weighted by x: (N,) or (N, c)."""
+        return FeatureSums(
+            self._of_features(x),
+            np.einsum("n,n...->...", self.scales, x),
+            np.einsum("n,n...->...", self.towards_mean, x),
+        )
+
+    def with_sums(self, sums: FeatureSums) -> Matrix:
+        """Return Σ x(d) K(·, d) of any documents with these features: (N,) or (N, c)."""
+        plain = self._of_documents(sums.features)
+        plain -= _outer(self.scales, sums.towards_mean - self.mean_square * sums.scales)
+        plain -= _outer(self.towards_mean, sums.scales)
         return plain
 
     @lazy_property

@@ -14,7 +14,7 @@ from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Sco
 from klsa_search.lowrank.spectral_functions import SpectralFunction, spectral_function
 
 if TYPE_CHECKING:
-    from klsa_search.kernels.document_kernel import DocumentKernel
+    from klsa_search.kernels.document_kernel import DocumentKernel, FeatureSums
     from klsa_search.lowrank.eigensolver import Spectrum
 
 
@@ -86,9 +86,15 @@ class Expansion:
             kernel,
         )
 
-    def expand(self, seeds: DocIds, weights: Scores) -> Scores:
+    def expand(
+        self,
+        seeds: DocIds,
+        weights: Scores,
+        of_all: Callable[[FeatureSums], FeatureSums] = lambda sums: sums,
+    ) -> Scores:
         """Return (N,) scores k_q · D of the row k_q with `weights` at `seeds`, and 0 elsewhere.
 
+        of_all  returns the sums over the seeds of all partitions, given those of this one
         Without BLAS, and row by row, so the bits do not depend on threads.
         """
         if self.rows is not None:
@@ -103,7 +109,8 @@ class Expansion:
             coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
             scores = np.einsum("nk,k->n", self.eigenvectors, coordinates * self.correction)
         if self.slope and self.kernel is not None:
-            scores = scores + self.slope * self.kernel().apply(row)
+            kernel = self.kernel()
+            scores = scores + self.slope * kernel.with_sums(of_all(kernel.sums(row)))
         if self.value:
             scores = scores + self.value * row
         return _without_rounding(scores.astype(np.float32), weights)

@@ -19,8 +19,12 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
-from klsa_search.search.parts.merged_search import explain_part, rank_parts, search_parts
-from klsa_search.search.parts.part_search import scores_of
+from klsa_search.search.parts.merged_search import (
+    explain_part,
+    rank_parts,
+    score_parts,
+    search_parts,
+)
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
@@ -357,14 +361,15 @@ class Index:
         query: str,
         k: int = 10,
         *,
-        mask: DocumentMask | None = None,
+        mask: DocumentMask | DocIds | None = None,
         vector: VectorLike | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[DocIds, Scores]:
         """Return doc ids and scores of the k best documents, best first.
 
-        mask    documents to rank, (max_doc,) bool, by default all; it does not change scores
+        mask    documents to rank, by default all: their doc ids, or (max_doc,) bool; it does not
+                change scores
         vector  of the query: see `search`
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         EmbedderFailed if the embedder of the index does.
@@ -378,7 +383,7 @@ class Index:
         k: int = 10,
         *,
         threads: int = 1,
-        mask: DocumentMask | None = None,
+        mask: DocumentMask | DocIds | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> list[tuple[DocIds, Scores]]:
@@ -400,14 +405,15 @@ class Index:
     ) -> Scores:
         """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
 
+        Those of several partitions are one after the other.
+
         query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
                     is off; words that no document contains are ignored
         dimensions  eigenvectors to use, at most those that were built
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        state = self._reader.state("scores of all documents")
-        return scores_of(state, query, dimensions, parameters)
+        return score_parts(self._reader, query, dimensions, parameters)
 
     def explain(
         self,

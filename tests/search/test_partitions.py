@@ -25,7 +25,8 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.engine import EngineQuery
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
-from klsa_search.search.parts.merged_search import UNSUPPORTED_OPTIONS, merged_order, plan_and_seeds
+from klsa_search.search.parts.doc_ids import places_of
+from klsa_search.search.parts.merged_search import merged_order, plan_and_seeds
 from klsa_search.search.parts.part_search import (
     LocalSearches,
     PartPage,
@@ -36,6 +37,7 @@ from klsa_search.search.parts.reader import Reader
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
+from tests.search.test_partitions_explanations import total
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 
 COUNT = 300
@@ -437,12 +439,8 @@ def test_an_index_in_partitions_is_listed_deleted_and_not_replaced_by_one_withou
 
 
 def test_unsupported_operations_are_errors(three: Index) -> None:
-    with pytest.raises(QueryError, match="has partitions, which do not support"):
-        three.search("word01", positive=["d1"])
     with pytest.raises(QueryError, match="lsi"):
         three.search("word01", ranker="lsi")
-    with pytest.raises(PartitionsUnsupported, match="do not support masks of doc ids"):
-        three.rank("word01", mask=np.ones(300, np.bool_))
 
 
 def test_a_word_of_another_partition_has_numbers_here(home: Path) -> None:
@@ -482,7 +480,6 @@ def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Pa
 
 
 UNSUPPORTED_METHODS: dict[str, Callable[[Index], object]] = {
-    "scores": lambda index: index.scores("word01"),
     "arrays": lambda index: index.arrays,
 }
 
@@ -497,9 +494,7 @@ def test_the_guide_lists_what_is_not_supported(three: Index) -> None:
         what = re.search("do not support (.*); build it", refused.value.message)
         assert what is not None
         calls.add(f"| `index.{name}` | {what[1]} |")
-    options = UNSUPPORTED_OPTIONS.items()
-    calls |= {f"| `search(..., {name}=...)` | {what} |" for name, what in options}
-    assert {row for row in rows if "ranker=" not in row and "exact=" not in row} == calls
+    assert {row for row in rows if row.startswith("| `index.")} == calls
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "klsa"])
@@ -577,3 +572,21 @@ def test_values_are_distinct_over_partitions(
         assert [hit.id for hit in ours.hits] == [hit.id for hit in theirs.hits]
     with pytest.raises(QueryError, match="distinct: "):
         three.search("word01", distinct="nothing")
+
+
+def test_exact_scores_are_those_of_all_documents(one: Index, three: Index) -> None:
+    sizes = [part.max_doc for part in three.partitions]
+    for query in TOPIC_QUERIES:
+        expected = dict(zip(one.ids(), one.scores(query, exact=True).tolist(), strict=True))
+        by_doc_id = three.scores(query)
+        places = places_of(np.array(three.doc_ids(expected)), sizes)
+        found = dict(zip(expected, by_doc_id[places].tolist(), strict=True))
+        assert np.corrcoef([*expected.values()], [*found.values()])[0, 1] > 0.999
+        exact = three.search(query, 300, exact=True, explain=True)
+        assert exact.total == np.count_nonzero(by_doc_id)
+        for hit in exact.hits:
+            assert hit.score == found[hit.id]
+            assert hit.explanation is not None
+            assert total(hit.explanation) == pytest.approx(hit.score, rel=1e-3, abs=1e-6)
+        bm25 = three.scores(query, ranker="bm25")[places]
+        assert bm25.tolist() == one.scores(query, ranker="bm25").tolist()

@@ -165,6 +165,9 @@ class _Results:
 
 
 _NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+LEAST: Final = np.finfo(np.float32).tiny
+"""Score of a result whose parts add up to 0 or less."""
+
 NO_HITS: Final = _NOTHING._replace(exact=np.zeros(0, np.uint8))
 """Results of the default ranking for a query that finds nothing."""
 
@@ -359,16 +362,21 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        exact: bool = False,
     ) -> TopDocs:
         """Return the k best of these documents by the seeds of all partitions. See `top`.
 
         shared  with doc ids of these documents instead of ordinals in `near`
+        exact   rescore all candidates
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return NO_HITS
         results = _Results(1, request.k)
+        size = self._kernel.size
         depths = self.shared_depths(request, params)
+        if exact:
+            depths = RerankDepths(size, size, 0, False)
         counts = self._engine.score_shared(
             terms, params, depths, shared.native(), request.words, totals,
             results.documents, results.scores, results.exact,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -307,14 +308,22 @@ def _mask_and_pins(
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
-    """Return the scores of all documents with relevance feedback."""
+    """Return the scores of all documents with relevance feedback; DocumentNotFound."""
+    request, find = plan.request, state.documents.find
+    found = [id_ for id_ in (*request.positive, *request.negative) if find(id_) is not None]
+    known = state.searcher.evidence.of(("examples",), lambda: Counter(found))
     positive, negative = (
-        np.array(state.documents.doc_ids(ids), np.int64)
-        for ids in (plan.request.positive, plan.request.negative)
+        np.array(state.documents.doc_ids(id_ for id_ in ids if id_ in found), np.int64)
+        if ids
+        else None
+        for ids in (request.positive, request.negative)
     )
-    return state.searcher.scores_with_feedback(
-        plan.parsed, plan.parameters, plan.dimensions, positive, negative
+    scores = state.searcher.scores_with_feedback(
+        plan.parsed, plan.parameters, plan.dimensions, (positive, negative)
     )
+    missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in known)
+    state.documents.doc_ids(missing)  # raises
+    return scores
 
 
 def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMask:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError
 from pydantic_core import PydanticCustomError
 
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import (
     Alpha,
@@ -175,7 +175,7 @@ class SearchOptions(RankingOptions, total=False):
     min_score: float | None
     positive: Iterable[str]
     negative: Iterable[str]
-    mask: DocumentMask | None
+    mask: DocumentMask | DocIds | None
     explain: bool
     highlight: bool
     snippet_length: int
@@ -210,8 +210,8 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    mask: SkipValidation[DocumentMask | None] = Field(
-        None, description="documents that may be found, (max_doc,) bool"
+    mask: SkipValidation[DocumentMask | DocIds | None] = Field(
+        None, description="documents that may be found: doc ids, or (max_doc,) bool"
     )
     count_tokens: SkipValidation[CountTokens] = Field(
         estimated_tokens, description="returns the number of tokens of a text"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from klsa_search.core.array_types import DocumentMask
+from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.engine.mask import Mask
@@ -76,7 +76,7 @@ class Ranking(NamedTuple):
     """The options of `Index.rank`, for any number of queries."""
 
     k: int
-    mask: DocumentMask | None
+    mask: DocumentMask | DocIds | None
     vector: VectorLike | None
     dimensions: int | None
     parameters: SearchParameters

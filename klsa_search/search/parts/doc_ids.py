@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds
+from klsa_search.search.ranking.parameters import checked_mask
 
 _BITS: Final = 24
 """Bits of a doc id in a partition."""
@@ -30,6 +31,30 @@ def local_doc_id(doc_id: int) -> tuple[int, int]:
     (1, 5)
     """
     return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
+
+
+def masks_of(mask: object, sizes: Sequence[int]) -> list[npt.NDArray[np.generic]]:
+    """Return the mask of each partition for one of an index: see `checked_mask`; QueryError.
+
+    sizes  numbers of doc ids of the partitions, in whose order masks of all doc ids are
+    """
+    if isinstance(mask, np.ndarray) and mask.ndim == 1 and np.issubdtype(mask.dtype, np.integer):
+        partitions = mask >> _BITS
+        if not len(mask) or 0 <= partitions.min() <= partitions.max() < len(sizes):
+            local = mask & (1 << _BITS) - 1
+            return [local[partitions == number] for number in range(len(sizes))]
+    checked_mask(mask, sum(sizes))
+    return np.split(np.asarray(mask), np.cumsum(sizes)[:-1])
+
+
+def places_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the places of doc ids in arrays of all doc ids, partition by partition: (n,).
+
+    sizes  numbers of doc ids of the partitions
+    """
+    starts = np.cumsum([0, *sizes])[:-1]
+    places: npt.NDArray[np.int64] = starts[doc_ids >> _BITS] + (doc_ids & (1 << _BITS) - 1)
+    return places
 
 
 def ids_of(live: DocIds, ids: Sequence[str]) -> Callable[[DocIds], npt.NDArray[Any]]:

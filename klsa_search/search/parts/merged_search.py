@@ -10,10 +10,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
+    NO_MODELS,
     NOT_EMBEDDED,
     EmbeddedQuery,
     EmbeddedSpaces,
@@ -27,7 +29,7 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking
 from klsa_search.search.pages.reranking import checked_rerank
 from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.parts.doc_ids import global_doc_ids
+from klsa_search.search.parts.doc_ids import global_doc_ids, masks_of, places_of
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
     PartHits,
@@ -37,17 +39,11 @@ from klsa_search.search.parts.part_search import (
     PartSearch,
     PartSearches,
     rank_queries,
+    scores_of,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.evidence import NONE, Answers, Question, added
 from klsa_search.storage.partitions import partition_of
-
-UNSUPPORTED_OPTIONS: Final = {
-    "positive": "relevance feedback",
-    "negative": "relevance feedback",
-    "mask": "masks of doc ids",
-}
-"""Options of a search that an index in partitions does not have, and what they are."""
 
 RANKERS: Final = ("klsa", "bm25")
 """Rankers of which the score of a document depends on the seeds and statistics alone."""
@@ -60,31 +56,17 @@ class _Place(NamedTuple):
     place: int
 
 
-def refuse_unsupported(query: Query, index: str) -> None:
-    """Raise QueryError for options that partitions do not have."""
-    for name, what in UNSUPPORTED_OPTIONS.items():
-        if _is_given(getattr(query, name)):
-            raise QueryError(
-                f"{name}: index `{index}` has partitions, which do not support {what}; leave it "
-                "out, or build the index with one partition",
-                field=name,
-            )
-    if query.ranker is not None:  # planning may need arrays that no partition has
-        _refuse_ranker(query.ranker, index)
-
-
 def refuse_ranking(plan: QueryPlan, index: str) -> None:
     """Raise QueryError for a ranking that needs all documents in one place."""
     _refuse_ranker(plan.parameters.ranker, index)
     if plan.parameters.ranker == "bm25":
         return
-    for name in ("exact", "boosts"):
-        if getattr(plan.parameters, name):
-            raise QueryError(
-                f"{name}: index `{index}` has partitions, which do not support scores of all "
-                "documents; leave it out, or build the index with one partition",
-                field=name,
-            )
+    if plan.parameters.boosts:
+        raise QueryError(
+            f"boosts: index `{index}` has partitions, which do not support boosts with the ranker "
+            "klsa; leave them out, use bm25, or build the index with one partition",
+            field="boosts",
+        )
 
 
 def _refuse_ranker(ranker: str, index: str) -> None:
@@ -94,13 +76,6 @@ def _refuse_ranker(ranker: str, index: str) -> None:
             f"{' and '.join(RANKERS)}; choose one of them, or build the index with one partition",
             field="ranker",
         )
-
-
-def _is_given(value: Any) -> bool:
-    """Return whether an option has content."""
-    if value is None or value is False:
-        return False
-    return len(value) > 0 if hasattr(value, "__len__") else True
 
 
 def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
@@ -156,17 +131,33 @@ def rank_parts(
     if alone is not None:
         tops = rank_queries(alone, queries, ranking, models)
         return [(top.doc_ids, top.scores) for top in tops]
-    if ranking.mask is not None:
-        raise unsupported(reader.name, "masks of doc ids")
     rankings = []
     for text in queries:
-        query = ranking.query(text)
+        query = ranking.query(text).model_copy(update={"mask": ranking.mask})
         embedded = _embedded(reader, query, models)
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
         request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
         rankings.append(_merged_ranking(reader.searches(models), request, reader.name))
     return rankings
+
+
+def score_parts(
+    reader: Reader, query: str, dimensions: int | None, parameters: SearchParameters
+) -> Scores:
+    """Return the scores of all documents: see `Index.scores`."""
+    searches = reader.searches(NO_MODELS)
+    if searches.alone is not None:
+        return scores_of(searches.alone, query, dimensions, parameters)
+    sizes = searches.sizes
+    exact: SearchParameters = {**parameters, "exact": True}
+    request = Ranking(max(sum(sizes), 1), None, None, dimensions, exact).query(query)
+    doc_ids, values = _merged_ranking(
+        searches, PartRequest(request, {}, ranks_only=True), reader.name
+    )
+    scores = np.zeros(sum(sizes), np.float32)
+    scores[places_of(doc_ids, sizes)] = values
+    return scores
 
 
 def _embedded(reader: Reader, query: Query, models: Models) -> EmbeddedQuery:
@@ -232,7 +223,8 @@ def plan_and_seeds(
         (alone,) = searches.begin([request])
         assert alone is not None
         return alone.plan, [None]
-    refuse_unsupported(request.query, index)
+    if request.query.ranker is not None:  # planning may need arrays that no partition has
+        _refuse_ranker(request.query.ranker, index)
     begun = _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
@@ -245,17 +237,25 @@ def plan_and_seeds(
 def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
     requests = [request] * searches.count
+    if request.query.mask is not None:
+        requests = [
+            request._replace(query=request.query.model_copy(update={"mask": mask}))
+            for mask in masks_of(request.query.mask, searches.sizes)
+        ]
     begun = list(searches.begin(requests))
     named = [plan is not None and plan.named for plan in begun]
     if any(named) and not all(named):
         # The others rank by the words of the ID, as the partition that has the document does.
-        by_words = request._replace(
-            query=request.query.model_copy(
-                update={"operators": False, "spelling": "off", "prefix": None}
-            )
+        words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
+        requests = [
+            each
+            if is_named
+            else each._replace(query=each.query.model_copy(update=words), embedded=NOT_EMBEDDED)
+            for each, is_named in zip(requests, named, strict=True)
+        ]
+        again = searches.begin(
+            [None if is_named else each for each, is_named in zip(requests, named, strict=True)]
         )
-        requests = [request if is_named else by_words for is_named in named]
-        again = searches.begin([None if is_named else by_words for is_named in named])
         begun = [
             before if is_named else after
             for before, after, is_named in zip(begun, again, named, strict=True)

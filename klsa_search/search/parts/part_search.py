@@ -18,7 +18,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
-from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.engine import LEAST, NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.local_seeds import LocalSeeds
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
@@ -47,7 +47,7 @@ from klsa_search.search.ranking.searcher import (
     Engines,
     Searcher,
     intersection,
-    ranks_with_klsa_engine,
+    ranks_by_seeds,
 )
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
@@ -68,7 +68,7 @@ class SharedSeedsEngine:
     """
 
     def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
-        self._engine, self.shared = snapshot.klsa_engine, shared
+        self._snapshot, self._engine, self.shared = snapshot, snapshot.klsa_engine, shared
         if shared is not None:
             near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
             near, estimates = near[is_here].astype(np.int32), shared.estimates[is_here]
@@ -90,6 +90,18 @@ class SharedSeedsEngine:
             self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
             for terms in queries
         ]
+
+    def every(self, terms: Sequence[int], params: KlsaParams) -> TopDocs:
+        """Return all documents that score above 0, exactly, best first."""
+        if self.shared is None:
+            return NO_HITS
+        live = self._snapshot.live_docs()
+        estimates = np.zeros(len(live), np.float32)
+        estimates[self.shared.near] = self.shared.estimates
+        doc_ids = np.flatnonzero(live)
+        every = self.shared._replace(near=doc_ids, estimates=estimates[doc_ids])
+        top = self._engine.top_shared(terms, len(live), params, every, exact=True)
+        return top.at(top.scores > LEAST)
 
     def explain(
         self,
@@ -194,8 +206,7 @@ class PartSearch:
             return PartPlan(self.plan)
         snapshot, plan = self._state.snapshot, self.plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
-        ranks_by_seeds = ranks_with_klsa_engine(plan.parameters) and not self._evidence.own
-        if ranks_by_seeds:
+        if ranks_by_seeds(plan.parameters) and not self._evidence.own:
             if params.seeds > MAX_SEEDS:
                 raise QueryError(
                     f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
@@ -279,6 +290,10 @@ class PartSearches(Protocol):
         """Return the number of parts."""
 
     @property
+    def sizes(self) -> Sequence[int]:
+        """Return the numbers of doc ids of the parts."""
+
+    @property
     def alone(self) -> State | None:
         """Return the state of the only part, if there is one only, in this process."""
 
@@ -316,6 +331,11 @@ class LocalSearches:
         self.count, self.alone = len(states), states[0] if len(states) == 1 else None
         self._states, self._models = states, models
         self._searches: list[PartSearch | None] = [None] * len(states)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the numbers of doc ids of the parts."""
+        return [len(state.snapshot) for state in self._states]
 
     def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""

@@ -13,19 +13,12 @@ Rocchio  norm 2 and weight(d) = 1, the mean of unit vectors; α = 1, β = 0.75, 
 As in Anserini: BM25 in both rounds, its score as the query's likelihood, ten documents, RM3's half,
 and Rocchio's unit vectors and weights. Unlike Anserini: 20 terms instead of 10, and terms of more
 than a tenth of all documents are kept; on average both help on the four SMART collections.
-
-    s' = s / |s| + .75 · E+ / |E+| - .15 · E- / |E-|,   E± = Σ_d D(d, ·) over positive and negative
-
-as Rocchio moves a query [1971; Manning, Raghavan & Schütze 2008, §9.1, with these weights], but in
-the space of documents, by the expansion D: results need not share a word with positive examples.
-|·| is the length over the first documents of s, or over the positive ones for an empty query; each
-part is clipped at 0 first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -122,41 +115,18 @@ def add_terms(
     return QueryTerms(numbers, np.bincount(places, weights=added).astype(np.float32))
 
 
-POSITIVE: Final = 0.75
-NEGATIVE: Final = 0.15
-
-
-def add_feedback(
-    snapshot: Snapshot,
-    scores: Scores,
-    positive: DocIds,
-    negative: DocIds,
-    parameters: SearchSettings,
-    dimensions: int,
-) -> Scores:
-    """Move the scores of all documents, (N,), by positive and negative examples; at least 0.
-
-    Cost: an expansion of the positive and one of the negative examples.
-    """
-    first = top_z(scores, parameters.z)[0]
-    first = first if len(first) else positive
-    result = unit_length(scores, first)
-    for examples, weight in ((positive, POSITIVE), (negative, -NEGATIVE)):
-        if len(examples):
-            expansion = snapshot.expansion_of(parameters, dimensions)
-            part = expansion.expand(examples, np.ones(len(examples), np.float32))
-            result += np.float32(weight) * unit_length(part, first)
-    result = np.maximum(result, 0)
-    return result if snapshot.live is None else result * snapshot.live.allowed
-
-
 def unit_length(part: Scores, first: DocIds) -> Scores:
     """Clip scores at 0 and scale them to length 1 over some documents.
 
     Scores that are 0 at all of these are not scaled.
     """
     positive = np.maximum(part, 0)
-    at_first = positive[first]
-    # Not by BLAS, whose rounding depends on its threads.
-    length = np.sqrt(np.einsum("n,n->", at_first, at_first, dtype=np.float64))
+    length = clipped_length(positive[first])
     return positive / np.float32(length) if length else positive
+
+
+def clipped_length(scores: Scores) -> float:
+    """Return the length of scores that are clipped at 0."""
+    positive = np.maximum(scores, 0)
+    # Not by BLAS, whose rounding depends on its threads.
+    return float(np.sqrt(np.einsum("n,n->", positive, positive, dtype=np.float64)))

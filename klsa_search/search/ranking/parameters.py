@@ -118,17 +118,27 @@ def _hashable(value: object) -> object:
 
 
 def checked_mask(mask: object, max_doc: int) -> Mask | None:
-    """Return a mask of documents, None for all; QueryError."""
+    """Return a mask of documents, None for all; QueryError.
+
+    mask  (max_doc,) bool, or (n,) distinct doc ids
+    """
     if mask is None:
         return None
     if not isinstance(mask, np.ndarray):
         fact = f"a {type(mask).__name__}"
-    elif mask.dtype != np.bool_ or mask.shape != (max_doc,):
-        fact = f"of shape {mask.shape} and type {mask.dtype}"
-    else:
+    elif mask.dtype == np.bool_ and mask.shape == (max_doc,):
         return Mask(mask)
+    elif mask.ndim != 1 or not np.issubdtype(mask.dtype, np.integer):
+        fact = f"of shape {mask.shape} and type {mask.dtype}"
+    elif len(mask) and not (mask.min() >= 0 and mask.max() < max_doc):
+        fact = "of doc ids that the index does not have"
+    elif len(np.unique(mask)) < len(mask):
+        fact = "of doc ids, and has one twice"
+    else:
+        return Mask(np.isin(np.arange(max_doc), mask))
     raise QueryError(
-        f"mask is {fact}; give a bool array of length max_doc = {max_doc}", field="mask"
+        f"mask is {fact}; give distinct doc ids, or a bool array of length max_doc = {max_doc}",
+        field="mask",
     )
 
 

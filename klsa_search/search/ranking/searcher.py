@@ -24,9 +24,9 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.rank import Rank, best_of, top_docs
+from klsa_search.search.ranking.relevance_feedback import add_feedback
 
 Q = TypeVar("Q")
 T = TypeVar("T")
@@ -95,6 +95,13 @@ class KlsaEngineLike(Protocol):
         """Return what the scores of documents consist of."""
 
 
+class SharedEngineLike(KlsaEngineLike, Protocol):
+    """An engine for the default ranking by the seeds of several partitions."""
+
+    def every(self, terms: Sequence[int], params: KlsaParams) -> TopDocs:
+        """Return all documents that score above 0, exactly, best first."""
+
+
 class Engines(NamedTuple):
     """Engines that rank instead of those of a snapshot.
 
@@ -103,7 +110,7 @@ class Engines(NamedTuple):
     """
 
     bm25_engine: Bm25EngineLike
-    klsa_engine: KlsaEngineLike
+    klsa_engine: SharedEngineLike
     shared: SharedSeeds | None = None
     evidence: Evidence = LOCAL
 
@@ -161,12 +168,11 @@ class Searcher:
         queries: ParsedQuery,
         parameters: SearchSettings,
         dimensions: int,
-        positive: DocIds,
-        negative: DocIds,
+        examples: tuple[DocIds | None, DocIds | None],
     ) -> Scores:
-        """Return the scores of all documents with relevance feedback: see `rankers.feedback`."""
+        """Return the scores of all documents with relevance feedback: see `add_feedback`."""
         scores = self.scores(queries, parameters, dimensions)
-        return add_feedback(self._snapshot, scores, positive, negative, parameters, dimensions)
+        return add_feedback(self._snapshot, scores, examples, parameters, dimensions, self.evidence)
 
     def top(
         self,
@@ -299,6 +305,9 @@ class Searcher:
         mask: Mask | None,
     ) -> TopDocs:
         """Rank by the scores of all documents."""
+        if (every := self._every(terms, parameters)) is not None:
+            top = every if mask is None else every.at(mask.allowed[every.doc_ids])
+            return top.at(slice(k))._replace(total=len(top.doc_ids))
         scores = self._score_all(terms, parameters, dimensions)
         return best_of(scores, k, mask)
 
@@ -307,8 +316,18 @@ class Searcher:
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
+        if (every := self._every(terms, parameters)) is not None:
+            scores = np.zeros(len(snapshot), np.float32)
+            scores[every.doc_ids] = every.scores
+            return scores
         scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
+
+    def _every(self, terms: Sequence[int], parameters: SearchSettings) -> TopDocs | None:
+        """Return the scores of all documents by the seeds of several partitions, if there are."""
+        if self._engines is None or not ranks_by_seeds(parameters):
+            return None
+        return self._engines.klsa_engine.every(terms, klsa_params(self._snapshot, parameters))
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine computes this ranking."""
@@ -338,10 +357,15 @@ class Searcher:
 
 def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
     """Return whether the engine computes a ranking."""
-    every_document = parameters.exact or parameters.boosts
-    ranks_klsa = parameters.ranker == "klsa" and parameters.alpha > 0 and not every_document
-    return ranks_klsa and is_multiple_of_kernel(
-        parameters.spectral, parameters.gamma, parameters.head
+    return ranks_by_seeds(parameters) and not (parameters.exact or parameters.boosts)
+
+
+def ranks_by_seeds(parameters: SearchSettings) -> bool:
+    """Return whether scores depend on seed documents, and D is a multiple of K."""
+    return (
+        parameters.ranker == "klsa"
+        and parameters.alpha > 0
+        and is_multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
     )
 
 
