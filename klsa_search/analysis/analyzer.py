@@ -10,8 +10,15 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.languages import analysed_as, stemmer_algorithm, stop_list, stop_words_of
+from klsa_search.analysis.languages import (
+    ENGLISH,
+    analysed_as,
+    stemmer_algorithm,
+    stop_list,
+    stop_words_of,
+)
 from klsa_search.analysis.segmentation import Span, names, spans, words
+from klsa_search.analysis.spelling import common_beginning, common_spelling
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import ACCENTS, Accents, Alignment, bare, nfkc
 from klsa_search.core.build_settings import AnalysisSettings
@@ -146,6 +153,15 @@ class Analyzer:
         """
         return self._term_of.folded(nfkc(word))
 
+    def beginning(self, text: str) -> str:
+        """Return the beginning of terms of words that begin with a text, in their common spelling.
+
+        >>> Analyzer().beginning("Colou")
+        'colo'
+        """
+        folded = self.folded(text)
+        return common_beginning(folded) if self._term_of.has_two_spellings else folded
+
     def common(self) -> frozenset[str]:
         """Return the common terms: words of the long stop list that this analyzer keeps.
 
@@ -237,6 +253,7 @@ class _TermOf(dict[str, str]):
         # Not thread-safe, so it needs a lock; its own cache is off, because this class caches.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
+        self.has_two_spellings = stemmer is not None and settings.language == ENGLISH
         self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
@@ -289,6 +306,8 @@ class _TermOf(dict[str, str]):
             return ""
         if self._stem is None:
             return base
+        if self.has_two_spellings:
+            base = common_spelling(base)
         accented = self._accents.restored(base) if self._accents else base
         with self._lock:
             stem = self._stem(accented) or base  # Porter's takes the s of Model S for an ending

@@ -65,6 +65,8 @@ class TermDictionary:
         """
         vocabulary, beginning = self._snapshot.vocabulary, self._analyzer.folded(text)
         terms = vocabulary.runs.numbers(beginning)
+        if not len(terms):
+            terms = vocabulary.runs.numbers(self._analyzer.beginning(text))
         own = [vocabulary.numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
         others = [term for term in dict.fromkeys(own) if term >= 0 and term not in terms]
         if not len(terms) and not others and (stem := self._stem_beginning(beginning, evidence)):
