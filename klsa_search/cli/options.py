@@ -258,7 +258,9 @@ def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str
         try:
             chosen = tomllib.loads(config.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
+            raise SettingsError(
+                f"{config} is not valid TOML ({error}); correct it", field="config"
+            ) from None
         names = ("preset", *sorted(Settings.model_fields))
         for name in chosen:
             if name not in names:

@@ -229,7 +229,7 @@ class RemotePartitions:
 
 
 class RemoteSearches:
-    """One search in all partitions of a version: see `partitioned_search.PartSearches`.
+    """One search in all partitions of a version: see `search.parts.part_search.PartSearches`.
 
     All rounds call the same replicas first, which keep the search; others begin it again.
     """

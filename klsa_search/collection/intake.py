@@ -35,7 +35,9 @@ class TruncatedFile(CollectionError):
 def check_on_error(on_error: str) -> None:
     """Raise CollectionError if a value is not stop or skip."""
     if on_error not in ("stop", "skip"):
-        raise CollectionError(f"on_error = {on_error!r} is not 'stop' or 'skip'", field="on_error")
+        raise CollectionError(
+            f"on_error = {on_error!r} is unknown; give 'stop' or 'skip'", field="on_error"
+        )
 
 
 class Intake:

@@ -177,7 +177,10 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
     if kind == "beir":
         corpus = corpus_file(path, selection) if path.is_dir() else None
         if corpus is None:
-            raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
+            raise CollectionError(
+                f"{path}: not a BEIR folder, because it has no corpus.jsonl; name the folder that "
+                "has it"
+            )
         # Judgements refer to ids, so documents are not numbered.
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
         files = partial(folder.single_file, corpus, partial(is_sidecar, path), path, selection)

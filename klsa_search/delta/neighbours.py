@@ -1,7 +1,7 @@
 """Nearest neighbours of new documents among all earlier documents.
 
-As in `kernels.candidates`, partial sums select the candidates; here over single terms and the
-postings of the query kernel. A term t of document d adds
+As in `kernels.nearest_neighbours`, partial sums select the candidates; here over single terms and
+the postings of the query kernel. A term t of document d adds
 
     S φ(d)_t · w(t)^p · saturation(t,x)
 

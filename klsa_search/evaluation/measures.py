@@ -129,9 +129,11 @@ def _score(digits: str, where: str) -> float:
     try:
         score = float(digits)
     except ValueError:
-        raise CollectionError(f"{where}: the score {digits!r} is not a number") from None
+        raise CollectionError(f"{where}: the score {digits!r} is not a number; write one") from None
     if not abs(score) <= _LARGEST:  # also rejects NaN
-        raise CollectionError(f"{where}: the score {digits} is not a number that 32 bits can hold")
+        raise CollectionError(
+            f"{where}: the score {digits} is beyond what 32 bits hold; scale the scores"
+        )
     return score
 
 

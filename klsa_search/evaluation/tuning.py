@@ -352,7 +352,7 @@ def _tuned(
     progress: Progress | None,
 ) -> Tuning:
     if folds < 2:
-        raise SettingsError(f"folds = {folds} is less than 2", field="folds")
+        raise SettingsError(f"folds = {folds} is too few; give at least 2", field="folds")
     if len(judge.query_ids) < FEWEST_QUERIES:
         raise CollectionError(
             f"{len(judge.query_ids)} judged queries are too few: at least "

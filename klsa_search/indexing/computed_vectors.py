@@ -1,7 +1,7 @@
 """Compute the vectors that documents of an index lack, before it is rebuilt with them.
 
 Vectors are kept in a work file of the index until the new generation has them, so an interrupted
-computation continues where it was: see `storage.embeddings`.
+computation continues where it was: see `storage.vectors`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the same mean document, and placed in the same latent space. So these are comput
 frequencies of terms and pairs, mean lengths, the mean document, and the vectors of terms on the
 first eigenvectors. Documents of a partition are weighted as documents written after a build are
 (`delta.features`). Document frequencies for BM25 are exact and not part of it: see
-`search.collection_statistics`.
+`search.engine.collection_statistics`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def classify_texts(
     texts_ = list(texts)
     for text in texts_:
         if not isinstance(text, str):
-            raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
+            raise QueryError(f"texts contains {text!r}; give strings", field="texts")
     classifier = _Classifier.of(index, labels, document_coordinates(index, LATENT))
     scores = classifier.scores(text_coordinates(index, texts_))
     return _results([None] * len(texts_), classifier.names, scores)
@@ -155,7 +155,7 @@ class _Classifier:
 def _names(labels: Mapping[str, str]) -> tuple[str, ...]:
     for label in labels.values():
         if not isinstance(label, str):
-            raise QueryError(f"labels contains {label!r}, which is not a text", field="labels")
+            raise QueryError(f"labels contains {label!r}; give strings", field="labels")
     names = tuple(sorted(set(labels.values())))
     if len(names) < 2:
         count = f"there is only {names[0]!r}" if names else "there is none"

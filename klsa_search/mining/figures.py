@@ -143,7 +143,9 @@ def draw_terms(index: Index, path: Path) -> None:
     dimensions = min(_DIMENSIONS, index.arrays.latent.terms.shape[1])
     ends = [strongest_ends(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
-        raise QueryError(f"index `{index.name}` has no terms to draw", field="what")
+        raise QueryError(
+            f"index `{index.name}` has no terms to draw; add documents with words", field="what"
+        )
     words = words_of(index, [term for terms in ends for term in terms])
     written = iter(words)
     rows = -(-dimensions // 4)

@@ -148,7 +148,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     """
     k = checked_integer("k", k)
     if not isinstance(term, str):
-        raise QueryError(f"term = {term!r} is not a text", field="term")
+        raise QueryError(f"term = {term!r}: give a string", field="term")
     numbers = _numbers(index, term)
     vectors = term_vectors(index)
     query = vectors[numbers].sum(axis=0)

@@ -32,7 +32,7 @@ def checked_share(name: str, value: object) -> float:
         number = float(value)
         if 0 < number <= 1:
             return number
-    raise QueryError(f"{name} = {value!r} is not a number above 0 and up to 1", field=name)
+    raise QueryError(f"{name} = {value!r}: give a number above 0 and up to 1", field=name)
 
 
 Numbers = npt.NDArray[np.float64]

@@ -274,7 +274,9 @@ def read_settings(arguments: Mapping[str, Any], config: Path | None = None) -> S
     try:
         settings = Read(**arguments)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
+        raise SettingsError(
+            f"{config} is not valid TOML ({error}); correct it", field="config"
+        ) from None
     except ValidationError as error:
         fault = error.errors()[0]
         name = str(fault["loc"][0])

@@ -60,7 +60,7 @@ class Counts(Frozen):
 
 
 class SpectrumEntry(Frozen):
-    """Diagnostics of one decomposition; see `spectrum.Spectrum`."""
+    """Diagnostics of one decomposition; see `lowrank.eigensolver.Spectrum`."""
 
     dimensions: int
     largest: float

@@ -56,7 +56,7 @@ LOG_FILES = re.compile(
 
 EMBEDDINGS = "EMBEDDINGS"
 EMBEDDING_FILES = (EMBEDDINGS, f"{EMBEDDINGS}-journal")
-"""Computed vectors that no generation has yet, and their journal: see `storage.embeddings`."""
+"""Computed vectors that no generation has yet, and their journal: see `storage.vectors`."""
 
 INDEX_FILES = (CURRENT, MARKER, CATALOG_ID)
 """Files with content outside the generations: `verify` reads each."""

@@ -34,7 +34,7 @@ IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 
 
 ROWS: Final = "catalog.jsonl"
-"""Name of the file with the rows of the catalogue: see `catalog.rows_of`."""
+"""Name of the file with the rows of the catalogue: see `storage.catalog_entry.rows_of`."""
 
 
 class FileCopy(Frozen):

@@ -185,7 +185,7 @@ _RULES: Final = TypeAdapter(list[Rule])
 def rules_of(mappings: Iterable[Mapping[str, Any] | Rule]) -> tuple[Rule, ...]:
     """Return rules from their JSON; SettingsError names the rule at fault."""
     if isinstance(mappings, Mapping | str) or not isinstance(mappings, Iterable):
-        raise SettingsError("rules: not a list of rules", field="rules")
+        raise SettingsError("rules: not a list; give a list of rules", field="rules")
     listed = list(mappings)
     if len(listed) > MAX_RULES:
         raise SettingsError(

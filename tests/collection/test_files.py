@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
@@ -223,11 +224,13 @@ def test_sections_become_documents_with_an_option(tmp_path):
         open_collection(write(tmp_path / "..", x_jsonl=b'{"id": "1"}') / "x.jsonl", sections=True)
 
 
-def test_an_mbox_is_a_document_a_message(tmp_path):
-    write(tmp_path, a_mbox=b"From a\nSubject: one\n\nfirst\n>From here\n\nFrom b\n\nsecond\n")
-    one, two = read(tmp_path / "a.mbox")
-    assert (one.id, one.title, one.text) == ("a.mbox#1", "one", "first\nFrom here")
-    assert (two.id, two.title, two.text) == ("a.mbox#2", "a", "second")
+@pytest.mark.parametrize("name", ["a.b.mbox", "a.b.MBOX.gz"])
+def test_an_mbox_is_a_document_a_message(tmp_path, name):
+    messages = b"From a\nSubject: one\n\nfirst\n>From here\n\nFrom b\n\nsecond\n"
+    (tmp_path / name).write_bytes(gzip.compress(messages) if name.endswith("gz") else messages)
+    one, two = read(tmp_path / name)
+    assert (one.id, one.title, one.text) == (f"{name}#1", "one", "first\nFrom here")
+    assert (two.id, two.title, two.text) == (f"{name}#2", "a.b", "second")
 
 
 @pytest.mark.parametrize(

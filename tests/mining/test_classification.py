@@ -64,7 +64,7 @@ def test_bad_input_is_named(index):
     for labels, fact in (
         ({}, "there is none"),
         ({"d1": "a", "d2": "a"}, "there is only 'a'"),
-        ({"d1": "a", "d2": 2}, "not a text"),
+        ({"d1": "a", "d2": 2}, "give strings"),
     ):
         with pytest.raises(QueryError, match=fact) as refused:
             classify(index, labels)

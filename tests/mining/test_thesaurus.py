@@ -54,7 +54,7 @@ def test_bad_input_is_named(index):
     for text in ("", "the of", "?!"):
         with pytest.raises(TermNotFound, match="nothing is left"):
             related(index, text)
-    with pytest.raises(QueryError, match="is not a text"):
+    with pytest.raises(QueryError, match="give a string"):
         related(index, 7)
     with pytest.raises(QueryError, match="k = 0"):
         related(index, "a1", 0)

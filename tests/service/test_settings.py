@@ -48,7 +48,7 @@ def test_an_empty_variable_is_none(monkeypatch):
     [
         ("port = 70000", "{file}: port = 70000: Input should be less than or equal to 65535"),
         ("ports = 1", "{file}: unknown setting 'ports'; the settings are: home, host, port, "),
-        ("port", "{file} is not valid TOML: "),
+        ("port", "{file} is not valid TOML ("),
         (
             'cors_origins = ["https://example.org/"]',
             "{file}: cors_origins = 'https://example.org/': ",

@@ -98,6 +98,11 @@ _DOCBOOK_START: Final = re.compile(
 )
 
 
+def is_mailbox(path: PurePath) -> bool:
+    """Return whether a file holds several messages: an mbox, compressed or not."""
+    return uncompressed_name(path).endswith(".mbox")
+
+
 def format_of(path: PurePath) -> FileFormat | None:
     """Return the format of a file by its suffix, compressed or not, or by a name such as README.
 

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from klsa_search.collection.encodings import detect_encoding
 from klsa_search.collection.files.content import Content, Section, metadata_of, one_line
+from klsa_search.collection.files.formats import is_mailbox
 from klsa_search.collection.files.html import content_of
 from klsa_search.collection.lines import open_decompressed, read_decompressed, translate_read_errors
 
 
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read messages: subject, body, date, sender and recipient; attachments are left out."""
-    if path.name.lower().removesuffix(".gz").endswith(".mbox"):
+    if is_mailbox(path):
         for message in _messages(path):
             yield _content(message, encoding)
     else:

@@ -15,6 +15,7 @@ from klsa_search.collection.files.formats import (
     format_of_file,
     is_archive,
     is_docbook,
+    is_mailbox,
     missing_extra,
     table_of,
 )
@@ -158,9 +159,9 @@ def _file_documents(
             for note in content.notes:
                 intake.note(path, note)
             metadata = {**content.metadata, "kind": kind.name, "path": name}
-            title = content.title or path.name.split(".")[0]
+            title = content.title or Path(path.name[: len(uncompressed_name(path))]).stem
             parts = _sections(content, title) if sections else [(title, content.text)]
-            several = sections or path.suffix.lower() == ".mbox"
+            several = sections or is_mailbox(path)
             for heading, text in parts:
                 number += 1
                 yield Document(

@@ -155,7 +155,7 @@ class PassagePart:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorPart:
-    """Part of a score that the vector of the query adds: see `search.vector_ranking`.
+    """Part of a score that the vector of the query adds: see `search.ranking.vector_ranking`.
 
     value       its contribution to the score
     cosine      of the vectors of document and query; None if the document has no vector

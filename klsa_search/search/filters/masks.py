@@ -198,7 +198,9 @@ def _key_of(filter_: FilterLike) -> tuple[str, str]:
         try:
             return "json", json.dumps(filter_)
         except (TypeError, ValueError, RecursionError) as error:
-            raise QueryError(f"filter: not valid JSON ({error})", field="filter") from None
+            raise QueryError(
+                f"filter: not valid JSON ({error}); correct it", field="filter"
+            ) from None
     if not isinstance(filter_, Condition | And | Or | Not):
         raise QueryError(
             f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"

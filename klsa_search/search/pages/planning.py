@@ -167,7 +167,7 @@ def query_vector(
 
 def _named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
-    text = query.strip() if isinstance(query, str) else ""
+    text = query.strip()
     return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
 
 

@@ -114,10 +114,6 @@ class TermDictionary:
             key=lambda term: (-int(self.frequencies[term]), names[term]),
         )
 
-    def names_beginning_with(self, beginning: str) -> Sequence[str]:
-        """Return terms with a prefix by code points, including those without live documents."""
-        return self._snapshot.vocabulary.runs.names(beginning)
-
     def forms(self, terms: Sequence[int], evidence: Evidence) -> list[Counter[str]]:
         """Return the written forms of terms with their counts: see `written_forms`."""
         names = self._snapshot.vocabulary.terms

@@ -146,4 +146,4 @@ def checked_integer(name: str, value: object, minimum: int = 1) -> int:
     """Return a Python or NumPy integer of at least `minimum`; QueryError."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
         return int(value)
-    raise QueryError(f"{name} = {value!r} is not a whole number of at least {minimum}", field=name)
+    raise QueryError(f"{name} = {value!r}: give a whole number of at least {minimum}", field=name)

@@ -19,7 +19,7 @@ _BAR: Final = re.compile(r"\s*(?<!\\)\|\s*")
 def without_markup(passage: str) -> str:
     r"""Return a folded passage as one line, without the marks of Markdown.
 
-    passage  as `folded` in `search.snippets`, cut anywhere
+    passage  as `folded` in `search.snippets.snippet`, cut anywhere
     Headings, strong text, code and links keep their texts, cells of tables are separated by blanks.
     Marks of list items stay. Cost: 0.3 µs without marks.
 

@@ -132,7 +132,9 @@ class RequestBody:
         try:
             body = self._decoder.decompress(self._compressed, _PIECE)
         except zlib.error as error:
-            raise QueryError(f"the body is not gzip ({error}), as Content-Encoding says") from None
+            raise QueryError(
+                f"the body is not gzip ({error}), as Content-Encoding says; compress it again"
+            ) from None
         self._compressed = self._decoder.unconsumed_tail or self._decoder.unused_data
         self._is_full = len(body) == _PIECE
         more = bool(self._compressed) or self._is_full or not self._is_complete

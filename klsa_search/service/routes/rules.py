@@ -104,7 +104,9 @@ async def put_rule(
 ) -> Response:
     """Replace the rule of this ID in its place, or add it as the last."""
     if body.id != id:
-        raise QueryError(f"id = {body.id!r} differs from {id!r} in the path", field="id")
+        raise QueryError(
+            f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
+        )
     return await _change(name, lambda index: index.put_rule(body), service)
 
 
