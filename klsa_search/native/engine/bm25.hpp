@@ -60,7 +60,7 @@ inline i64 State::best_keys(const Mask& mask, i64 k) {
     }
     if (totals_) total_ = count_matches(mask);
     if (filled <= k) return filled;
-    select_largest(b.keys.data(), filled, k);
+    select_largest(b.keys.data(), filled, k, b.spare_keys.data());
     return k;
 }
 
@@ -230,9 +230,11 @@ inline void State::collect(i64 score, i64 document, Collected& c) {
 // Cut a full buffer to k, which raises the threshold.
 inline void State::cut_keys(Collected& c) {
     if (c.filled < Buffers::key_buffer_size(c.k)) return;
-    select_largest(b.keys.data(), c.filled, c.k);
+    select_largest(b.keys.data(), c.filled, c.k, b.spare_keys.data());
     c.filled = c.k;
-    c.threshold_key = b.keys[c.k - 1];
+    i64 lowest = b.keys[0];
+    for (i64 i = 0; i < c.k; i++) lowest = std::min(lowest, b.keys[i]);
+    c.threshold_key = lowest;
 }
 
 // The maxima of groups of the block's scores, so many that several groups contain none of the best.

@@ -73,6 +73,7 @@ inline i64 group_maxima(const i32* acc, i64 span, i64 per_group, i32* maxima) {
 // Copy the postings of documents whose bit is set; returns how many.
 inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32* hits) {
     i64 count = 0;
+#pragma GCC unroll 8
     for (i64 i = 0; i < n; i++) {
         u32 e = entries[i];
         hits[count] = e;

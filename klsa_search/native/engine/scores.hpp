@@ -143,7 +143,7 @@ inline Hits State::write_results(i64 size, i64 matched, i64 chosen, i64 k) {
         keys[count++] = key_of(score_bits()[slot], b.documents[slot]);
     }
     if (count > k) {
-        select_largest(keys, count, k);
+        select_largest(keys, count, k, b.sort_buffer.data());
         count = k;
     }
     sort_descending(keys, count, b.sort_buffer.data());

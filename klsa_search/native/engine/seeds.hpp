@@ -85,8 +85,8 @@ inline Factors part_factors(const Params& params, i64 seeds, double alpha, f32 t
 // Returns it.
 inline f32 State::assign_slots(i64 count, i64 best, i64 seeds, i64 first) {
     i64* keys = b.keys.data();
-    if (count > best && best > 0) select_largest(keys, count, best);
-    if (best > seeds && seeds > 0) select_largest(keys, best, seeds);
+    if (count > best && best > 0) select_largest(keys, count, best, b.spare_keys.data());
+    if (best > seeds && seeds > 0) select_largest(keys, best, seeds, b.spare_keys.data());
     sort_descending(keys, seeds, b.sort_buffer.data());
     Buffers::grow(b.remaining, best + 1);
     f32 top = f32(first > 0 ? first : keys[0] >> 32);
