@@ -19,7 +19,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean, stray_words
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
-from klsa_search.search.query.codes import MAY_BE_CODE, CodeReader
+from klsa_search.search.query.codes import MAY_BE_CODE, CodeReader, codes_of
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
@@ -203,7 +203,9 @@ class QueryParser:
         if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
             return None
         in_capitals, shouted = query.isupper(), _is_in_capitals(query)
-        if typed and (MAY_BE_CODE.search(query) or traits_of(self._pieces.of(query)) & HAS_UNKNOWN):
+        if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
+            return None
+        if typed and settings.spelling != "off" and MAY_BE_CODE.search(query) and codes_of(query):
             return None
         terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
         operators, refused = settings.operators, CHARACTERS
