@@ -32,6 +32,7 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.opening import IndexOpener
+from klsa_search.service.page_files import SearchPage
 from klsa_search.service.replication import Replication
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
@@ -143,7 +144,7 @@ def create_app(
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         log_queries=settings.log_queries,
-        title=settings.title,
+        page=SearchPage(settings.title, logo=settings.logo, front_index=settings.front_index),
         lifespan=lifespan,
     )
 

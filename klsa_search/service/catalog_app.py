@@ -87,7 +87,7 @@ def catalog_app(
     allowed_hosts: Collection[str] | None = None,
     trusted_proxies: Collection[str] = (),
     log_queries: bool = False,
-    title: str = NAME,
+    page: SearchPage | None = None,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application that serves a catalog; the caller closes the catalog.
@@ -104,7 +104,7 @@ def catalog_app(
     log_queries    whether the log of requests has their queries
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
-    title          title of the search page
+    page           the search page; by default with the title klsa-search
     lifespan       what runs while the application does; by default nothing
     The pages at / and /docs include their scripts and styles, so that they work offline.
     """
@@ -156,7 +156,7 @@ def catalog_app(
     sessions = None if keys is None else Sessions(signer)
     app.state.signer = signer if keys is not None else None
     app.state.tenant_tokens, app.state.sessions = tokens, sessions
-    app.state.page = page = SearchPage(title)
+    app.state.page = page = page or SearchPage(NAME)
     app.add_middleware(
         Guard,
         admission=admission,

@@ -7,18 +7,38 @@ and have no rate. The page requests its data like any client, with the key of it
 from __future__ import annotations
 
 import hashlib
+import re
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
+
+from klsa_search.errors import SettingsError
 
 PREFIX = "/page/"
 """Prefix of the paths of the page's files."""
 
 _TITLE = ">klsa-search<"
 """The title in index.html, in the head and in the page."""
+
+_LANGUAGE = '<html lang="en"'
+_MARK = re.compile(r'<svg viewBox="0 0 32 32".*?</svg>')
+_ICON = '<link rel="icon" href="page/icon.svg" type="image/svg+xml">'
+"""The logo in index.html, in the page and in the head."""
+
+_IMAGES = {
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+}
+"""Content types of logos by suffix."""
+
+_LOGO = "logo"
 
 _TYPES = {"js": "text/javascript", "ts": "application/typescript"}
 """Content types for which `mimetypes` depends on the machine, by suffix."""
@@ -51,13 +71,26 @@ def prefers_html(accept: str) -> bool:
 class SearchPage:
     """The start page and its files.
 
-    title  of the page
+    title        of the page
+    logo         image in place of that of klsa-search
+    front_index  name of the index that is opened: see the setting
+    SettingsError for a logo of another format; OSError if it cannot be read.
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(
+        self, title: str, *, logo: Path | None = None, front_index: str | None = None
+    ) -> None:
         self._files = StaticFiles(packages=[("klsa_search.service", "page")])
         start = (files("klsa_search.service") / "page" / "index.html").read_text("utf-8")
-        self._start = start.replace(_TITLE, f">{escape(title)}<")
+        start = start.replace(_TITLE, f">{escape(title)}<")
+        if front_index is not None:
+            start = start.replace(_LANGUAGE, f'{_LANGUAGE} data-index="{escape(front_index)}"')
+        self._logo: Response | None = None
+        if logo is not None:
+            start = _MARK.sub(f'<img src="page/{_LOGO}" height="26" alt="">', start)
+            start = start.replace(_ICON, f'<link rel="icon" href="page/{_LOGO}">')
+            self._logo = _image(logo)
+        self._start = start
         self._tag = f'"{hashlib.sha256(self._start.encode()).hexdigest()[:16]}"'
 
     def start(self, request: Request) -> Response:
@@ -70,8 +103,21 @@ class SearchPage:
     async def file(self, request: Request) -> Response:
         """Return a file of the page; HTTPException if there is none."""
         name: str = request.path_params["file"]
+        if name == _LOGO and self._logo is not None:
+            return self._logo
         response = await self._files.get_response(name, request.scope)
         if kind := _TYPES.get(name.rpartition(".")[2]):
             response.headers["Content-Type"] = f"{kind}; charset=utf-8"
         response.headers.update(_HEADERS)
         return response
+
+
+def _image(path: Path) -> Response:
+    """Return the response with a logo; SettingsError, OSError."""
+    kind = _IMAGES.get(path.suffix.lower())
+    if kind is None:
+        raise SettingsError(
+            f"logo = `{path}`: its suffix is none of {', '.join(_IMAGES)}; convert the image",
+            field="logo",
+        )
+    return Response(path.read_bytes(), media_type=kind, headers=_HEADERS)

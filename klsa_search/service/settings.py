@@ -143,6 +143,14 @@ class ServiceSettings(BaseSettings):
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")
+    logo: Annotated[Path | None, Shown(metavar="FILE")] = Field(
+        None, description="Show this image on the search page, in SVG, PNG, JPEG or WebP"
+    )
+    front_index: Annotated[str | None, Shown(metavar="NAME")] = Field(
+        None,
+        description="Open this index on the search page, and show users who may not write neither "
+        "the other indexes nor the tools",
+    )
     root_path: str = Field(
         "",
         pattern=r"^(/[^/?#\s]+)*$",

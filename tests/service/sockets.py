@@ -53,6 +53,7 @@ def serving(
     writes=None,
     jobs=None,
     recorder=None,
+    page=None,
     **admission,
 ):
     """Serve a catalog until the block ends."""
@@ -67,6 +68,7 @@ def serving(
         writes=writes,
         jobs=jobs,
         recorder=recorder,
+        page=page,
     )
     server = uvicorn.Server(configured(app, ServiceSettings(), grace=grace))
     with socket.create_server(("127.0.0.1", 0)) as listener:

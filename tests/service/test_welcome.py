@@ -5,12 +5,13 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from klsa_search.errors import SettingsError
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.page_files import PREFIX, prefers_html
+from klsa_search.service.page_files import PREFIX, SearchPage, prefers_html
 from tests.conftest import ROOT
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -100,6 +101,27 @@ def test_the_page_is_light_and_whole():
                 place = f"{folder}/{link}" if folder else link
                 place = re.sub(r"[^/]+/\.\./|\./", "", place)
                 assert place in texts, (name, link)
+
+
+def test_the_page_has_the_logo_title_and_index_of_the_operator(tiny_home, tmp_path):
+    logo = tmp_path / "logo.PNG"
+    logo.write_bytes(b"an image")
+    page = SearchPage("Our <help>", logo=logo, front_index="tiny")
+    with Catalog(tiny_home) as catalog:
+        client = TestClient(catalog_app(catalog, page=page))
+        start = client.get("/", headers=HTML).text
+        assert '<html lang="en" data-index="tiny">' in start
+        assert "<title>Our &lt;help&gt;</title>" in start
+        assert start.count("page/logo") == 2
+        assert "icon.svg" not in start
+        image = client.get("/page/logo")
+        assert (image.content, image.headers["content-type"]) == (b"an image", "image/png")
+        assert image.headers["content-security-policy"].startswith("default-src 'self';")
+
+
+def test_a_logo_of_another_format_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"logo = `.*logo\.gif`.*convert the image"):
+        SearchPage("Help", logo=tmp_path / "logo.gif")
 
 
 def test_the_page_needs_no_key_and_no_token(tiny_home, tmp_path):

@@ -45,15 +45,30 @@ function set(node, attributes) {
   }
 }
 
-/** Sentences for people, for errors whose message tells the operator what to run. */
-const FOR_PEOPLE = {
+const BUSY = "The service is busy. Try again in a moment.";
+const BROKEN = "The service has a problem. Tell the person who runs it:";
+
+/** Sentences for people, for errors whose message tells the operator what to run; a colon at the
+ * end is followed by that message. */
+export const FOR_PEOPLE = {
   invalid_api_key: "This key is not valid, or no longer. Check that you copied all of it, or ask the person who runs this service for another.",
   insufficient_scope: "Your key does not allow this; ask the person who runs this service for another.",
+  index_not_found: "It was renamed or deleted, or you may not see it.",
+  document_not_found: "The document was deleted, or you may not see it.",
+  busy: BUSY,
+  rate_exceeded: BUSY,
+  timed_out: "This took too long. Search for less at once, or try again later.",
+  service_failed: "The service does not answer. Check your connection and try again.",
+  internal: BROKEN,
+  index_unusable: BROKEN,
+  index_damaged: BROKEN,
 };
 
 /** Why something failed, as a sentence. */
 export function reasonOf(failure) {
-  return failure.code in FOR_PEOPLE ? t(FOR_PEOPLE[failure.code]) : failure.message ?? String(failure);
+  const { code, message } = failure;
+  if (!(code in FOR_PEOPLE)) return message ?? String(failure);
+  return FOR_PEOPLE[code] === BROKEN ? `${t(BROKEN)} ${message}` : t(FOR_PEOPLE[code]);
 }
 
 /** A failure, as a sentence that is read out. */

@@ -35,6 +35,7 @@ let isListed = false; // whether `indexes` is what the service answered
 let mayWrite = false;
 let heading = ""; // of the view
 let session = { signed_in: false };
+const FRONT = document.documentElement.dataset.index ?? ""; // a setting of the service: the index to open
 const LAST_INDEX = "klsa-index"; // key of what the browser remembers
 const SIGNED_OUT = "signed_out"; // code of the failure after a cancelled sign-in
 const known = new Map(); // details by name of index, promised
@@ -76,16 +77,30 @@ function detailsOf(name) {
   return known.get(name);
 }
 
-/** The index that is asked: that of the address, else the last one chosen, else the first that can be. */
+/** The index that is asked: that of the address, else the last one chosen, else that which the
+ * operator chose, else the first that can be. */
 function indexChosen() {
-  const last = indexes.find(({ name }) => name === localStorage.getItem(LAST_INDEX));
-  return state.get("index") || (last ?? indexes.find((each) => each.ok) ?? indexes[0])?.name || "";
+  const named = (name) => indexes.find((each) => each.name === name);
+  const last = isVisitor() ? null : named(localStorage.getItem(LAST_INDEX));
+  return state.get("index")
+    || (last ?? named(FRONT) ?? indexes.find((each) => each.ok) ?? indexes[0])?.name || FRONT;
+}
+
+/** Whether the page is of one index for this user, who may not write. */
+function isVisitor() {
+  return Boolean(FRONT) && !mayWrite;
+}
+
+/** The name of the view of the address, if there is one that this user gets. */
+function viewChosen() {
+  const view = VIEWS[state.view];
+  return view && !(view.tool && isVisitor()) ? state.view : "search";
 }
 
 function drawNavigation() {
-  const tools = showsTools(state);
+  const tools = !isVisitor() && showsTools(state);
   const rows = Object.entries(VIEWS).filter(([each, view]) => view.label &&
-    (state.view === each || ((!view.writes || mayWrite) && (!view.tool || tools))));
+    (viewChosen() === each || ((!view.writes || mayWrite) && (!view.tool || tools))));
   const nav = document.getElementById("views");
   nav.hidden = rows.length < 2 || !indexChosen();
   const kept = { id: null, page: null };
@@ -96,7 +111,7 @@ function drawNavigation() {
         "a",
         {
           ...state.anchor({ ...kept, view: name === "search" ? null : name }),
-          "aria-current": state.view === name ? "page" : null,
+          "aria-current": viewChosen() === name ? "page" : null,
         },
         t(view.label),
       ),
@@ -110,7 +125,7 @@ function drawChooser() {
   if (index && !names.includes(index)) names.push(index); // an alias, or a deleted index
   fill(chooser, names.map((name) => el("option", { value: name }, titleOf(name) || name)));
   chooser.value = index;
-  chooser.parentElement.hidden = names.length < 2;
+  chooser.parentElement.hidden = names.length < 2 || isVisitor();
 }
 
 function drawFoot() {
@@ -125,16 +140,16 @@ function drawFoot() {
       el("span.quiet", phrase("Signed in with key {key}", { key: el("em", session.key) })),
       el("button.plain", { type: "button", on: { click: leave } }, t("Sign out")),
     ] : null,
-    el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
+    isVisitor() ? null : el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
       title: t("Ranking, explanations, feedback and map"), on: { click: open } }, t("Tools")));
-  if (isFocused) document.getElementById("tools").focus(); // kept when redrawing
+  if (isFocused) document.getElementById("tools")?.focus(); // kept when redrawing
 }
 
 async function draw(changed = new Set()) {
-  const name = state.view in VIEWS ? state.view : "search";
+  const name = viewChosen();
   const index = indexChosen();
   if (!index && !isListed) return; // what is typed meanwhile is searched by `boot`
-  const tools = showsTools(state);
+  const tools = !isVisitor() && showsTools(state);
   drawNavigation();
   drawChooser();
   drawFoot();
@@ -187,9 +202,11 @@ function overHttp() {
 
 function showFailure(failure) {
   shown = null;
-  const [head, way] = failure.code === SIGNED_OUT
-    ? ["You are signed out", "Sign in"] : ["Something went wrong", "Try again"];
-  const again = el("button.primary", { type: "button", on: { click: boot } }, t(way));
+  const [head, way, act] = {
+    [SIGNED_OUT]: ["You are signed out", "Sign in", boot],
+    index_not_found: ["There is no such index", "Search another index", () => location.assign(location.pathname)],
+  }[failure.code] ?? ["Something went wrong", "Try again", boot];
+  const again = el("button.primary", { type: "button", on: { click: act } }, t(way));
   fill(root, el("section.notice", { role: "alert" }, el("h1", t(head)),
     el("p", reasonOf(failure)), again));
 }
@@ -233,7 +250,7 @@ async function boot() {
       mayWrite = answer.writable;
       session = current;
     });
-    if (!state.get("index")) await listed; // where the address names one, the list need not be waited for
+    if (!state.get("index") || FRONT) await listed; // else the list need not be waited for
     await Promise.all([draw(), listed]);
     drawNavigation();
     drawChooser();

@@ -3,8 +3,10 @@
 import pytest
 
 from klsa_search import build
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
+from klsa_search.service.page_files import SearchPage
 from tests.service.sockets import serving
 
 from .conftest import api, watched
@@ -109,6 +111,42 @@ def test_an_index_has_a_title_and_one_that_a_key_does_not_allow_none(browser, tm
         expect(page.locator(".chooser")).to_be_hidden()
         expect(page.locator("#views")).to_be_hidden()  # as the key may not write
         assert "help" not in page.content()
+
+
+def test_visitors_get_the_index_of_the_operator_and_no_tools(browser, tmp_path):
+    for name in ("a", "help"):
+        build([{"id": "1", "text": f"A bicycle of {name}."}], name=name, home=tmp_path).close()
+    search_page = SearchPage("Help", front_index="help")
+    with Catalog(tmp_path) as catalog:
+        with (
+            serving(catalog, page=search_page) as served,
+            watched(browser, f"http://127.0.0.1:{served.address[1]}") as page,
+        ):
+            address = f"http://127.0.0.1:{served.address[1]}"
+            for query in ("?q=bicycle", "?q=bicycle&view=map", "?q=bicycle&ranker=bm25"):
+                page.goto(f"{address}/{query}")
+                expect(page.locator(".hit")).to_contain_text("bicycle of help")
+                assert not seen(page)
+                for hidden in ("#views", ".chooser"):
+                    expect(page.locator(hidden)).to_be_hidden()
+                expect(page.get_by_role("button", name="Tools")).to_have_count(0)
+        with (
+            serving(catalog, page=search_page, writes=Writes()) as served,
+            watched(browser, f"http://127.0.0.1:{served.address[1]}") as page,
+        ):
+            page.goto(f"http://127.0.0.1:{served.address[1]}/?q=bicycle")
+            expect(page.locator(".hit")).to_contain_text("bicycle of help")
+            expect(page.locator(".chooser")).to_be_visible()
+            expect(page.get_by_role("button", name="Tools")).to_be_visible()
+
+
+def test_an_index_that_is_gone_leads_to_another(browser, address):
+    with watched(browser, address, expected=["404"], tools=False) as page:
+        page.goto(f"{address}/?q=car&index=gone")
+        expect(page.get_by_role("alert")).to_contain_text("renamed or deleted")
+        expect(page.get_by_role("alert")).not_to_contain_text("GET")
+        page.get_by_role("button", name="Search another index").click()
+        page.get_by_text("Search 40 documents", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=["light", "dark", "phone"])

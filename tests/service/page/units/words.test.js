@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
+import { FOR_PEOPLE, reasonOf } from "../../../../klsa_search/service/page/dom.js";
 import { count, LANGUAGES, many, phrase, t, use } from "../../../../klsa_search/service/page/words.js";
 
 const PAGE = new URL("../../../../klsa_search/service/page/", import.meta.url);
@@ -27,6 +28,22 @@ test("every text that the page translates has a translation", () => {
     [...readFileSync(new URL(each, PAGE), "utf8").matchAll(/\b(?:t|phrase)\("([^"]+)"/g)].map(([, text]) => text));
   assert.ok(texts.length > 50);
   assert.deepEqual(texts.filter((text) => !(text in words)), []);
+});
+
+test("every failure that has a sentence for people has it in every language", () => {
+  const sentences = Object.values(FOR_PEOPLE);
+  assert.ok(sentences.length > 5);
+  for (const language of LANGUAGES) {
+    const words = wordsOf(language);
+    assert.deepEqual(sentences.filter((text) => !(text in words)), [], language);
+  }
+});
+
+test("what is wrong with the service is told to people with its cause", () => {
+  const failure = { code: "index_damaged", message: "index `a` is damaged; restore it" };
+  assert.match(reasonOf(failure), /^The service has a problem\. .*: index `a` is damaged; restore it$/);
+  assert.equal(reasonOf({ code: "bad_query", message: "filter: a" }), "filter: a");
+  assert.doesNotMatch(reasonOf({ code: "index_not_found", message: "GET /indexes" }), /GET/);
 });
 
 test("texts are written in the language of the reader, or in English", () => {
