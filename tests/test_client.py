@@ -191,7 +191,7 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
 
 
 def test_many_documents_are_sent_in_batches(client, monkeypatch):
-    monkeypatch.setattr("klsa_search.client.records.BATCH", 7)
+    monkeypatch.setattr("klsa_search.client.protocol.BATCH", 7)
     sent = []
     monkeypatch.setattr(client, "send", lambda call, send=client.send: sent.append(1) or send(call))
     shop = client.create_index("shop")

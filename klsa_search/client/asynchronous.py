@@ -9,8 +9,18 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 import httpx
 
 from klsa_search.client.calls import IndexCalls, ServiceCalls, deadline_of, has_ended
-from klsa_search.client.protocol import RETRIES, TIMEOUT, Answer, Call, Service, documented_as
-from klsa_search.client.records import Batch, Record, as_json, stream_records
+from klsa_search.client.protocol import (
+    RETRIES,
+    TIMEOUT,
+    Answer,
+    Batch,
+    Call,
+    Record,
+    Service,
+    as_json,
+    documented_as,
+    stream_records,
+)
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, Unpack
 
 from pydantic import TypeAdapter
 
-from klsa_search.client.protocol import Call, path_part
-from klsa_search.client.records import with_lists, without_arrays
+from klsa_search.client.protocol import Call, path_part, with_lists, without_arrays
 from klsa_search.client.results import (
     FederatedResults,
     IndexInfo,

@@ -18,7 +18,7 @@ from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
-from klsa_search.mining.coordinates import LATENT, Vectors, vectors_of_kernel
+from klsa_search.mining.matrices import LATENT, Vectors, vectors_of_kernel
 from klsa_search.search.engine.query_terms import counts_of_texts
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.index import Index

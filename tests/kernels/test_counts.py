@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.kernels import counts, pairs
+from klsa_search.kernels import counts
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.spool import Spools
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -72,8 +72,8 @@ def test_blocks_threads_and_files_change_nothing(block, threads, monkeypatch, tm
 
     whole = counted(CountsBuilder())
     monkeypatch.setattr(counts, "BLOCK", block)
-    monkeypatch.setattr(pairs, "SORTED", 7 * block)
-    monkeypatch.setattr(pairs, "CHUNK", 100)
+    monkeypatch.setattr(counts, "SORTED", 7 * block)
+    monkeypatch.setattr(counts, "CHUNK", 100)
     assert same(whole, counted(CountsBuilder(Spools(tmp_path, 64), threads=threads)))
 
 

@@ -20,8 +20,7 @@ from klsa_search.search.rankers.bm25 import rank_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
-from klsa_search.search.rankers.plugins import plugin_ranker
-from klsa_search.search.rankers.reader import IndexReader
+from klsa_search.search.rankers.reader import IndexReader, plugin_ranker
 
 
 @dataclass(frozen=True, kw_only=True)
