@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,61 +20,23 @@ from klsa_search.cli.options import (
     without_none,
 )
 from klsa_search.cli.output import echo, make_folders, write_json
-from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
+from klsa_search.cli.search_output import as_dict, write_explanation, write_results
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.embedding.opening import embedders_of
+from klsa_search.errors import SettingsError
+from klsa_search.storage.names import index_path
 
 if TYPE_CHECKING:
-    from klsa_search.cli.remote import RemoteIndex
+    from typing_extensions import TypeIs
+
+    from klsa_search.client.blocking import RemoteIndex
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.measures import Ranking
-    from klsa_search.evaluation.replay import RunRecord
-    from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.pages.results import SearchResults
+    from klsa_search.search.index import Index
 
-
-class LocalIndex:
-    """The index `name` of an index directory; batches run in `threads` threads."""
-
-    def __init__(self, home: Path, name: str, threads: int, models: Mapping[str, Any]) -> None:
-        from klsa_search.search.opening import open_index
-        from klsa_search.storage.names import index_path
-
-        self._index = open_index(index_path(home, name), **models)
-        self._threads = threads
-
-    def search(
-        self, query: str, k: int, options: Mapping[str, Any]
-    ) -> tuple[str, str, SearchResults]:
-        """Return name, generation and results: see `Index.search`."""
-        results = self._index.search(query, k, **options)
-        return self._index.name, self._index.generation, results
-
-    def explain(
-        self, query: str, id_: str, options: Mapping[str, Any]
-    ) -> tuple[str, str, Explanation]:
-        """Return name, generation and explanation: see `Index.explain`."""
-        explanation = self._index.explain(query, id_, **options)
-        return self._index.name, self._index.generation, explanation
-
-    def ranker(self, options: Mapping[str, Any]) -> str:
-        """Return the name of the ranker for these options."""
-        return options.get("ranker") or self._index.settings.ranker
-
-    def rankings(
-        self, queries: Sequence[Topic], k: int, options: Mapping[str, Any]
-    ) -> Iterator[Ranking]:
-        """Yield the ranking of each query, some thousand in memory at a time."""
-        from klsa_search.evaluation.measures import rank_best
-
-        return rank_best(self._index, queries, k, threads=self._threads, **options)
-
-    def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
-        """Write the run of a file of queries, and return its record."""
-        from klsa_search.evaluation.replay import record_run
-
-        return record_run(self._index, queries, run, k, threads=self._threads, **options)
-
+SEARCHES: Final = 100
+_HITS: Final = 10_000
+"""Maximum searches, and hits of all of them, of one request of a batch."""
 
 _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
@@ -252,48 +214,115 @@ def klsa_search(
                 "--record and --embedder exclude each other: a record does not contain the model"
             )
     models = {"embedders": embedders_of(embedders), "reranker": reranker}
-    index = _open(url, key, home, name, threads, models)
+    index = _open_local(home, name, models) if url is None else _open_remote(url, key, name)
+    given = without_none(options)
     if batch is not None and run_file is not None:
-        if record_file is not None and isinstance(index, LocalIndex):
-            _record_batch(index, batch, run_file, record_file, k, without_none(options))
-            return
-        _run_batch(index, batch, run_file, k, without_none(options))
+        if record_file is not None and not _is_remote(index):
+            _record_batch(index, batch, run_file, record_file, k, threads, given)
+        else:
+            _run_batch(index, batch, run_file, k, threads, given)
         return
     assert query is not None
     if explain_id is not None:
-        index_name, generation, explanation = index.explain(
-            query, explain_id, without_none(options)
-        )
+        facts, explanation = _answered(index, "explain", query, explain_id, given)
         if as_json:
-            write_json({"index": index_name, "generation": generation, **asdict(explanation)})
+            write_json({**facts, **asdict(explanation)})
         else:
             write_explanation(explanation)
         return
-    index_name, generation, results = index.search(query, k, without_none(options))
+    facts, results = _answered(index, "search", query, k, given)
     if as_json:
-        write_results_json(index_name, generation, results)
+        write_json({**facts, **as_dict(results)})
     else:
         write_results(results)
 
 
-def _open(
-    url: str | None, key: str | None, home: Path, name: str, threads: int, models: Mapping[str, Any]
-) -> LocalIndex | RemoteIndex:
-    """Open a local index, or one of a service."""
-    if url is None:
-        return LocalIndex(home, name, threads, models)
+def _open_local(home: Path, name: str, models: Mapping[str, Any]) -> Index:
+    from klsa_search.search.opening import open_index
+
+    return open_index(index_path(home, name), **models)
+
+
+def _open_remote(url: str, key: str | None, name: str) -> RemoteIndex:
+    """Return an index of a service; UsageError for options of the index directory."""
     source = click.get_current_context().get_parameter_source
     for option in ("home", "threads", "embedders", "reranker"):
         if source(option) is ParameterSource.COMMANDLINE:
             flag = option.removesuffix("s") if option == "embedders" else option
             raise click.UsageError(f"--{flag} and --url exclude each other: give one of them")
-    from klsa_search.cli.remote import RemoteIndex
+    from klsa_search.client.blocking import Client
 
-    return RemoteIndex(url, name, key)
+    try:
+        return Client(url, key=key).index(name)
+    except SettingsError as error:
+        raise click.UsageError(f"--{error.field}: {error.message}") from None
+
+
+def _answered(
+    index: Index | RemoteIndex, method: str, query: str, which: object, options: Mapping[str, Any]
+) -> tuple[dict[str, str], Any]:
+    """Return name and generation of the index, for JSON, and what a method of it returns."""
+    if not _is_remote(index):
+        facts = {"index": index.name, "generation": index.generation}
+        return facts, getattr(index, method)(query, which, **options)
+    from klsa_search.client.calls import IndexCalls
+
+    call = getattr(IndexCalls(index.name), method)(query, which, **options)
+
+    def read(answer: Any) -> tuple[dict[str, str], Any]:
+        return {name: answer[name] for name in ("index", "generation")}, call.read(answer)
+
+    answered: tuple[dict[str, str], Any] = index.send(replace(call, read=read))
+    return answered
+
+
+def _is_remote(index: Index | RemoteIndex) -> TypeIs[RemoteIndex]:
+    return hasattr(index, "send")
+
+
+def _rankings(
+    index: Index | RemoteIndex,
+    queries: Sequence[Topic],
+    k: int,
+    threads: int,
+    options: Mapping[str, Any],
+) -> Iterator[Ranking]:
+    """Yield the ranking of each query; of a service, with many queries in a request."""
+    from klsa_search.evaluation.measures import Ranking, rank_best
+
+    if not _is_remote(index):
+        yield from rank_best(index, queries, k, threads=threads, **options)
+        return
+    import numpy as np
+
+    from klsa_search.client.calls import search_body
+    from klsa_search.client.protocol import Call
+    from klsa_search.search.pages.options import Query
+
+    size = min(SEARCHES, max(1, _HITS // k))
+    for begin in range(0, len(queries), size):
+        batch = queries[begin : begin + size]
+        bodies = [
+            search_body(index.name, Query(query.text, k, rules=False, **options)) | {"fields": []}
+            for query in batch
+        ]
+        answers = index.send(Call("POST", "/multi-search", _hits_of_queries, {"queries": bodies}))
+        for query, hits in zip(batch, answers, strict=True):
+            scores = np.array([score for _, score in hits], np.float64)
+            yield Ranking(query.id, tuple(id_ for id_, _ in hits), scores)
+
+
+def _hits_of_queries(answer: Any) -> list[list[tuple[str, float]]]:
+    return [[(hit["id"], hit["score"]) for hit in result["hits"]] for result in answer["results"]]
 
 
 def _run_batch(
-    index: LocalIndex | RemoteIndex, batch: Path, run_file: Path, k: int, options: dict[str, Any]
+    index: Index | RemoteIndex,
+    batch: Path,
+    run_file: Path,
+    k: int,
+    threads: int,
+    options: dict[str, Any],
 ) -> None:
     """Write the hits of every query to a run file."""
     from klsa_search.collection.queries import read_query_lines
@@ -301,7 +330,11 @@ def _run_batch(
 
     queries = read_query_lines(batch)
     make_folders(run_file)
-    run_ = recorded(index.rankings(queries, k, options), run_file, tag=index.ranker(options))
+    ranker = options.get("ranker")
+    if not ranker:
+        settings = index.info().settings if _is_remote(index) else index.settings.model_dump()
+        ranker = (settings or {})["ranker"]
+    run_ = recorded(_rankings(index, queries, k, threads, options), run_file, tag=str(ranker))
     hits = sum(len(answer.document_ids) for answer in run_)
     echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
 
@@ -321,13 +354,19 @@ def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: 
 
 
 def _record_batch(
-    index: LocalIndex, batch: Path, run_file: Path, record: Path, k: int, options: dict[str, Any]
+    index: Index,
+    batch: Path,
+    run_file: Path,
+    record: Path,
+    k: int,
+    threads: int,
+    options: dict[str, Any],
 ) -> None:
     """Write the hits of every query to a run file, and a record of it."""
-    from klsa_search.evaluation.replay import write_record
+    from klsa_search.evaluation.replay import record_run, write_record
 
     make_folders(run_file, record)
-    recorded = index.record(batch, run_file, k, options)
+    recorded = record_run(index, batch, run_file, k, threads=threads, **options)
     write_record(recorded, record)
     echo(f"{recorded.run.queries:,} queries, {recorded.run.hits:,} hits: {run_file}, {record}")
 

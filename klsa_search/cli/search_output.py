@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_json, write_table
+from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_table
 from klsa_search.search.query.syntax import QUOTES
 
 if TYPE_CHECKING:
@@ -132,11 +132,6 @@ def write_results(results: SearchResults) -> None:
         echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
         write_table([*wrapped(name), *numbers("documents")], counts)
-
-
-def write_results_json(index: str, generation: str, results: SearchResults) -> None:
-    """Write the results as JSON."""
-    write_json({"index": index, "generation": generation, **as_dict(results)})
 
 
 def as_dict(results: SearchResults) -> dict[str, Any]:

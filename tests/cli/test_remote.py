@@ -87,7 +87,7 @@ def test_remote_output_equals_local_output(shell, url_of):
 
 
 def test_a_batch_becomes_the_same_run_file(shell, url_of, tmp_path, monkeypatch):
-    monkeypatch.setattr("klsa_search.cli.remote.SEARCHES", 2)
+    monkeypatch.setattr("klsa_search.cli.search.SEARCHES", 2)
     (tmp_path / "queries.tsv").write_text("q1\tcoolant\nq2\tzeppelin\nq3\twet tyres\n")
     asked = ["live", "--batch", "queries.tsv", "--alpha", 0.5, "-k", 3, "--run"]
     url = url_of()
