@@ -110,54 +110,36 @@ def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
-    from klsa_search.storage.partitions import is_partitioned
+    from klsa_search.storage.partitions import is_partitioned, manifest_of_partitions, parts_of
     from klsa_search.storage.query_settings import current_manifest
 
-    if is_partitioned(path):
-        _partitioned_info(path, as_json=as_json)
-        return
-    generation = current_generation(path)
-    manifest = current_manifest(generation)
+    divided = is_partitioned(path)
+    generations = [current_generation(part) for part in parts_of(path)]
+    generation = generations[0]
+    manifest = manifest_of_partitions(path) if divided else current_manifest(generation)
     kept = {
         other.name: _generation_or_reason(other)
-        for other in committed_generations(path)
+        for other in ([] if divided else committed_generations(path))
         if other.name != generation.name
     }
     if as_json:
-        facts = manifest_json(path.name, manifest) | {"generation": generation.name}
-        facts["writes"] = writes_json(generation)
-        facts["drift"] = drift_json([generation])
-        write_json(facts | {"kept": [_kept_json(*entry) for entry in kept.items()]})
-    else:
-        write_facts(
-            [
-                *manifest_rows(path.name, manifest),
-                *writes_rows(generation),
-                *drift_rows([generation]),
-                ("generation", generation.name),
-                *((f"kept {name}", _kept_text(entry)) for name, entry in kept.items()),
-                *settings_rows(manifest.checked_settings()),
-            ]
-        )
-
-
-def _partitioned_info(path: Path, *, as_json: bool) -> None:
-    from klsa_search.storage.current import current_generation
-    from klsa_search.storage.partitions import manifest_of_partitions, parts_of
-
-    manifest = manifest_of_partitions(path)
-    generations = [current_generation(part) for part in parts_of(path)]
-    if as_json:
-        facts = manifest_json(path.name, manifest)
-        facts["partitions"] = partitions_json(generations)
-        write_json(facts | {"drift": drift_json(generations)})
+        facts = manifest_json(path.name, manifest) | {"drift": drift_json(generations)}
+        if divided:
+            facts |= {"partitions": partitions_json(generations)}
+        else:
+            kept_json = [_kept_json(*entry) for entry in kept.items()]
+            facts |= {"generation": generation.name, "writes": writes_json(generation)}
+            facts |= {"kept": kept_json}
+        write_json(facts)
         return
     write_facts(
         [
             *manifest_rows(path.name, manifest),
+            *([] if divided else writes_rows(generation)),
             *drift_rows(generations),
-            ("partitions", f"{len(generations):,}"),
-            *partitions_rows(generations),
+            ("partitions", f"{len(generations):,}") if divided else ("generation", generation.name),
+            *(partitions_rows(generations) if divided else ()),
+            *((f"kept {name}", _kept_text(entry)) for name, entry in kept.items()),
             *settings_rows(manifest.checked_settings()),
         ]
     )

@@ -49,18 +49,14 @@ TABLES: Final[dict[str, dict[str, type]]] = {
 """Columns of each table, without the checksum. Those of an index begin with its ID."""
 
 _KEYS: Final = {
-    "indexes": ("id",),
-    "aliases": ("name",),
-    "directory": ("id",),
-    "replication": ("work",),
-    "jobs": ("id",),
-    "ended_jobs": ("name", "outcome"),
-    "settings": ("index", "build"),
-    "synonyms": ("index", "word"),
-    "rules": ("index", "id"),
-    "queries": ("index", "number"),
-    "judgements": ("index", "query", "document"),
+    "ended_jobs": 2,
+    "settings": 2,
+    "synonyms": 2,
+    "rules": 2,
+    "queries": 2,
+    "judgements": 3,
 }
+"""Number of columns, the first ones, that are the key of a table; one of the others."""
 
 Row = tuple[Any, ...]
 
@@ -197,7 +193,8 @@ def _create(file: Path) -> None:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             database = Database(connection, execute_plugins=False)
             for table, columns in TABLES.items():
-                database.table(table).create({**columns, "sum": int}, pk=_KEYS[table])
+                key = tuple(columns)[: _KEYS.get(table, 1)]
+                database.table(table).create({**columns, "sum": int}, pk=key)
             connection.execute(f"pragma application_id = {_APPLICATION}")
             connection.execute(f"pragma user_version = {_VERSION}")
             use_wal(connection)
