@@ -37,7 +37,7 @@ from klsa_search.cli.queries import analytics, analyze, judgements, rules, setti
 from klsa_search.cli.sync import sync
 from klsa_search.cli.tune import tune
 from klsa_search.core.progress import format_duration, progress_bar
-from klsa_search.embedding.opening import by_space
+from klsa_search.embedding.options import by_space
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
@@ -72,11 +72,11 @@ for command in (
     repair,
     restore,
     rollback,
+    rules,
     settings,
     split,
     sync,
     synonyms,
-    rules,
     tune,
     verify,
 ):

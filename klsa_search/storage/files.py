@@ -16,8 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.storage.names import NEW
 
@@ -199,6 +197,8 @@ def exclusive_lock(lock: Path, *, timeout: float = 0) -> Iterator[None]:
     All writes to an index happen under a lock, so an OSError that forbids writing becomes a
     StoreError here.
     """
+    from filelock import FileLock, Timeout  # here, as it takes 19 ms and commands load this
+
     # Each call has its own lock object, so that threads of a process exclude each other too.
     file_lock = FileLock(lock, timeout=timeout, thread_local=False)
     try:
