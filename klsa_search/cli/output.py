@@ -105,7 +105,7 @@ def make_folders(*files: Path | None) -> None:
 def write_table(columns: Iterable[Column | str], rows: Iterable[Sequence[Cell]]) -> None:
     """Write a table as wide as the terminal; in a pipe, each row is one line.
 
-    Only columns with `wraps` are wrapped, so that no number is cut; a text is a column without.
+    Only columns with `wraps` are wrapped, so that no number is cut; a `str` is a column without.
     """
     from rich.console import Console
     from rich.table import Table

@@ -85,7 +85,7 @@ _RELAXED: Final[dict[Relaxed, str]] = {
     "nothing_to_exclude_from": "the query only excludes; add a word to search for",
     "no_match": "no document contains the phrase; put + before it to require it",
     "capitals": "the whole query is in capitals; --operators applies AND, OR and NOT",
-    "suffix": "the hyphen hangs on a suffix or option; without a blank before it, it is part of it",
+    "suffix": "the hyphen belongs to a suffix or option, so nothing is excluded",
     "number": "the query begins with a negative number; name what it excludes behind other words",
     "not_an_operator": "it means nothing there; see the query syntax",
     "short_prefix": "a prefix needs two characters",

@@ -148,7 +148,7 @@ def filter_cost(
     documents  of the index, whose IDs a condition may be compared with
     sizes      of each field
     """
-    # At most so many: strings may contain the same.
+    # An upper bound, as quoted values may contain these words.
     conditions = text.count('":') if is_json else 1 + len(_JOINS.findall(text))
     contains = text.lower().count("contains")
     named = [size for name, size in sizes.items() if name in text] or sizes.values()

@@ -38,7 +38,7 @@ from klsa_search.storage.manifest import Manifest, SpaceEntry
 
 
 class Index:
-    """An open generation of an index, with later writes; safe to share between threads.
+    """An open index with all writes; safe to share between threads.
 
     Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the
     checksums of all files have been verified: see `open_index`. Writes by other processes become
@@ -177,7 +177,7 @@ class Index:
 
     @property
     def partitions(self) -> tuple[Reader, ...]:
-        """Return read-only views of the partitions in one state, by number; of one itself."""
+        """Return a view of each partition, by number, in one state; one of an undivided index."""
         return self._reader.partitions
 
     def __len__(self) -> int:

@@ -103,7 +103,7 @@ MAX_QUEUE_DELAY = 0.1
 """Seconds that a light request waits before it is refused, if no thread was free lately."""
 
 MAX_BURST = 0.25
-"""Seconds that it waits if a thread was free within so many seconds: a burst is answered."""
+"""Seconds that it may wait if a thread was free as recently, so that short bursts are answered."""
 
 MAX_HANDLED = 16
 """Requests, active or handled in one iteration of the event loop, from which on others are refused
@@ -284,7 +284,7 @@ class Admission:
         """Raise ServiceBusy if another request would be refused now."""
         active, most = len(self._active), self._running + self._waiting
         if self._budget.is_spent():
-            # Not at the first: it is slow too if the system runs another process meanwhile.
+            # One slow request is no reason to refuse others: another process may have delayed it.
             active, most = active + self._budget.count, min(most, MAX_HANDLED)
         if active >= most:
             raise self._refusal("full", "the request queue is full")

@@ -33,7 +33,7 @@ from klsa_search.storage.replication_state import (
 )
 from klsa_search.storage.repository import Backup, IndexCopy, Repository, number_of
 from klsa_search.storage.restore import (
-    RESTORE_LOCK,
+    FOLLOWER_LOCK,
     generation_of_build,
     install_copy,
     is_same_build,
@@ -54,7 +54,7 @@ def follow(repository: Repository, home: Path) -> ReplicationState:
     after following the newest of its own. IndexBusy while another process does the same.
     """
     home.mkdir(parents=True, exist_ok=True)
-    with exclusive_lock(home / RESTORE_LOCK):
+    with exclusive_lock(home / FOLLOWER_LOCK):
         state = read_state(home, "follow")
         if state is None:
             if names := [path.name for path in indexes_in(home)]:
@@ -120,7 +120,7 @@ def follow_partition(repository: Repository, generation: Path, build: str) -> No
     IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
     path = generation.parent
-    with exclusive_lock(path.parents[1] / RESTORE_LOCK, timeout=_PATIENCE):
+    with exclusive_lock(path.parents[1] / FOLLOWER_LOCK, timeout=_PATIENCE):
         if generation_of_build(path, build) == generation:
             _replace_log(repository, partition_copy(repository, path, build), path)
 

@@ -35,7 +35,7 @@ from klsa_search.storage.partitions import (
 )
 from klsa_search.storage.repository import ROWS, IndexCopy, Repository, build_id
 
-RESTORE_LOCK: Final = ".follower.lock"
+FOLLOWER_LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock
 
 
@@ -96,7 +96,7 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
         return generation
     home = path.parents[1]
     home.mkdir(parents=True, exist_ok=True)
-    with exclusive_lock(home / RESTORE_LOCK, timeout=_UNLIMITED):
+    with exclusive_lock(home / FOLLOWER_LOCK, timeout=_UNLIMITED):
         if generation := generation_of_build(path, build):
             return generation
         copy = partition_copy(repository, path, build)

@@ -52,7 +52,7 @@ class QueryPlan(NamedTuple):
                 limited in tokens
     page        number of hits of a page, by which candidates are chosen
     vector      of the query, if it has one
-    warnings    what failed, and is missing
+    warnings    messages about what failed, and is therefore missing from the results
     """
 
     request: Query

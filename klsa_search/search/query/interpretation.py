@@ -22,7 +22,7 @@ Relaxed = Literal[
     "short_prefix",
 ]
 """Why an operator was read as plain words: the query is mostly text, it only excludes, no document
-contains the phrase, the whole query is in capitals, a hyphen hangs on a suffix or an option, the
+contains the phrase, the whole query is in capitals, a hyphen belongs to a suffix or an option, the
 query begins with a negative number, the sign or word has no meaning where it is, or a prefix has
 one character.
 """

@@ -44,8 +44,8 @@ _MERGE_SIZE: Final = 1024
 """Documents from which a segment is kept instead of being rebuilt with every write."""
 
 
-_AHEAD: Final = 2 ** (1 / 1024)
-"""A sixteenth of a step of the quantised mean length: so near to the next, it is prepared."""
+_NEARBY: Final = 2 ** (1 / 1024)
+"""A sixteenth of a step of the quantised mean length: postings of a step so near are prepared."""
 
 
 class _Segment(NamedTuple):
@@ -212,7 +212,7 @@ class DeltaIndex:
         Slow parts are computed in the background, before they are needed.
         """
         self.kept.save()
-        for ahead in (self._mean_length() * _AHEAD, self._mean_length() / _AHEAD):
+        for ahead in (self._mean_length() * _NEARBY, self._mean_length() / _NEARBY):
             length = bm25.quantised_length(ahead) if ahead else self._first_length
             if length not in (self._length, self._first_length):
                 self._saturated.prepare(length)

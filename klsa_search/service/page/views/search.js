@@ -351,7 +351,7 @@ const RELAXED = {
   nothing_to_exclude_from: "the query only excludes",
   no_match: "no document contains the phrase",
   capitals: "the whole query is in capitals",
-  suffix: "the hyphen hangs on a suffix or option",
+  suffix: "the hyphen belongs to a suffix or option",
   number: "the query begins with a negative number",
   not_an_operator: "the sign has no meaning there",
   short_prefix: "a prefix needs two letters",
