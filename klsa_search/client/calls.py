@@ -25,6 +25,7 @@ from klsa_search.client.results import (
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.parameters import MatchName
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.explain.explanation import Explanation
@@ -112,13 +113,20 @@ class IndexCalls:
             body,
         )
 
-    def suggest(self, typed: str, k: int = 10) -> Call[tuple[Suggestion, ...]]:
+    def suggest(
+        self,
+        typed: str,
+        k: int = 10,
+        *,
+        filter: Filter | None = None,  # noqa: A002 - as in `search`
+        match: MatchName = "all",
+    ) -> Call[tuple[Suggestion, ...]]:
         """Return completions of typed text: see `Index.suggest`."""
         return Call(
-            "GET",
+            "POST",
             f"{self._path}/suggest",
             lambda answer: _SUGGESTIONS.validate_python(answer["suggestions"]),
-            query={"q": typed, "k": k},
+            {"q": typed, "k": k, "filter": filter, "match": match},
         )
 
     def facet_search(

@@ -49,6 +49,8 @@ FACET_VALUE: Final = 0.004
 """A match, and a value in the answer, for each facet."""
 
 SUGGESTIONS: Final = 2.0
+SUGGESTED: Final = 0.2
+"""All suggestions, and counting the documents of one."""
 
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
@@ -123,10 +125,11 @@ def estimated_cost(
     return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked
 
 
-def suggestions_cost(query: QueryCounts) -> float:
-    """Return about how many milliseconds suggestions take; `query` is the typed text."""
+def suggestions_cost(query: QueryCounts, k: int) -> float:
+    """Return about how many milliseconds k suggestions take; `query` is the typed text."""
     misspelt = min(query.misspelt, 1)  # only the last word is corrected
-    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS
+    each = SUGGESTED + WORD * query.words
+    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS + each * k
 
 
 _JOINS: Final = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)

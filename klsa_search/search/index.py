@@ -26,6 +26,7 @@ from klsa_search.search.parts.merged_search import (
     search_parts,
 )
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.parts.suggestions import Suggestions
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.ranking.vector_ranking import VectorLike
@@ -53,6 +54,7 @@ class Index:
         self._reader, self._batches, self._models = reader, batches, models
         self._writer = Writer(reader, batches, models)
         self._configuration = Configuration(reader)
+        self._suggestions = Suggestions(reader)
 
     @property
     def path(self) -> Path:
@@ -246,7 +248,7 @@ class Index:
     live_documents = delegated("_reader", Reader.live_documents)
     hits = delegated("_reader", Reader.hits)
     excerpt = delegated("_reader", Reader.excerpt)
-    suggest = delegated("_reader", Reader.suggest)
+    suggest = delegated("_suggestions", Suggestions.suggest)
     parameters = delegated("_reader", Reader.parameters)
     query_counts = delegated("_reader", Reader.query_counts)
     warm_up = delegated("_reader", Reader.warm_up)

@@ -295,8 +295,8 @@ class DocumentReader:
         return [self._records.document(int(doc_id)) for doc_id in doc_ids]
 
     def ids(self, doc_ids: Iterable[int]) -> list[str]:
-        """Return the IDs of documents in the order of the doc ids."""
-        return [self._records.record(int(doc_id)).id for doc_id in doc_ids]
+        """Return IDs in the order of the doc ids, "" if there is no document."""
+        return [self._records.id(int(doc_id)) for doc_id in doc_ids]
 
     def live_doc_ids(self) -> Sequence[int]:
         """Return the doc ids of all live documents, in order."""

@@ -66,6 +66,10 @@ class Records:
         """Return the title of a document; "" if there is none."""
         return self.record(doc_id).title if self._starts[doc_id] < self._starts[doc_id + 1] else ""
 
+    def id(self, doc_id: int) -> str:
+        """Return the ID of a document; "" if there is none."""
+        return self.record(doc_id).id if self._starts[doc_id] < self._starts[doc_id + 1] else ""
+
     def text(self, record: Record) -> str:
         """Return the text of a document."""
         try:

@@ -106,6 +106,10 @@ QUESTIONS = {
     ("GET", "/indexes/{name}/suggest"): [
         (f"/indexes/{name}/suggest?q={'wing%20' * 300}&k=20", None) for name in ("heavy", "wide")
     ],
+    ("POST", "/indexes/{name}/suggest"): [
+        (f"/indexes/{name}/suggest", {"q": "wing " * 300, "k": 20, "match": "any"})
+        for name in ("heavy", "wide")
+    ],
     ("POST", "/indexes/{name}/facet-search"): [
         ("/indexes/heavy/facet-search", {"field": "kind", "k": 1_000})
     ],

@@ -21,6 +21,15 @@ def test_the_same_as_in_python(client, tiny_home, path):
                 (each.kind, each.text, each.query, each.documents)
                 for each in index.suggest(typed, 5)
             ]
+        restricted = {"filter": "id IN [1, 2, 3]", "match": "any"}
+        wanted = index.suggest("w", **restricted)
+        body = {"q": "w", **restricted}
+        for answer in (
+            client.get(path, params=body),
+            client.post("/indexes/tiny/suggest", json=body),
+        ):
+            told = [each["documents"] for each in answer.json()["suggestions"]]
+            assert told == [each.documents for each in wanted] != []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -34,8 +34,7 @@ from klsa_search.search.pages.query_costs import counts_of, is_quick
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.part_search import LocalSearches, warm_up
 from klsa_search.search.parts.reader import opened_before_fork
-from klsa_search.search.query.evidence import NONE, Answers, Evidence
-from klsa_search.search.ranking.parameters import checked_integer
+from klsa_search.search.query.evidence import Answers, Evidence
 from klsa_search.search.state.log_tailer import (
     LogTailer,
     PointInTime,
@@ -44,7 +43,7 @@ from klsa_search.search.state.log_tailer import (
 )
 from klsa_search.search.state.restricted_state import restricted_state, with_statistics
 from klsa_search.search.state.state import GenerationInfo, State
-from klsa_search.search.suggest.suggester import Suggestion, checked_typed
+from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.search.writing import Drift
 from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.columns.columns import Fields
@@ -389,17 +388,18 @@ class GenerationReader:
         """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
         return excerpt_of(self.state().documents, id, span, page)
 
-    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return completions of the typed text: see `Index.suggest`."""
-        checked_typed(typed)
-        return self.suggestions(typed, checked_integer("k", k))[0]
+    def candidates(
+        self, typed: str, k: int, filter_: FilterLike | None = None
+    ) -> Sequence[Iterator[Candidate]]:
+        """Return completions of the typed text by kind: see `Suggester.candidates`."""
+        return self.state().suggester_within(filter_).candidates(typed, k, Evidence())
 
-    def suggestions(
-        self, typed: str, k: int, answers: Answers = NONE
-    ) -> tuple[tuple[Suggestion, ...], Answers]:
+    def candidates_by(
+        self, answers: Answers, typed: str, k: int, filter_: FilterLike | None
+    ) -> tuple[list[list[Candidate]], Answers]:
         """Return completions by answers of all partitions, and the answers that those lack."""
-        evidence = Evidence(answers)
-        return tuple(self.state().suggester.suggestions(typed, k, evidence)), evidence.own
+        suggester, evidence = self.state().suggester_within(filter_), Evidence(answers)
+        return list(map(list, suggester.candidates(typed, k, evidence))), evidence.own
 
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""

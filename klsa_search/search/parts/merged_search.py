@@ -43,6 +43,7 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.evidence import NONE, Answers, Question, added
+from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of
 
 RANKERS: Final = ("klsa", "bm25")
@@ -92,6 +93,24 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
     return assemble_results(
         plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
     )
+
+
+def count_documents(reader: Reader, query: Query) -> int:
+    """Return the total of a search in all parts of an index.
+
+    Cost: a search without hits. If all words have to match, passages do not count, and the ranking
+    does not matter: BM25 is the cheapest.
+    """
+    searches = reader.searches(NO_MODELS)
+    if query.match == "all":
+        query = query.model_copy(update={"ranker": "bm25"})
+    state = searches.alone
+    if state is None:
+        _, pages = _collected(searches, PartRequest(query, {}), reader.name)
+        return sum(page.total for page in pages if page is not None)
+    if query.match == "all" and state.passages is not None:
+        state = replace(state, searcher=Searcher(state.snapshot, state.info.defaults))
+    return PartSearch(state, PartRequest(query, None)).collect(None).total
 
 
 def _merged(

@@ -29,11 +29,10 @@ from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches
 from klsa_search.search.query.evidence import Question, added
-from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.restricted_states import RestrictedStates
 from klsa_search.search.state.state import State
-from klsa_search.search.suggest.suggester import Suggestion, checked_typed
+from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.documents import DocumentReader
@@ -206,16 +205,16 @@ class OpenedSet:
                 partition = self.partition_of(PassageId.of(id).document_id)
         return partition.excerpt(id, span=span, page=page)
 
-    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return at most k completions of the typed text: see `Index.suggest`."""
-        checked_typed(typed)
-        count = checked_integer("k", k)
+    def candidates(
+        self, typed: str, k: int, filter_: FilterLike | None = None
+    ) -> Sequence[Iterator[Candidate]]:
+        """Return completions of the typed text by kind: see `Suggester.candidates`."""
         answers: dict[Question, Any] = {}
         while True:
-            suggested = [view.suggestions(typed, count, answers) for view in self.views]
-            asked = [own for _, own in suggested]
+            found = [view.candidates_by(answers, typed, k, filter_) for view in self.views]
+            asked = [own for _, own in found]
             if not any(asked):
-                return suggested[0][0]
+                return [iter(kind) for kind in found[0][0]]
             answers |= added(asked)
 
     def rule_warnings(self) -> list[str]:

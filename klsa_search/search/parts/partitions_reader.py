@@ -334,7 +334,7 @@ class PartitionsReader:
     document_readers = delegated("_opened", OpenedSet.document_readers)
     hits = delegated("_opened", OpenedSet.hits)
     excerpt = delegated("_opened", OpenedSet.excerpt)
-    suggest = delegated("_opened", OpenedSet.suggest)
+    candidates = delegated("_opened", OpenedSet.candidates)
     parameters = delegated("_opened", OpenedSet.parameters)
     rule_warnings = delegated("_opened", OpenedSet.rule_warnings)
     query_counts = delegated("_opened", OpenedSet.query_counts)

@@ -20,7 +20,7 @@ from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.part_search import PartSearches
 from klsa_search.search.state.state import State
-from klsa_search.search.suggest.suggester import Suggestion
+from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.documents import DocumentReader
@@ -238,17 +238,10 @@ class Reader(Protocol):
         'old hoses'
         """
 
-    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Return at most k completions of the typed text: words, phrases and titles.
-
-        Suggestions are words that begin with the last typed word, most frequent first; terms that
-        follow the typed words in at least two documents; and titles that contain the text, those
-        that begin with it first. If no word begins with the last one, it is corrected. A blank text
-        has no suggestions. See `docs/guides/search.md`.
-
-        >>> [(each.kind, each.text) for each in index.suggest("tyr")]
-        [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]
-        """
+    def candidates(
+        self, typed: str, k: int, filter_: FilterLike | None = None
+    ) -> Sequence[Iterator[Candidate]]:
+        """Return completions of the typed text by kind: see `Suggester.candidates`."""
 
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""

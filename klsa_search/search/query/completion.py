@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.evidence import Evidence
@@ -69,15 +70,19 @@ def counts_with(
     others: Collection[Alternatives],
     terms: Collection[int],
     evidence: Evidence,
+    allowed: DocumentMask | None = None,
 ) -> dict[int, int]:
-    """Return the numbers of live documents that contain other words and each of some terms.
+    """Return the numbers of documents that contain other words and each of some terms.
 
+    allowed  documents that count, by default all live ones
     Cost: their postings.
     """
     names = snapshot.vocabulary.terms
 
     def documents_with() -> Counter[str]:
-        fitting = containing_words(snapshot, others, "all", evidence) & snapshot.live_docs()
+        fitting = snapshot.live_docs() if allowed is None else allowed
+        if others:
+            fitting = fitting & containing_words(snapshot, others, "all", evidence)
         matching = {term: fitting[containing_all(snapshot, [term])] for term in terms}
         return Counter({names[term]: int(mask.sum()) for term, mask in matching.items()})
 

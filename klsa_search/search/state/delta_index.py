@@ -123,7 +123,7 @@ class DeltaIndex:
 
     state   of a generation, without later documents
     kept    stored segments, so that nothing is folded twice
-    titles  of all documents, read at the first use
+    texts    titles and IDs of all documents, read at the first use
     """
 
     def __init__(self, state: State) -> None:
@@ -134,7 +134,7 @@ class DeltaIndex:
         statistics = open_statistics(info.path, settings, base.vocabulary)
         self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
-        self.titles = state.suggester.titles.extended()
+        self.texts = state.suggester.texts.extended()
         self._arrays = AppendedArrays(info.path, statistics.first)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(

@@ -235,8 +235,8 @@ class _Delta:
         built = self._built
         info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
         filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
-        titles, self._filters = self._delta.titles, filters
-        return state_of(info, snapshot, documents, fields, built.quality, titles, filters, passages)
+        texts, self._filters = self._delta.texts, filters
+        return state_of(info, snapshot, documents, fields, built.quality, texts, filters, passages)
 
     def save(self) -> None:
         """Store what was folded: see `DeltaIndex.save`."""

@@ -99,7 +99,7 @@ def _state_of(
         documents,
         state.fields,
         state.quality,
-        state.suggester.titles,
+        state.suggester.texts,
         state.filters,
         passages,
     )

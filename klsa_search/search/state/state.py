@@ -10,7 +10,7 @@ from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSett
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
 from klsa_search.search.explain.quality import Quality
-from klsa_search.search.filters.masks import FilterCache
+from klsa_search.search.filters.masks import FilterCache, FilterLike
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
@@ -20,8 +20,7 @@ from klsa_search.search.snippets.stored_snippets import StoredSnippets
 from klsa_search.search.state.passage_index import PassageIndex
 from klsa_search.search.state.passage_searcher import PassageSearcher
 from klsa_search.search.state.restricted_states import RestrictedStates
-from klsa_search.search.suggest.suggester import Suggester
-from klsa_search.search.suggest.titles import Titles
+from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once
@@ -81,6 +80,12 @@ class State:
     rules: RuleSet
     restricted: RestrictedStates[State] = field(init=False, default_factory=RestrictedStates)
 
+    def suggester_within(self, filter_: FilterLike | None) -> Suggester:
+        """Return the suggester by the documents of a filter, or by all."""
+        return (
+            self.suggester if filter_ is None else self.suggester.within(self.filters.of(filter_))
+        )
+
     def close(self) -> None:
         """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""
         self.documents.close()
@@ -126,8 +131,8 @@ def _open_checked(
         state = _open_checked(folder, read_manifest(folder))
         passages = PassageIndex(state, open_array(folder, PASSAGE_DOCUMENTS))
     filters = FilterCache(fields, len(snapshot), documents.existing)
-    titles = Titles(analyzer)
-    return state_of(info, snapshot, documents, fields, quality, titles, filters, passages)
+    texts = SuggestedTexts.of(analyzer)
+    return state_of(info, snapshot, documents, fields, quality, texts, filters, passages)
 
 
 def state_of(
@@ -136,7 +141,7 @@ def state_of(
     documents: DocumentReader,
     fields: Fields,
     quality: Quality,
-    titles: Titles,
+    texts: SuggestedTexts,
     filters: FilterCache,
     passages: PassageIndex | None,
 ) -> State:
@@ -160,7 +165,7 @@ def state_of(
         fields=fields,
         filters=filters,
         quality=quality,
-        suggester=Suggester(snapshot, analyzer, query_parser, documents, titles),
+        suggester=Suggester(snapshot, analyzer, query_parser, documents, texts),
         rules=RuleSet((), analyzer),
     )
 

@@ -1,60 +1,88 @@
-"""Suggest completions of typed text: terms, following words and titles."""
+"""Completions of typed text: words, following words, titles and IDs."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
+from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with
+from klsa_search.search.query.boolean import may_be_boolean
+from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with, last_word
 from klsa_search.search.query.corrections import LONGEST, SHORTEST, Circumstances
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_all,
-    count_all,
     pattern_names,
     pattern_of,
 )
 from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.word_forms import commonest
-from klsa_search.search.suggest.titles import Titles
+from klsa_search.search.suggest.titles import Lines
 from klsa_search.storage.documents import DocumentReader
 
-Kind = Literal["word", "phrase", "title", "correction"]
+Kind = Literal["word", "phrase", "title", "id", "correction"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
     """A completion of typed text.
 
-    kind       a word as documents write it; a phrase that continues the typed words; the title of a
-               document; or the correction of a word that no term begins with
-    text       the word, phrase or title
+    kind       a word as documents write it; a phrase that continues the typed words; the title or
+               the ID of a document; or the correction of a word that no term begins with
+    text       the word, phrase, title or ID
     query      the typed text completed by it: the query to search
-    documents  number of documents that contain the word and all typed words before it, in any
-               form, or the phrase, or have the title; None for a phrase counted in a sample
+    documents  number of documents that a search for the query finds, at least 1
 
     >>> index.suggest("wet r")[0]
     Suggestion(kind='phrase', text='wet roads', query='wet roads', documents=3)
+    >>> index.search("wet roads", match="all").total
+    3
     """
 
     kind: Kind
     text: str
     query: str
-    documents: int | None
+    documents: int
+
+
+class Candidate(NamedTuple):
+    """A suggestion of which the documents are not counted yet."""
+
+    kind: Kind
+    text: str
+    query: str
+
+
+class SuggestedTexts(NamedTuple):
+    """Titles and IDs of documents, which are suggested whole."""
+
+    titles: Lines
+    ids: Lines
+
+    @classmethod
+    def of(cls, analyzer: Analyzer) -> SuggestedTexts:
+        """Return those of an index."""
+        return cls(Lines(analyzer, DocumentReader.titles), Lines(analyzer, DocumentReader.ids))
+
+    def extended(self) -> SuggestedTexts:
+        """Return a copy for more documents that shares what was read."""
+        return SuggestedTexts(self.titles.extended(), self.ids.extended())
 
 
 def checked_typed(typed: object) -> None:
@@ -63,53 +91,45 @@ def checked_typed(typed: object) -> None:
         raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
 
 
-class CountedTitle(NamedTuple):
-    """A title that contains the typed text.
+class FoundText(NamedTuple):
+    """A title or ID that contains the typed text.
 
-    order      whether it does not begin with it, its length, and the ordinal of its document
-    folded     by which equal titles are counted
-    documents  number of documents with the title
+    order   whether it does not begin with it, its length, and the ordinal of its document
+    folded  in which equal titles are equal
     """
 
     order: tuple[bool, int, int]
     folded: str
-    title: str
-    documents: int
+    text: str
 
 
 SAMPLE: Final = 4_000
 """Documents that are read for one suggestion, at most; of more, an even sample."""
 
 
-NOT_READ: Final = ""
-"""Counts the documents that are not in the sample."""
+def following(snapshot: Snapshot, words: Sequence[int], allowed: DocumentMask) -> Counter[str]:
+    """Count the documents of a mask in which each term follows some words, or those of a sample.
 
-
-def following(snapshot: Snapshot, words: Sequence[int]) -> Counter[str]:
-    """Count the documents in which each term follows some words, of which the first and the last
-    have terms; and those that are not read.
-
+    words  of which the first and the last have terms
     Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
     documents = containing_all(snapshot, {word for word in words if word >= 0}).astype(np.int64)
-    documents = documents[snapshot.live_docs()[documents]]
-    found = Counter({NOT_READ: max(len(documents) - SAMPLE, 0)})
-    if found[NOT_READ]:
+    documents = documents[allowed[documents]]
+    if len(documents) > SAMPLE:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
     forward, pattern = snapshot.forward, pattern_of(snapshot, words)
     counts = forward.words.count_following(documents, pattern, len(forward.ranks))
     ranks = np.flatnonzero(counts)
     names = snapshot.vocabulary.terms
     terms = [names[term] for term in forward.terms[ranks].tolist()]
-    found.update(dict(zip(terms, counts[ranks].tolist(), strict=True)))
-    return found
+    return Counter(dict(zip(terms, counts[ranks].tolist(), strict=True)))
 
 
 MAX_CONTEXT: Final = 4
 """Words before the last one that a phrase continues, at most."""
 
 MIN_DOCUMENTS: Final = 2
-"""Documents that contain a suggested phrase, at least."""
+"""Documents that contain a suggested phrase, at least; one if it is a code."""
 
 MIN_LETTERS: Final = 3
 """Letters of a last word that phrases continue although no blank follows it."""
@@ -118,11 +138,12 @@ MAX_CORRECTIONS: Final = 3
 """Terms with a similar beginning, at most."""
 
 _READ: Final = 500  # characters at the end of the typed text that are used
-_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
+_CODE: Final = re.compile(r"(?=\S*\d)\S*[^\w\s]\S*\Z")
+_ID: Final = re.compile(r"\s*(?=\S*\d)\S{2,}\s*")
 
 
 class Suggester:
-    """Suggests completions from one snapshot; thread-safe.
+    """Finds completions in one snapshot; thread-safe.
 
     The first suggestion reads all titles and sorts the terms: 5 µs a document. Each new word costs
     some 0.8 ms, for reading documents to see how it is written. Following terms cost 3 ns a word of
@@ -136,7 +157,7 @@ class Suggester:
         analyzer: Analyzer,
         query_parser: QueryParser,
         documents: DocumentReader,
-        titles: Titles,
+        texts: SuggestedTexts,
     ) -> None:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
         self._query_parser = query_parser
@@ -144,39 +165,53 @@ class Suggester:
             query_parser.term_dictionary,
             query_parser.corrector,
         )
-        self.titles = titles
+        self.texts = texts
+        self._filter: Mask | None = None
 
-    def suggestions(self, typed: str, k: int, evidence: Evidence) -> list[Suggestion]:
-        """Return at most k completions: continued phrases first, then words, phrases and titles.
+    def within(self, filter_: Mask) -> Suggester:
+        """Return a suggester by the documents of a mask, which shares the caches of this one."""
+        other = copy(self)
+        other._filter, other._allowed = filter_, filter_.allowed & self._allowed
+        return other
 
+    def candidates(self, typed: str, k: int, evidence: Evidence) -> list[Iterator[Candidate]]:
+        """Return completions by kind, the best first: phrases, words, longer phrases, titles, IDs.
+
+        k         candidates of each kind, at most
         evidence  of documents
-        Equally many of each kind as far as possible, most frequent first.
+        Words that follow signs of a code complete it: they have to stand there in a document.
         """
-        last_word = _LAST_WORD.search(typed, max(len(typed) - _READ, 0))
-        last = last_word[0] if last_word else ""
+        last = last_word(typed[-_READ:])
         before = typed[: len(typed) - len(last)]
-        phrases = list(islice(self._phrases(before, last, evidence), k))
-        suggested = {phrase.query for phrase in phrases}
-        words = (
-            word for word in self._words(before, last, k, evidence) if word.query not in suggested
+        is_code = _CODE.search(typed[-_READ:]) is not None
+        phrases = list(
+            islice(self._phrases(before, last, 1 if is_code else MIN_DOCUMENTS, evidence), k)
         )
-        longer: Iterator[Suggestion] = iter(())
+        suggested = {phrase.query for phrase in phrases}
+        words: Iterator[Candidate] = iter(())
+        if not is_code:
+            words = self._words(before, last, k, evidence)
+            words = (word for word in words if word.query not in suggested)
+        longer: Iterator[Candidate] = iter(())
         if len(last) >= MIN_LETTERS and not phrases:
-            longer = self._phrases(f"{typed} ", "", evidence)
-        return _merge(k, [iter(phrases), words, longer, self._titles(typed, k, evidence)])
+            longer = self._phrases(f"{typed} ", "", MIN_DOCUMENTS, evidence)
+        ids = self._ids(typed, k, evidence) if _ID.fullmatch(typed) else iter(())
+        titles = self._titles(typed, k, evidence)
+        return [islice(kind, k) for kind in (phrases, words, longer, titles, ids)]
 
-    def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
+    def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
         """Yield words with this prefix or, if there are none, corrections."""
         if not last:
             return
-        limit = k if self._context(before) is None else MAX_COMPLETIONS
+        is_counted = self._context(before) or self._filter is not None
+        limit = MAX_COMPLETIONS if is_counted else k
         terms = self._term_dictionary.beginning_with(last, evidence, limit)
         begun = False
-        for term, count in self._counted(before, terms, evidence):
+        for term in self._beside(before, terms, evidence):
             word = self._form_of(term, evidence, last)
             if word:
                 begun = True
-                yield Suggestion(kind="word", text=word, query=before + word, documents=count)
+                yield Candidate("word", word, before + word)
         if not begun:
             yield from self._corrections(before, last, evidence)
 
@@ -185,18 +220,13 @@ class Suggester:
         numbers = {number for number in self._numbers(before[-_READ:]) if number >= 0}
         return [[[number]] for number in sorted(numbers)] or None
 
-    def _counted(
-        self, before: str, terms: Sequence[int], evidence: Evidence
-    ) -> list[tuple[int, int]]:
-        """Return terms with the number of documents that also contain the words before.
-
-        Those without such a document are left out. Most frequent first.
-        """
+    def _beside(self, before: str, terms: Sequence[int], evidence: Evidence) -> Sequence[int]:
+        """Return terms of the documents that also contain the words before, most frequent first."""
         context = self._context(before)
-        if context is None:
-            return [(term, int(self._term_dictionary.frequencies[term])) for term in terms]
-        counts = counts_with(self._snapshot, context, terms, evidence)
-        return sorted(((term, n) for term, n in counts.items() if n), key=lambda pair: -pair[1])
+        if context is None and self._filter is None:
+            return terms
+        counts = counts_with(self._snapshot, context or (), terms, evidence, self._allowed)
+        return sorted((term for term in terms if counts[term]), key=lambda term: -counts[term])
 
     def _form_of(self, term: int, evidence: Evidence, beginning: str = "") -> str:
         """Return a term as documents write it with this prefix, or ""."""
@@ -214,7 +244,7 @@ class Suggester:
         # Documents that were not read may contain it.
         return beginning if self._numbers(beginning) == [term] else ""
 
-    def _corrections(self, before: str, last: str, evidence: Evidence) -> Iterator[Suggestion]:
+    def _corrections(self, before: str, last: str, evidence: Evidence) -> Iterator[Candidate]:
         """Yield corrections of a word that no term begins with."""
         folded = self._analyzer.folded(last)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
@@ -223,23 +253,21 @@ class Suggester:
         where = Circumstances(context, alone=not context, unfinished=True)
         correction = self._corrector.correction(last, evidence, where)
         if correction is not None:
-            words = [*(self._context(before) or ()), [correction.terms]]
-            count = count_all(self._snapshot, words, evidence)
-            if count:
-                query = before + correction.words
-                yield Suggestion(
-                    kind="correction", text=correction.words, query=query, documents=count
-                )
+            yield Candidate("correction", correction.words, before + correction.words)
         correction_terms = () if correction is None else correction.terms
         near = self._corrector.begun(folded)[:MAX_CORRECTIONS]
-        for term, count in self._counted(before, near, evidence):
+        for term in self._beside(before, near, evidence):
             word = self._form_of(term, evidence)
             if word and term not in correction_terms:
-                query = before + word
-                yield Suggestion(kind="correction", text=word, query=query, documents=count)
+                yield Candidate("correction", word, before + word)
 
-    def _phrases(self, before: str, last: str, evidence: Evidence) -> Iterator[Suggestion]:
-        """Yield terms with this prefix that follow the words before it, with these words."""
+    def _phrases(
+        self, before: str, last: str, least: int, evidence: Evidence
+    ) -> Iterator[Candidate]:
+        """Yield terms with this prefix that follow the words before it, with these words.
+
+        least  documents that contain them in sequence, at least
+        """
         context_words = self._query_parser.words(before[-_READ:])[-MAX_CONTEXT:]
         words, numbers = (
             [word.text for word in context_words],
@@ -256,20 +284,14 @@ class Suggester:
             question = "following", *pattern_names(self._snapshot, context)
             follow = evidence.of(question, partial(self._following_terms, context))
             shown = _text_from(before, words[first:])
-            exact = not follow[NOT_READ]
-            for name, count in _most_frequent(follow):
+            for name in _most_frequent(follow, least):
                 term = numbers_of[name]
                 fits = name.startswith(beginning) or own == [term]
                 allowed = fits and (last or term not in self._common)
                 word = allowed and self._form_of(term, evidence, last)
                 if word:
                     has_phrase = True
-                    yield Suggestion(
-                        kind="phrase",
-                        text=shown + word,
-                        query=before + word,
-                        documents=count if exact else None,
-                    )
+                    yield Candidate("phrase", shown + word, before + word)
             if has_phrase:
                 return
 
@@ -278,36 +300,50 @@ class Suggester:
         parts = text[-_READ:].split()
         return bool(parts) and max(self._numbers(parts[-1]), default=NO_TERM) >= 0
 
-    def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Suggestion]:
-        titles = evidence.of(("titles", typed, k), partial(self._own_titles, typed, k))
-        counts: Counter[str] = Counter()
-        best: dict[str, CountedTitle] = {}
-        for title in sorted(titles, key=lambda each: each.order):
-            counts[title.folded] += title.documents
-            best.setdefault(title.folded, title)
-        for folded, title in islice(best.items(), k):
-            count = counts[folded]
-            yield Suggestion(kind="title", text=title.title, query=title.title, documents=count)
+    def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
+        """Yield titles that contain the typed text, as queries without operators."""
+        for title in self._found("titles", typed, k, evidence):
+            yield Candidate("title", title, self._plain(title))
 
-    def _own_titles(self, typed: str, k: int) -> tuple[CountedTitle, ...]:
-        """Return the best k titles of the documents of the index."""
-        matches = self.titles.find(typed, self._documents, self._live)[:k]
-        doc_ids = [match.doc_id for match in matches]
-        ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
-        return tuple(
-            CountedTitle(
-                (*match.order, ordinal), self.titles.folded(title), title,
-                self.titles.count(match.key, self._live),
+    def _ids(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
+        """Yield IDs that contain the typed text."""
+        for id_ in self._found("ids", typed, k, evidence):
+            yield Candidate("id", id_, id_)
+
+    def _found(
+        self, kind: Literal["titles", "ids"], typed: str, k: int, evidence: Evidence
+    ) -> list[str]:
+        """Return the best k titles or IDs that contain the typed text, of equal ones the first."""
+        lines, documents = getattr(self.texts, kind), self._documents
+        read = documents.titles if kind == "titles" else documents.ids
+
+        def found() -> tuple[FoundText, ...]:
+            matches = lines.find(typed, documents, self._allowed)[:k]
+            doc_ids = [match.doc_id for match in matches]
+            ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
+            return tuple(
+                FoundText((*match.order, ordinal), lines.folded(text), text)
+                for match, ordinal, text in zip(matches, ordinals, read(doc_ids), strict=True)
             )
-            for match, ordinal, title in zip(
-                matches, ordinals, self._documents.titles(doc_ids), strict=True
-            )
-        )  # fmt: skip
+
+        best: dict[str, str] = {}
+        for text in sorted(evidence.of((kind, typed, k), found), key=lambda each: each.order):
+            best.setdefault(text.folded, text.text)
+        return list(best.values())[:k]
+
+    def _plain(self, title: str) -> str:
+        """Return a title, or its words if it may be read as operators."""
+        if is_plain(title) and not may_be_boolean(title):
+            return title
+        return " ".join(word.text for word in self._query_parser.words(title)).casefold()
 
     def _following_terms(self, words: tuple[int, ...]) -> Counter[str]:
-        return self._snapshot.answers.of(
-            ("following", *words), words, lambda: following(self._snapshot, words)
-        )
+        def follow() -> Counter[str]:
+            return following(self._snapshot, words, self._allowed)
+
+        if self._filter is not None:
+            return follow()
+        return self._snapshot.answers.of(("following", *words), words, follow)
 
     def _numbers(self, text: str) -> list[int]:
         return [word.number for word in self._query_parser.words(text)]
@@ -317,18 +353,14 @@ class Suggester:
         return frozenset(self._snapshot.common.tolist())
 
     @lazy_property
-    def _live(self) -> npt.NDArray[np.bool_]:
+    def _allowed(self) -> DocumentMask:
         return self._snapshot.live_docs()
 
 
-def _most_frequent(follow: Counter[str]) -> list[tuple[str, int]]:
-    """Return terms of at least `MIN_DOCUMENTS` documents, most frequent first."""
-    counted = [
-        (name, count)
-        for name, count in follow.items()
-        if count >= MIN_DOCUMENTS and name != NOT_READ
-    ]
-    return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+def _most_frequent(follow: Counter[str], least: int) -> list[str]:
+    """Return terms of at least so many documents, most frequent first."""
+    counted = [(-count, name) for name, count in follow.items() if count >= least]
+    return [name for _, name in sorted(counted)]
 
 
 def _text_from(text: str, words: Sequence[str]) -> str:
@@ -339,19 +371,3 @@ def _text_from(text: str, words: Sequence[str]) -> str:
         if at < 0:  # the analyser changed it
             return " ".join((*words, ""))
     return text[at:]
-
-
-def _merge(k: int, kinds: Sequence[Iterator[Suggestion]]) -> list[Suggestion]:
-    """Return at most k suggestions, equally many of each kind as far as possible, kind by kind."""
-    taken: list[list[Suggestion]] = [[] for _ in kinds]
-    active = list(range(len(kinds)))
-    while active:
-        for kind in active[:]:
-            if sum(map(len, taken)) == k:
-                return list(chain.from_iterable(taken))
-            suggestion = next(kinds[kind], None)
-            if suggestion is None:
-                active.remove(kind)
-            else:
-                taken[kind].append(suggestion)
-    return list(chain.from_iterable(taken))

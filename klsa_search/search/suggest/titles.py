@@ -1,6 +1,6 @@
-"""Titles of an index, in large texts that are searched as bytes.
+"""Titles and IDs of an index, in large texts that are searched as bytes.
 
-Each title is a line of its folded words with a blank before each, so that a search for a blank and
+Each is a line of its folded words with a blank before each, so that a search for a blank and
 the typed text finds words that begin with it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -78,20 +78,26 @@ class _Chunk:
             at = self.text.find(needle, lines[line])
 
 
-class Titles:
-    """Titles of an index and of its delta; thread-safe.
+class Lines:
+    """Titles, or IDs, of an index and of its delta; thread-safe.
 
-    Read at the first use: 3 µs a document; memory: the titles, and 16 bytes a document.
+    read  returns them for doc ids, "" for those without a document
+    They are read at the first use: 3 µs a document; memory: their texts, and 16 bytes a document.
     """
 
-    def __init__(self, analyzer: Analyzer, chunks: Sequence[_Chunk] = ()) -> None:
-        self._analyzer = analyzer
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        read: Callable[[DocumentReader, Iterable[int]], list[str]],
+        chunks: Sequence[_Chunk] = (),
+    ) -> None:
+        self._analyzer, self._texts = analyzer, read
         self._chunks = list(chunks)
         self._lock = threading.Lock()
 
-    def extended(self) -> Titles:
+    def extended(self) -> Lines:
         """Return a copy for more documents that shares what was read."""
-        return Titles(self._analyzer, self._read())
+        return Lines(self._analyzer, self._texts, self._read())
 
     def find(
         self, typed: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
@@ -127,14 +133,6 @@ class Titles:
         """Return what equal titles have in common."""
         return self._line(" " + title.replace("\n", " "))
 
-    def count(self, key: int, live: npt.NDArray[np.bool_]) -> int:
-        """Return the number of live documents with a title. Cost: 1 ns a document."""
-        count = 0
-        for chunk in self._read():
-            is_live = live[chunk.first : chunk.after]
-            count += int(np.count_nonzero((chunk.keys[: len(is_live)] == key) & is_live))
-        return count
-
     def _read(self) -> list[_Chunk]:
         with self._lock:
             return self._chunks[:]
@@ -145,7 +143,8 @@ class Titles:
         after = chunks[-1].after if chunks else 0
         if after >= size:
             return chunks
-        titles = [title.replace("\n", " ") for title in documents.titles(range(after, size))]
+        texts = self._texts(documents, range(after, size))
+        titles = [text.replace("\n", " ") for text in texts]
         text = "".join(f"\n {title}" for title in titles) + "\n"
         new = _Chunk.of(after, self._line(text).encode())
         with self._lock:

@@ -9,9 +9,9 @@ const MOST = 7; // suggestions
 const REST = 50; // ms without a letter after which they are asked for, behind the search itself
 const KINDS = { title: "title", correction: "did you mean" };
 
-/** Make the box work. `isLive` says whether the view follows what is typed. Returns what offers
- * suggestions for what was typed before there was an index to ask. */
-export function installBox({ state, indexChosen, isLive }) {
+/** Make the box work. `isLive` says whether the view follows what is typed, `restriction` promises
+ * filter and match of the searches that follow. Returns what offers suggestions for what was typed before there was an index to ask. */
+export function installBox({ state, indexChosen, isLive, restriction }) {
   const input = document.getElementById("q");
   const list = document.getElementById("suggestions");
   const latest = new Latest();
@@ -57,7 +57,7 @@ export function installBox({ state, indexChosen, isLive }) {
       .run(async (signal) => {
         await new Promise((resolve) => setTimeout(resolve, REST));
         signal.throwIfAborted();
-        return optional.index(index).suggest(input.value, { k: MOST, signal });
+        return optional.index(index).suggest(input.value, { ...await restriction(index), k: MOST, signal });
       })
       .catch(() => []);
     if (answer === STALE || document.activeElement !== input) return;
@@ -85,7 +85,7 @@ export function installBox({ state, indexChosen, isLive }) {
       },
       el("span.said", shown),
       kind in KINDS ? el("span.kind", t(KINDS[kind])) : null,
-      documents === null || kind === "title" ? null
+      ["title", "id"].includes(kind) ? null
         : el("span.kind", { title: many(documents, "document") }, count(documents)),
     );
   }

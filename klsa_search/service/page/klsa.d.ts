@@ -78,7 +78,9 @@ export class Index {
     hit: Hit,
     options?: { type?: "click" | "conversion"; previous?: SearchAnswer } & RequestOptions,
   ): Promise<void>;
-  suggest(q: string, options?: { k?: number } & RequestOptions): Promise<Suggestion[]>;
+  suggest(
+    q: string, options?: { k?: number; filter?: string; match?: "any" | "most" | "all" } & RequestOptions,
+  ): Promise<Suggestion[]>;
   facetSearch(
     field: string,
     q?: string,
@@ -361,10 +363,10 @@ export interface Interpretation {
 }
 
 export interface Suggestion {
-  kind: "word" | "phrase" | "title" | "correction";
+  kind: "word" | "phrase" | "title" | "id" | "correction";
   text: string;
   query: string;
-  documents: number | null;
+  documents: number;
 }
 
 export interface StoredDocument {

@@ -171,9 +171,9 @@ export class Index {
   }
 
   /** Complete typed text. @param {string} q */
-  async suggest(q, { k, signal } = {}) {
+  async suggest(q, { signal, ...options } = {}) {
     const path = `${this.#path}/suggest`;
-    return (await this.#client.request("GET", path, { query: { q, k }, signal })).suggestions;
+    return (await this.#client.request("GET", path, { query: { q, ...options }, signal })).suggestions;
   }
 
   /** Find the values of a metadata field that contain typed text.

@@ -3,6 +3,7 @@
 import { installBox } from "./box.js";
 import { alertOf, el, fill, reasonOf } from "./dom.js";
 import { KlsaError } from "./klsa.js";
+import { filterOf } from "./query.js";
 import { client, onKeyNeeded, signIn, signOut } from "./session.js";
 import { state } from "./state.js";
 import { showsTools, switchTools } from "./tools.js";
@@ -75,6 +76,13 @@ function detailsOf(name) {
     known.set(name, asked);
   }
   return known.get(name);
+}
+
+/** Promise filter and match of the searches of an index, as in the address or the settings. */
+async function restriction(name) {
+  const { fields, settings } = await detailsOf(name);
+  const filter = filterOf(state, fields ?? {});
+  return { match: state.get("match") || settings?.match || "any", ...(filter === null ? {} : { filter }) };
 }
 
 /** The index that is asked: that of the address, else the last one chosen, else that which the
@@ -264,7 +272,7 @@ async function boot() {
 
 const translated = loadWords();
 onKeyNeeded(keyAsked);
-const offer = installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
+const offer = installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false, restriction });
 chooser.addEventListener("change", () => {
   localStorage.setItem(LAST_INDEX, chooser.value);
   const kept = { q: state.get("q"), view: state.get("view") };

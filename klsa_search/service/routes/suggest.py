@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
-from klsa_search.core.parameters import Text
+from klsa_search.core.parameters import Match, Text
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
@@ -36,6 +36,12 @@ class SuggestRequest(RequestModel):
 
     q: QueryText = Field(description="text typed so far")
     k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="maximum number of suggestions")
+    filter: FilterText | dict[str, Any] | None = Field(
+        None, description="only documents that match it count; as JSON in a body"
+    )
+    match: Match = Field(
+        "all", description="how the searches that follow match words: `documents` is their total"
+    )
 
 
 class SuggestAnyRequest(SuggestRequest):
@@ -61,9 +67,22 @@ class SuggestAnswer(Answer):
     openapi_extra=documented_parameters(SuggestAnyRequest),
 )
 async def suggest(request: Request) -> Response:
-    """Suggest words, phrases and titles that complete the typed text."""
+    """Suggest words, phrases, titles and IDs that complete the typed text.
+
+    A search for `query` with the same `filter` and `match` finds `documents` documents.
+    """
     params = read_parameters(request, SuggestAnyRequest)
     return await _suggest(params, params.index, service_of(request))
+
+
+@router.post(
+    "/indexes/{name}/suggest", summary="Suggest from one index", response_model=SuggestAnswer
+)
+async def suggest_body(
+    name: str, body: Annotated[SuggestRequest, Body()], service: Service
+) -> Response:
+    """Suggest as with GET /suggest, with the parameters as a JSON object."""
+    return await _suggest(body, name, service)
 
 
 @router.get(
@@ -83,12 +102,13 @@ async def _suggest(params: SuggestRequest, name: str | None, service: IndexServi
         return SuggestAnswer(
             q=params.q,
             **answered(index, begin),
-            suggestions=index.suggest(params.q, params.k),
+            suggestions=index.suggest(params.q, params.k, filter=params.filter, match=params.match),
         )
 
-    return await service.read(
-        name, compute, cost=lambda index: suggestions_cost(index.query_counts(params.q))
-    )
+    def cost(index: Index) -> float:
+        return suggestions_cost(index.query_counts(params.q, filter=params.filter), params.k)
+
+    return await service.read(name, compute, cost=cost)
 
 
 class FacetSearchBody(RequestModel):

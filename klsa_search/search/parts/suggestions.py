@@ -1,0 +1,75 @@
+"""Suggestions of an index: completions of typed text, each with the documents it finds."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Final
+
+from klsa_search.core.parameters import MatchName
+from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.pages.options import Query
+from klsa_search.search.parts.merged_search import count_documents
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.ranking.parameters import checked_integer
+from klsa_search.search.suggest.suggester import Suggestion, checked_typed
+
+_COUNTED: Final = 3
+"""Candidates of which the documents are counted, for each suggestion, at most."""
+
+
+class Suggestions:
+    """Suggests completions of typed text in the present state of an index."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def suggest(
+        self,
+        typed: str,
+        k: int = 10,
+        *,
+        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
+        match: MatchName = "all",
+    ) -> tuple[Suggestion, ...]:
+        """Return at most k completions of the typed text: words, phrases, titles and IDs.
+
+        filter  only documents that match it count: that of the searches which follow
+        match   how searches that follow match words: `documents` is the total of a search for
+                `query` with this `match` and `filter`, without vectors of an embedder
+        Suggestions are words that begin with the last typed word, most frequent first; terms that
+        follow the typed words in at least two documents; titles that contain the text, those that
+        begin with it first; and IDs with a digit that contain it. If no word begins with the last
+        one, it is corrected. A document contains all words of each of them. A blank text has no
+        suggestions. QueryError. See `docs/guides/search.md`. Cost: a search for each suggestion.
+
+        >>> [(each.kind, each.text, each.documents) for each in index.suggest("tyr")]
+        [('word', 'tyres', 3), ('title', 'Tyres', 3), ('title', 'Tyres again', 1)]
+        >>> [each.documents for each in index.suggest("tyr", filter="year >= 2024")]
+        []
+        """
+        checked_typed(typed)
+        k = checked_integer("k", k)
+        reader = self._reader.view()
+        kinds = reader.candidates(typed, k, filter)
+        taken: list[list[Suggestion]] = [[] for _ in kinds]
+        queries: set[str] = set()
+        left, active = _COUNTED * k, list(range(len(kinds)))
+        while active:
+            for kind in active[:]:
+                if len(queries) == k or not left:
+                    return tuple(chain.from_iterable(taken))
+                candidate = next((each for each in kinds[kind] if each.query not in queries), None)
+                if candidate is None:
+                    active.remove(kind)
+                    continue
+                left -= 1
+                count = count_documents(
+                    reader, Query(candidate.query, 1, filter=filter, match="all")
+                )
+                if count:
+                    if match != "all":
+                        query = Query(candidate.query, 1, filter=filter, match=match)
+                        count = count_documents(reader, query)
+                    queries.add(candidate.query)
+                    taken[kind].append(Suggestion(**candidate._asdict(), documents=count))
+        return tuple(chain.from_iterable(taken))
