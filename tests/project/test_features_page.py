@@ -13,6 +13,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
+from tests.service.test_guide import sent
 from tools.openapi_examples import LAMP
 from tools.reference_page import COMMANDS
 
@@ -70,16 +71,7 @@ def test_examples_of_features_run(folder, command, capsys):
     if program == "curl":
         with Catalog(folder / "index", interval=0) as catalog:
             client = TestClient(catalog_app(catalog))
-            target = next(each for each in arguments if each.startswith("localhost:8000"))
-            body = arguments[arguments.index("-d") + 1] if "-d" in arguments else None
-            answer = client.request(
-                "GET" if body is None else "POST",
-                target.removeprefix("localhost:8000"),
-                content=body,
-                headers={"Content-Type": "application/json"},
-            )
-        assert answer.status_code == 200, answer.text
-        assert answer.text
+            assert sent(client, *arguments).text
     else:
         COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
         assert capsys.readouterr().out

@@ -41,12 +41,6 @@ def test_check_fails_if_a_record_is_old(record_file, monkeypatch):
         run(monkeypatch, "check")
 
 
-def test_a_new_record_replaces_that_of_its_target_only(record_file, monkeypatch):
-    record_file.write_text("test-connect old 2025-01-01\ntest-cluster old 2025-01-01\n")
-    run(monkeypatch, "record", "test-connect")
-    assert record_file.read_text() == "test-connect abc 2026-01-02\ntest-cluster old 2025-01-01\n"
-
-
 @pytest.mark.parametrize(("behind", "old"), [(150, False), (151, True)])
 def test_a_record_counts_for_150_commits(record_file, monkeypatch, behind, old):
     long_tests.record("test-long")

@@ -38,20 +38,3 @@ def test_waits(): time.sleep(0.2)
     done.stdout.fnmatch_lines(["*slowest 10 tests*", "*0.*test_slow*"])
     if failed:
         done.stdout.fnmatch_lines(["*took 0.1 s of processor time, above 0.05 s: make it cheaper*"])
-
-
-def test_what_a_test_is_the_first_to_use_does_not_count(pytester, monkeypatch):
-    monkeypatch.setenv("KLSA_TEST_SECONDS", "0.05")
-    pytester.makeconftest("pytest_plugins = ['tests.support.processor_time']")
-    pytester.makepyfile(
-        WORK
-        + """
-used = []
-
-def test_first_use():
-    if not used:
-        used.append(work())
-"""
-    )
-    again = ("--reruns", "1", "--only-rerun", "of processor time")
-    pytester.runpytest_inprocess(*PLUGINS, *again).assert_outcomes(passed=1)

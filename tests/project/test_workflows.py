@@ -57,21 +57,6 @@ def test_every_action_is_pinned_by_its_commit():
         assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), f"{name}: {action}"
 
 
-def test_the_readme_shows_targets_and_each_installs_what_it_needs():
-    rules = dict(re.findall(r"^([a-z-]+):(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"^make ([a-z-]+)", readme, re.MULTILINE))
-    assert {"run", "test"} <= shown <= rules.keys()
-
-    def installs(target):
-        """Stamps of the environments that a target has made before it runs."""
-        needed = rules.get(target, "").split()
-        return {target} if target.startswith("$(VENV)/.") else set().union(*map(installs, needed))
-
-    assert installs("run") == {"$(VENV)/.installed"}
-    assert installs("test") == {"$(VENV)/.installed-test"}
-
-
 def test_every_python_that_is_named_is_tested():
     matrix = read("ci.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
     named = [

@@ -76,7 +76,7 @@ def sent(client, *arguments):
         elif word == "--data-binary":
             body = (Path.cwd() / next(words).removeprefix("@")).read_bytes()
         else:
-            target = word.removeprefix("http://127.0.0.1:8000")
+            target = re.sub("^(http://127.0.0.1|localhost):8000", "", word)
     answer = client.request(
         method or ("POST" if body else "GET"), target, headers=headers, content=body
     )
