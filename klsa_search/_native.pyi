@@ -52,13 +52,9 @@ class PostingLists:
         runs: npt.NDArray[np.uint16],
     ) -> None: ...
 
-class ExpansionModel:
-    """The arrays of `lowrank.sparse_expansion.SparseExpansion`.
+class DocumentRows:
+    """The rows of D, features and vectors of consecutive documents: see `SparseExpansion`.
 
-    term_vectors  its `terms`
-    rows_elsewhere, levels_elsewhere  of `RemoteRows`
-    dimensions    m, coordinates of the latent space
-    neighbours    entries of a row that count for coverage, the first ones
     Cost O(N): offsets are checked, single entries are not.
     """
 
@@ -69,6 +65,21 @@ class ExpansionModel:
         starts: _I64,
         features: npt.NDArray[np.uint32],
         document_vectors: npt.NDArray[np.int8],
+    ) -> None: ...
+
+class ExpansionModel:
+    """The rows of all documents, and the vectors of terms.
+
+    parts         one after the other
+    term_vectors  `terms` of `SparseExpansion`
+    rows_elsewhere, levels_elsewhere  of `RemoteRows`
+    dimensions    m, coordinates of the latent space
+    neighbours    entries of a row that count for coverage, the first ones
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[DocumentRows],
         term_vectors: npt.NDArray[np.int8],
         rows_elsewhere: npt.NDArray[np.uint32],
         levels_elsewhere: npt.NDArray[np.uint8],
@@ -229,18 +240,31 @@ def encode_documents(words: _I32, lengths: _I32, ranks: _I32, documents: int) ->
     Cost: 3 ns a word.
     """
 
+class DocumentBytes:
+    """Bytes of each document: records, or codes of the forward index.
+
+    parts  content of consecutive documents, and (n + 1,) the start of each; one after the other
+    Nothing outside of the content is read: a document whose starts are damaged has no bytes.
+    """
+
+    def __init__(self, parts: Sequence[tuple[_U8, _I64]]) -> None: ...
+    def __len__(self) -> int:
+        """Return the number of documents."""
+
+    def __getitem__(self, document: int) -> bytes:
+        """Return the bytes of a document; IndexError."""
+
 class ForwardCodes:
     """Reads the words of documents from the forward index; `storage.forward_index` has its codes.
 
-    codes   of all documents; nothing outside is read, even if they are damaged
-    starts  (N + 1,) start of the codes of each document, clipped to the codes
+    codes   of all documents
     parts   number of parts of a document: title, other searched fields, text
 
     `documents` are document numbers, `codes` of words those of the forward index, or -2 for a word
     without a term. Methods that read take 3 ns a word.
     """
 
-    def __init__(self, codes: _U8, starts: _I64, parts: int) -> None: ...
+    def __init__(self, codes: DocumentBytes, parts: int) -> None: ...
     def counts(self, documents: _I64, terms: _I32, weights: _I64) -> tuple[_I32, _F32, _I64]:
         """Return terms, counts and the number of terms of each document, terms ascending.
 
@@ -337,30 +361,29 @@ def best_passage(
 class Records:
     """Reads the records of stored documents: see `storage/records.py`.
 
-    content  of all records
-    starts   (N + 1,) start of each
+    IndexError for an unknown doc id, ValueError for a damaged record.
     """
 
-    def __init__(self, content: _U8, starts: _I64) -> None: ...
+    def __init__(self, records: DocumentBytes) -> None: ...
     def heads(
         self, documents: Sequence[int], decode: Callable[[str], Mapping[str, Any]]
-    ) -> list[tuple[str, str, Mapping[str, Any], int, int]]:
-        """Return ID, title and metadata of documents, and where their texts begin and end.
+    ) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """Return ID, title and metadata of documents. Cost: 0.3 µs each.
 
         decode  reads metadata that are not empty
-        IndexError for an unknown doc id, ValueError for a damaged record. Cost: 0.3 µs each.
         """
+
+    def text(self, document: int) -> str:
+        """Return the text of a document."""
 
 class PassageFinder:
     """Selects passages of stored documents by their forward index.
 
-    codes, code_starts, ranks  of the forward index
-    parts                      number of parts of a document
+    codes, ranks  of the forward index
+    parts         number of parts of a document
     """
 
-    def __init__(
-        self, records: Records, codes: _U8, code_starts: _I64, ranks: _I32, parts: int
-    ) -> None: ...
+    def __init__(self, records: Records, codes: DocumentBytes, ranks: _I32, parts: int) -> None: ...
     def passages(
         self,
         documents: Sequence[int],
@@ -534,7 +557,6 @@ class FoldInNeighbours:
     documents                           of the build
     starts, entries, run_starts, runs   its postings, see `kernels.postings`
     block_bits                          of their blocks
-    first                               document number of the first later document
     mean_square                         ‖μ‖²
     Buffers for each thread that searches: 5 bytes a document and one a feature.
     """
@@ -547,7 +569,6 @@ class FoldInNeighbours:
         run_starts: _I64,
         runs: _U16,
         block_bits: int,
-        first: int,
         mean_square: float,
     ) -> None: ...
     def search(

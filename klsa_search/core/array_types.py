@@ -5,7 +5,7 @@ N documents, V terms, k dimensions.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ def values_at(
     return np.where(keys[positions] == wanted, values[positions], missing)
 
 
+_Number = TypeVar("_Number", bound=np.generic)
+
 _INITIAL_CAPACITY: Final = 1024
 """Rows."""
 
@@ -92,3 +94,33 @@ class GrowableArray:
             self._buffer = larger
         self._buffer[self._size : size] = rows
         self._size = size
+
+
+class GrowableLists(Generic[_Number]):
+    """Lists of numbers, one after the other; more can be appended.
+
+    dtype  type of the numbers
+    """
+
+    def __init__(self, dtype: type[_Number]) -> None:
+        self._numbers, self._starts = GrowableArray(dtype), GrowableArray(np.int64)
+        self._starts.extend(np.zeros(1, np.int64))
+
+    def __len__(self) -> int:
+        """Return the number of lists."""
+        return len(self._starts) - 1
+
+    @property
+    def numbers(self) -> npt.NDArray[_Number]:
+        """Return a view of the numbers of all lists, which later appends do not change."""
+        return self._numbers.rows
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Return a view of the start of each list, and the end of the last: (n + 1,)."""
+        return self._starts.rows
+
+    def extend(self, numbers: npt.NDArray[_Number], starts: npt.NDArray[np.int64]) -> None:
+        """Append lists: their numbers, and (n + 1,) the start of each, the first at 0."""
+        self._starts.extend(starts[1:] + len(self._numbers))
+        self._numbers.extend(numbers)

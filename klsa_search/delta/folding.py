@@ -64,7 +64,7 @@ class DeltaBuilder:
     @property
     def first(self) -> int:
         """Return the doc id of the first later document."""
-        return self._statistics.first
+        return self._statistics.documents
 
     @property
     def after(self) -> int:
@@ -184,7 +184,7 @@ class DeltaBuilder:
         )
         return _native.FoldInNeighbours(
             documents, postings.starts, postings.entries, postings.run_starts, postings.runs,
-            postings.block_bits, self.first, self._statistics.mean_square,
+            postings.block_bits, self._statistics.mean_square,
         )  # fmt: skip
 
     def _reverse(

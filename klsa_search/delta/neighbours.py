@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import GrowableArray
+from klsa_search.core.array_types import GrowableArray, GrowableLists
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT
@@ -42,9 +42,7 @@ class KnownDocuments:
 
     def __init__(self, statistics: BuildStatistics) -> None:
         self._statistics = statistics
-        self._starts = GrowableArray(np.int64)
-        self._starts.extend(np.zeros(1, np.int64))
-        self._features = GrowableArray(np.uint32)
+        self._features = GrowableLists(np.uint32)
         self._scalars = GrowableArray(np.float32, DOCUMENT_SCALARS)
         self._boosts = GrowableArray(np.float32)
         self._weakest = GrowableArray(np.float32)
@@ -63,7 +61,7 @@ class KnownDocuments:
     def arrays(self) -> _native.KernelDocuments:
         """Return the documents as arrays of the kernel."""
         return _native.KernelDocuments(
-            self._starts.rows, self._features.rows, self._scalars.rows, self._boosts.rows
+            self._features.starts, self._features.numbers, self._scalars.rows, self._boosts.rows
         )
 
     @property
@@ -85,8 +83,7 @@ class KnownDocuments:
     ) -> None:
         """Append documents as arrays of the kernel."""
         scalars = vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
-        self._starts.extend(starts[1:] + len(self._features))
-        self._features.extend(features)
+        self._features.extend(features, starts)
         self._scalars.extend(scalars)
         self._boosts.extend(boosts(scalars, diagonals))
 
@@ -130,7 +127,7 @@ class KnownDocuments:
 
     def weakest(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the weakest entry of rows of doc ids; 0 if a row is not full."""
-        expansion, first = self._statistics.expansion, self._statistics.first
+        expansion, first = self._statistics.expansion, self._statistics.documents
         values = np.empty(len(positions), np.float32)
         old = positions < first
         values[old] = weakest(expansion.rows[positions[old]], expansion.scales[positions[old]])

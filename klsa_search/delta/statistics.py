@@ -35,7 +35,6 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_of_arrays
-from klsa_search.kernels.segments import aligned
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import FeatureWeighting, mean_length
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
@@ -235,13 +234,8 @@ class BuildStatistics:
         return self.trained.mean_content_length
 
     @property
-    def first(self) -> int:
-        """Return the doc id of the first later document: a multiple of 64."""
-        return aligned(self.documents)
-
-    @property
     def documents(self) -> int:
-        """Return N, the number of documents of the build."""
+        """Return N, the number of documents of the build, and the doc id of the first later one."""
         return self.postings.size
 
     @property

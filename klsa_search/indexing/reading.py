@@ -339,7 +339,7 @@ def read(
         if _is_read_otherwise(settings, first):  # the first documents are unlike most
             builder.close()
             with closing(DocumentReader(generation)) as stored:
-                total, documents = len(stored.starts) - 1, stored.live_documents()
+                total, documents = len(stored), stored.live_documents()
                 builder, _ = counted(build_batches(documents), lambda _: total)
     columns = source.fields.finish(generation)
     settings = source.completed(settings)

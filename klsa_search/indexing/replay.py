@@ -10,7 +10,6 @@ from typing import NamedTuple
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.configuration import refuse_refit
 from klsa_search.search.index import Index
@@ -108,7 +107,7 @@ def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documen
             f"`{path}` was written to during a rebuild with settings that make it read-only; "
             "start over"
         )
-    if puts and aligned(documents) + puts > sparse_expansion.MAX_DOCUMENTS:
+    if puts and documents + puts > sparse_expansion.MAX_DOCUMENTS:
         raise StoreError(
             f"`{path}` was written to during the refit and has more documents "
             f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "

@@ -164,10 +164,7 @@ class _Comparison:
         weights = self._settings.searched_fields.weights
         before = 0
         for i, (document, doc_id) in enumerate(zip(documents, doc_ids.tolist(), strict=True)):
-            first, after = self._forward.starts[doc_id : doc_id + 2]
-            if not np.array_equal(
-                codes[ends[i] - sizes[i] : ends[i]], self._forward.codes[first:after]
-            ):
+            if codes[ends[i] - sizes[i] : ends[i]].tobytes() != self._forward.codes[doc_id]:
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
             terms = block.words[before : words[i]]
             before = int(words[i])

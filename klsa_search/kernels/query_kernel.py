@@ -115,7 +115,7 @@ class QueryKernel:
     @property
     def local_documents(self) -> int:
         """Return the number of live documents in these postings."""
-        return self.postings.documents - (0 if self.deleted is None else self.deleted.documents)
+        return self.postings.size - (0 if self.deleted is None else self.deleted.documents)
 
     @lazy_property
     def local_counts(self) -> DocumentCounts:
@@ -177,9 +177,9 @@ class QueryKernel:
 def _live(postings: Segments, deleted: DocumentCounts | None) -> DocumentCounts:
     """Return the statistics of the live documents in postings."""
     if deleted is None:
-        return DocumentCounts(postings.documents, postings.frequencies, postings.occurrences)
+        return DocumentCounts(postings.size, postings.frequencies, postings.occurrences)
     return DocumentCounts(
-        postings.documents - deleted.documents,
+        postings.size - deleted.documents,
         postings.frequencies - deleted.frequencies,
         postings.occurrences - deleted.occurrences,
     )

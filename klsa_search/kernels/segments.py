@@ -8,7 +8,7 @@ of whole numbers, so any division into segments gives the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +17,13 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.postings import Postings
 
-ALIGNED: Final = 64
-"""Alignment of segments, so that each word of a bit mask belongs to one segment."""
-
 _Numbers = npt.NDArray[np.int64]
-
-
-def aligned(position: int) -> int:
-    """Return the first doc id, at or after this one, at which a segment can begin."""
-    return -(-position // ALIGNED) * ALIGNED
 
 
 class Segment(NamedTuple):
     """The postings of consecutive documents.
 
-    first     doc id of the first document, a multiple of 64
+    first     doc id of the first document
     postings  with local term numbers
     terms     (T,) global term numbers, ascending; None if local numbers are global
     local_terms
@@ -74,8 +66,9 @@ class Segment(NamedTuple):
 class Segments:
     """Postings of one or more segments; immutable.
 
-    parts  segments, ascending, with the same k1 and size of blocks
+    parts  segments, one after the other, with the same k1 and size of blocks
     terms  V, number of terms in all
+    size   N, number of doc ids
     """
 
     def __init__(self, parts: Sequence[Segment], terms: int) -> None:
@@ -84,24 +77,18 @@ class Segments:
         self.k1, self.block_bits, self.step = one.k1, one.block_bits, one.step
         position = 0
         for part in self.parts:
-            if part.first % ALIGNED or part.first < position:
-                raise ValueError(f"a segment at position {part.first}, after {position}")
+            if part.first != position:
+                raise ValueError(f"a segment at {part.first}, where {position} is next")
             if (part.postings.k1, part.postings.block_bits) != (self.k1, self.block_bits):
                 raise ValueError("segments of different k1 or size of blocks")
             position = part.after
         self.size = position
-        """Number of doc ids; those between two segments have no document."""
         self.blocks = sum(part.postings.blocks for part in self.parts)
 
     @classmethod
     def single(cls, postings: Postings) -> Segments:
         """Return postings as a single segment."""
         return cls((Segment(0, postings),), len(postings.starts) - 1)
-
-    @property
-    def documents(self) -> int:
-        """Return the number of documents."""
-        return sum(part.postings.size for part in self.parts)
 
     @lazy_property
     def frequencies(self) -> _Numbers:

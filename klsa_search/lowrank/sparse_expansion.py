@@ -11,16 +11,17 @@ costs as much as a hundred additions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import narrow_indptr
+from klsa_search.core.array_types import DocIds, narrow_indptr
+from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.spectral_functions import spectral_function
@@ -144,6 +145,8 @@ NO_REMOTE_ROWS: Final = RemoteRows(np.zeros((0, 1), np.uint32), np.zeros((0, 1),
 class SparseExpansion:
     """The largest entries of K, and the features from which all entries can be computed.
 
+    Of consecutive documents, to which the entries of a row need not be limited.
+
     rows      (N, entries) uint32, the largest entries of each row without the diagonal, largest
               first, padded with 0
     scales    (N, 2) float32, the step of the row, and K(d, d)
@@ -206,9 +209,20 @@ class SparseExpansion:
         """Return the step of the features, S and SΦμ: (N, 3)."""
         return self.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
-    @property
+    @lazy_property
+    def native(self) -> _native.DocumentRows:
+        """Return the rows for the engine. Cost: O(N), once."""
+        return _native.DocumentRows(
+            np.ascontiguousarray(self.rows, np.uint32),
+            np.ascontiguousarray(self.scales, np.float32),
+            np.ascontiguousarray(self.starts, np.int64),
+            np.ascontiguousarray(self.features, np.uint32),
+            np.ascontiguousarray(self.document_vectors, np.int8),
+        )
+
+    @lazy_property
     def mean_square(self) -> float:
-        """Return ‖μ‖²."""
+        """Return ‖μ‖². Cost: O(F), once."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
     def latent(self, dimensions: int) -> LatentSpace:
@@ -231,6 +245,81 @@ class SparseExpansion:
         sums = np.asarray(W.sum(axis=1)).ravel()
         W.data /= np.repeat(sums, np.diff(W.indptr))
         return W
+
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+class SegmentedExpansion:
+    """The sparse expansion of all documents, in segments of consecutive ones; immutable.
+
+    segments  one after the other; the first, of the build, has the mean and the terms
+    """
+
+    def __init__(self, segments: Sequence[SparseExpansion]) -> None:
+        self.segments = tuple(segments)
+        ends = np.cumsum([len(segment.rows) for segment in self.segments])
+        self._firsts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+
+    @property
+    def built(self) -> SparseExpansion:
+        """Return the segment of the build."""
+        return self.segments[0]
+
+    @property
+    def entries(self) -> int:
+        """Return the number of entries of a row."""
+        return int(self.built.rows.shape[1])
+
+    def rows(self, documents: DocIds) -> _Packed:
+        """Return the rows of documents: (n, entries)."""
+        return self._of(documents, lambda segment: segment.rows)
+
+    def scales(self, documents: DocIds) -> npt.NDArray[np.float32]:
+        """Return the step of the row of each document, and K(d, d): (n, 2)."""
+        return self._of(documents, lambda segment: segment.scales)
+
+    def document_scalars(self, documents: DocIds) -> npt.NDArray[np.float32]:
+        """Return the step of the features of each document, S and SΦμ: (n, 3)."""
+        return self._of(documents, lambda segment: segment.document_scalars)
+
+    def features(self, documents: DocIds) -> tuple[npt.NDArray[np.int64], _Packed]:
+        """Return the start of the features of each document, (n + 1,), and the features."""
+        pieces = [self.built.features[:0]]
+        places = np.searchsorted(self._firsts, documents, "right") - 1
+        for place, document in zip(places.tolist(), documents.tolist(), strict=True):
+            segment, number = self.segments[place], document - int(self._firsts[place])
+            pieces.append(segment.features[segment.starts[number] : segment.starts[number + 1]])
+        starts = np.cumsum(np.array(list(map(len, pieces)), np.int64))
+        return starts, np.concatenate(pieces)
+
+    @lazy_property
+    def joined(self) -> SparseExpansion:
+        """Return the expansion as one segment. Cost: a copy, if there are several."""
+        if len(self.segments) == 1:
+            return self.built
+        joined = {
+            name: np.concatenate([getattr(segment, name) for segment in self.segments])
+            for name in ("rows", "scales", "features", "document_vectors")
+        }
+        sizes = np.concatenate([np.diff(segment.starts) for segment in self.segments])
+        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        return replace(self.built, starts=starts, **joined)
+
+    def _of(
+        self,
+        documents: DocIds,
+        array: Callable[[SparseExpansion], npt.NDArray[_Number]],
+    ) -> npt.NDArray[_Number]:
+        """Return the rows of documents in an array of each segment."""
+        arrays = list(map(array, self.segments))
+        if len(arrays) == 1:
+            return np.asarray(arrays[0][documents])
+        places = np.searchsorted(self._firsts, documents, "right") - 1
+        result = np.empty((len(documents), *arrays[0].shape[1:]), arrays[0].dtype)
+        for place, (first, rows) in enumerate(zip(self._firsts, arrays, strict=True)):
+            result[places == place] = rows[documents[places == place] - first]
+        return result
 
 
 def ranks_of(frequencies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from klsa_search.errors import QueryError
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
+from klsa_search.lowrank.sparse_expansion import unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.mining.matrices import LATENT, Vectors, vectors_of_kernel
 from klsa_search.search.engine.query_terms import counts_of_texts
@@ -40,7 +40,8 @@ Numbers = npt.NDArray[np.float64]
 
 def kernel_diagonal(snapshot: Snapshot) -> Numbers:
     """Return K(d, d): (N,)."""
-    return np.asarray(snapshot.sparse_expansion.scales[:, 1], np.float64)
+    every = np.arange(len(snapshot))
+    return np.asarray(snapshot.sparse_expansion.scales(every)[:, 1], np.float64)
 
 
 def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
@@ -61,22 +62,14 @@ def _documents(
     snapshot: Snapshot, documents: npt.NDArray[Any]
 ) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
     """Return SΦ, S and SΦμ of documents, and ‖μ‖²."""
-    scalars = snapshot.sparse_expansion.document_scalars[documents].astype(np.float64)
-    features = _sparse_features(snapshot.sparse_expansion, documents)
-    return features, scalars[:, 1], scalars[:, 2], snapshot.mean_square
-
-
-def _sparse_features(expansion: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.csr_array:
-    begins, ends = expansion.starts[documents], expansion.starts[documents + 1]
-    starts = np.concatenate(([0], np.cumsum(ends - begins)))
-    packed = [expansion.features[:0]]
-    packed += [expansion.features[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
-    steps = expansion.document_scalars[documents, 0]
-    features = unpack_rows(starts, np.concatenate(packed), steps, len(expansion.mean)).astype(
-        np.float64
-    )
+    expansion = snapshot.sparse_expansion
+    scalars = expansion.document_scalars(documents)
+    starts, packed = expansion.features(documents)
+    features = unpack_rows(starts, packed, scalars[:, 0], len(expansion.built.mean))
+    features = features.astype(np.float64)
     features.sort_indices()
-    return features
+    of_documents = scalars.astype(np.float64)
+    return features, of_documents[:, 1], of_documents[:, 2], snapshot.mean_square
 
 
 def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
@@ -161,7 +154,7 @@ def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
             f"with --spectral {kernel}",
             field="kernel",
         )
-    entries = index.arrays.sparse_expansion.rows.shape[1]
+    entries = index.arrays.sparse_expansion.entries
     if k > entries:
         raise QueryError(
             f"k = {k} is more than the {entries} nearest documents that index "

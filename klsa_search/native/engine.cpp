@@ -72,19 +72,32 @@ struct ListsObject {
     }
 };
 
+// `DocumentRows` of the module.
+struct RowsObject {
+    Owners owners;
+    DocumentRows rows;
+
+    RowsObject(In2<u32> entries, In2<f32> scales, In1<i64> starts, In1<u32> features, In2<i8> document_vectors) {
+        rows.rows = owners.view(entries);
+        rows.scales = owners.view(scales);
+        rows.feature_starts = owners.view(starts);
+        rows.features = owners.view(features);
+        rows.document_vectors = owners.view(document_vectors);
+        rows.check();
+    }
+};
+
 // `ExpansionModel` of the module.
 struct ModelObject {
     Owners owners;
     Model model;
 
-    ModelObject(In2<u32> rows, In2<f32> scales, In1<i64> starts, In1<u32> features, In2<i8> document_vectors,
-                In2<i8> term_vectors, In2<u32> rows_elsewhere, In2<u8> levels_elsewhere, i64 dimensions,
-                i64 neighbours) {
-        model.rows = owners.view(rows);
-        model.scales = owners.view(scales);
-        model.feature_starts = owners.view(starts);
-        model.features = owners.view(features);
-        model.document_vectors = owners.view(document_vectors);
+    ModelObject(const std::vector<const RowsObject*>& parts, In2<i8> term_vectors, In2<u32> rows_elsewhere,
+                In2<u8> levels_elsewhere, i64 dimensions, i64 neighbours) {
+        for (const RowsObject* part : parts) {
+            owners.keep(part->owners);
+            model.parts.push_back(part->rows);
+        }
         model.term_vectors = owners.view(term_vectors);
         model.rows_elsewhere = owners.view(rows_elsewhere);
         model.levels_elsewhere = owners.view(levels_elsewhere);
@@ -162,7 +175,7 @@ class EngineObject {
         if (!model) return;
         owners_.keep(model->owners);
         model_ = model->model;
-        require(model_->rows.rows >= postings_.size, "model: it has fewer documents than the postings");
+        require(model_->documents >= postings_.size, "model: it has fewer documents than the postings");
         if (reverse) {
             auto& [row_of, rows, steps] = *reverse;
             reverse_ = {owners_.view(row_of), owners_.view(rows), owners_.view(steps)};
@@ -410,9 +423,11 @@ void bind_engine(nb::module_& module) {
     nb::class_<ListsObject>(module, "PostingLists")
         .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
              exact("starts"), exact("entries"), exact("run_starts"), exact("runs"));
+    nb::class_<RowsObject>(module, "DocumentRows")
+        .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>>(), exact("rows"), exact("scales"),
+             exact("starts"), exact("features"), exact("document_vectors"));
     nb::class_<ModelObject>(module, "ExpansionModel")
-        .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>, In2<i8>, In2<u32>, In2<u8>, i64, i64>(),
-             exact("rows"), exact("scales"), exact("starts"), exact("features"), exact("document_vectors"),
+        .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, i64, i64>(), nb::arg("parts"),
              exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"), nb::arg("dimensions"),
              nb::arg("neighbours"));
     module.def("weigh_seeds", &weigh_seeds, nb::arg("merged"), nb::arg("params"));

@@ -71,14 +71,13 @@ class InvertedFile {
 class FoldInNeighbours {
   public:
     FoldInNeighbours(const Documents& documents, Array1<const i64> starts, Array1<const u32> entries,
-                     Array1<const i64> run_starts, Array2<const u16> runs, int block_bits, i64 first, f64 mean_square)
+                     Array1<const i64> run_starts, Array2<const u16> runs, int block_bits, f64 mean_square)
         : documents_(documents),
           starts_(starts),
           entries_(entries),
           run_starts_(run_starts),
           runs_(runs),
           block_bits_(block_bits),
-          first_(first),
           mean_square_(mean_square) {
         require(length(starts) > 0 && length(starts) == length(run_starts),
                 "starts and run_starts: they have different numbers of terms");
@@ -86,8 +85,6 @@ class FoldInNeighbours {
         require(runs.shape(1) == 3, "runs: they have three columns");
         require_offsets(starts.data(), length(starts), length(entries), "starts");
         require_offsets(run_starts.data(), length(run_starts), length(runs), "run_starts");
-        require(first >= documents.rows().size() && first <= NeighbourSearch::LAST,
-                "first: documents of the build have numbers below it, and it has 31 bits");
     }
 
     // Write the rows of documents begin..end, of which the terms are numbered from `offset`.
@@ -112,7 +109,7 @@ class FoldInNeighbours {
                                 runs_.data(),
                                 block_bits_};
         auto search = take();
-        search->reserve(old_rows.size(), first_, rows.size());
+        search->reserve(old_rows.size(), rows.size());
         const i64 width = i64(values.shape(1));
         for (i64 d = begin; d < end; d++) {
             const i64 row = d - offset;
@@ -147,7 +144,6 @@ class FoldInNeighbours {
     Array1<const i64> run_starts_;
     Array2<const u16> runs_;
     int block_bits_;
-    i64 first_;
     f64 mean_square_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<NeighbourSearch>> searches_;  // not in use
@@ -206,9 +202,9 @@ void bind_fold_in(nb::module_& module) {
              exact("starts"), exact("documents"), exact("shares"), exact("heads"), exact("links"));
     nb::class_<FoldInNeighbours>(module, "FoldInNeighbours")
         .def(nb::init<const Documents&, Array1<const i64>, Array1<const u32>, Array1<const i64>, Array2<const u16>, int,
-                      i64, f64>(),
+                      f64>(),
              nb::arg("documents"), exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
-             nb::arg("block_bits"), nb::arg("first"), nb::arg("mean_square"))
+             nb::arg("block_bits"), nb::arg("mean_square"))
         .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
              exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
              nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));

@@ -57,9 +57,9 @@ class NeighbourSearch {
     static constexpr size_t FILTER = 1 << 14;
     static constexpr i64 LOW = 0xFFFFFFFF, LAST = 0x7FFFFFFF;
 
-    // Make room for the documents of the build, and for later ones numbered from `first`.
-    void reserve(i64 built, i64 first, i64 later) {
-        built_ = built, first_ = first, after_ = first + later;
+    // Make room for the documents of the build, and for later ones, which follow them.
+    void reserve(i64 built, i64 later) {
+        built_ = built, after_ = built + later;
         if (i64(sums_.size()) < after_) sums_.resize(after_ + after_ / 8, 0);
         present_.resize(FILTER, 0);
     }
@@ -89,11 +89,11 @@ class NeighbourSearch {
                     add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
             }
             for (i64 p = later.starts[term]; p < later.starts[term + 1]; p++)
-                add(first_ + later.documents[p], weight * f32(later.shares[p]));
+                add(built_ + later.documents[p], weight * f32(later.shares[p]));
             i64 before = later.link_count;
             for (i64 link = later.heads[term]; link > 0 && link < before;) {
                 const i64 x = later.links[3 * link + 1];
-                if (x < d) add(first_ + x, weight * f32(later.links[3 * link + 2]));
+                if (x < d) add(built_ + x, weight * f32(later.links[3 * link + 2]));
                 before = link;  // links descend, or damaged ones would not end
                 link = later.links[3 * link];
             }
@@ -106,7 +106,7 @@ class NeighbourSearch {
         i64 least = 0;
         for (const i32 touched : touched_) {
             const i64 x = touched;
-            const f32 boost = x < first_ ? old.boosts[x] : later.boosts[x - first_];
+            const f32 boost = x < built_ ? old.boosts[x] : later.boosts[x - built_];
             const i64 key = key_of(sums_[x] * boost, x);
             sums_[x] = 0;
             if (key <= least) continue;
@@ -129,8 +129,8 @@ class NeighbourSearch {
         size_t size = 0;
         for (const i64 key : keys_) {
             const i64 x = LOW - (key & LOW);
-            const KernelRows& rows = x < first_ ? old : later;
-            const i64 j = x < first_ ? x : x - first_;
+            const KernelRows& rows = x < built_ ? old : later;
+            const i64 j = x < built_ ? x : x - built_;
             const f32* other = rows.scalars_of(j);
             f64 value = step * other[0] * f64(product(of(rows, j)));
             value -= dot * other[1];
@@ -160,7 +160,7 @@ class NeighbourSearch {
     }
 
     void add(i64 x, f32 value) {
-        if (x < 0 || x >= after_ || (x >= built_ && x < first_)) return;  // of a damaged posting
+        if (x < 0 || x >= after_) return;  // of a damaged posting
         const f32 before = sums_[x];
         sums_[x] = before + value;
         if (before == 0 && sums_[x] > 0) touched_.push_back(i32(x));  // a weight may be 0
@@ -186,7 +186,7 @@ class NeighbourSearch {
         return total;
     }
 
-    i64 built_ = 0, first_ = 0, after_ = 0;
+    i64 built_ = 0, after_ = 0;
     std::vector<f32> sums_;
     std::vector<i32> touched_;
     std::vector<i64> order_, keys_;

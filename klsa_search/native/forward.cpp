@@ -1,33 +1,25 @@
 // Bindings of forward_codes.hpp.
 #include "forward_codes.hpp"
 
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "document_bytes.hpp"
 
 namespace klsa {
 namespace {
 
-// Reads the words of documents; damaged starts are clipped to the codes.
+// Reads the words of documents.
 class ForwardCodes {
   public:
     using Documents = Array1<const i64>;
 
-    ForwardCodes(Array1<const u8> codes, Array1<const i64> starts, i64 parts)
-        : codes_(codes), starts_(starts), parts_(parts) {
-        require(length(starts) > 0, "starts: is empty; give the end of the last document, too");
+    ForwardCodes(const DocumentBytes& codes, i64 parts) : codes_(codes), parts_(parts) {
         require(parts > 0, "parts: a document has at least one");
     }
 
-    i64 parts() const { return parts_; }
-
-    CodeReader reader(i64 document) const {
-        const i64 size = length(codes_);
-        return {codes_.data(), std::clamp<i64>(starts_(document), 0, size),
-                std::clamp<i64>(starts_(document + 1), 0, size)};
-    }
+    CodeReader reader(i64 document) const { return CodeReader(codes_.of(document)); }
 
     auto counts(Documents documents, Array1<const i32> terms, Array1<const i64> weights) const {
         check(documents);
@@ -138,7 +130,7 @@ class ForwardCodes {
     }
 
     auto find_words(i64 document, Array1<const i64> codes) const {
-        require(0 <= document && document + 1 < length(starts_), "document: is outside of the index");
+        require(0 <= document && document < codes_.size(), "document: is outside of the index");
         Occurrences found;
         klsa::find_words(reader(document), parts_, CodeTable({codes.data(), codes.shape(0)}), found);
         return std::pair(owned(std::move(found.positions)), owned(std::move(found.terms)));
@@ -151,11 +143,10 @@ class ForwardCodes {
     }
 
     void check(const Documents& documents) const {
-        require_between(documents.data(), length(documents), 0, length(starts_) - 1, "documents");
+        require_between(documents.data(), length(documents), 0, codes_.size(), "documents");
     }
 
-    Array1<const u8> codes_;
-    Array1<const i64> starts_;
+    DocumentBytes codes_;
     i64 parts_;
 };
 
@@ -183,7 +174,7 @@ auto encode_documents(Array1<const i32> words, Array1<const i32> lengths, Array1
 
 void bind_forward(nb::module_& module) {
     nb::class_<ForwardCodes>(module, "ForwardCodes")
-        .def(nb::init<Array1<const u8>, Array1<const i64>, i64>(), exact("codes"), exact("starts"), nb::arg("parts"))
+        .def(nb::init<const DocumentBytes&, i64>(), nb::arg("codes"), nb::arg("parts"))
         .def("counts", &ForwardCodes::counts, exact("documents"), exact("terms"), exact("weights"))
         .def("count_term", &ForwardCodes::count_term, exact("documents"), nb::arg("code"), exact("weights"))
         .def("count_parts", &ForwardCodes::count_parts, exact("documents"), nb::arg("code"))

@@ -18,10 +18,12 @@ constexpr i64 SHORT_STOPS = 68, SHORT_RANKS = 60, SHORT_CODES = 128, ALL_STOPS =
 constexpr int MAX_CODE_BYTES = 5;  // the longest code
 constexpr i64 NO_TERM = -2;        // a word of a phrase that stands for any word without a term
 
-// Reads the codes from `at` to `end`.
+// Reads the codes of a document from `at` to `end`.
 struct CodeReader {
     const u8* codes;
     i64 at, end;
+
+    explicit CodeReader(std::span<const u8> document) : codes(document.data()), at(0), end(i64(document.size())) {}
 
     bool has_more() const { return at < end; }
     const u8* next() const { return codes + at; }

@@ -50,7 +50,7 @@ inline DecodedPairs decode_pairs(std::span<const u8> codes, i64 terms) {
     out.starts.assign(terms + 1, 0);
     out.greater.reserve(pairs);
     out.frequencies.reserve(pairs);
-    CodeReader reader{codes.data(), 0, i64(codes.size())};
+    CodeReader reader(codes);
     for (i64 lesser = 0; lesser < terms; lesser++) {
         const i64 size = reader.read();
         if (size > pairs - i64(out.greater.size())) throw std::invalid_argument("codes: more pairs than they hold");

@@ -3,12 +3,11 @@
 #include <optional>
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "document_bytes.hpp"
 #include "forward_codes.hpp"
 #include "instruction_sets.hpp"
 #include "passages.hpp"
@@ -102,8 +101,9 @@ Owned<u32> best_passage(Points line, Array1<const i32> terms, Array1<const i32> 
 }
 
 // Returns text in UTF-8 as a Python string; raises UnicodeDecodeError.
-nb::object decoded(const char* text, size_t size) {
-    nb::object result = nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(size), nullptr));
+nb::object decoded(std::span<const u8> text) {
+    const char* characters = reinterpret_cast<const char*>(text.data());
+    nb::object result = nb::steal(PyUnicode_DecodeUTF8(characters, Py_ssize_t(text.size()), nullptr));
     if (!result.is_valid()) throw nb::python_error();
     return result;
 }
@@ -112,70 +112,65 @@ nb::object decoded(const char* text, size_t size) {
 // the text.
 class Records {
   public:
-    static constexpr i64 HEAD = 12;
+    static constexpr size_t HEAD = 12;
 
-    struct Bounds {
-        i64 id, title, metadata, text, end;
+    struct Fields {
+        std::span<const u8> id, title, metadata, text;
     };
 
-    Records(Array1<const u8> content, Array1<const i64> starts) : content_(content), starts_(starts) {
-        require(length(starts) > 0, "starts: give the end of the last record");
-    }
+    explicit Records(const DocumentBytes& records) : records_(records) {}
 
-    i64 size() const { return length(starts_) - 1; }
+    i64 size() const { return records_.size(); }
 
-    // Return ID, title, metadata, and the bounds of the text of each document.
+    // Return ID, title and metadata of each document.
     nb::list heads(const std::vector<i64>& documents, nb::handle decode) const {
         nb::list result;
         for (const i64 document : documents) {
-            const Bounds of = bounds(document);
-            require(of.text > 0, "a record is longer than its slot");
+            const Fields of = checked_fields(document);
             nb::object metadata = nb::dict();
-            if (of.metadata < of.text) metadata = decode(string(of.metadata, of.text));
-            result.append(
-                nb::make_tuple(string(of.id, of.title), string(of.title, of.metadata), metadata, of.text, of.end));
+            if (!of.metadata.empty()) metadata = decode(decoded(of.metadata));
+            result.append(nb::make_tuple(decoded(of.id), decoded(of.title), metadata));
         }
         return result;
     }
 
-    // Return where the fields of a record begin; all 0 if it is damaged.
-    Bounds bounds(i64 document) const {
-        if (document < 0 || document >= size()) throw std::out_of_range("there is no document of this doc id");
-        const i64 begin = starts_(document), end = starts_(document + 1);
-        if (begin < 0 || end < begin || end > length(content_) || end - begin < HEAD) return {};
-        u32 sizes[3];
-        std::memcpy(sizes, content_.data() + begin, HEAD);
-        const i64 id = begin + HEAD, title = id + sizes[0], metadata = title + sizes[1], text = metadata + sizes[2];
-        return text <= end ? Bounds{id, title, metadata, text, end} : Bounds{};
-    }
+    nb::object text(i64 document) const { return decoded(checked_fields(document).text); }
 
-    std::span<const u8> text(i64 document) const {
-        const Bounds of = bounds(document);
-        return {content_.data() + of.text, size_t(of.end - of.text)};
+    // Return the fields of a record; none if it is damaged.
+    std::optional<Fields> fields(i64 document) const {
+        auto rest = records_.of(document);
+        if (rest.size() < HEAD) return {};
+        u32 sizes[3];
+        std::memcpy(sizes, rest.data(), HEAD);
+        rest = rest.subspan(HEAD);
+        if (u64(sizes[0]) + sizes[1] + sizes[2] > rest.size()) return {};
+        auto take = [&](size_t size) { return std::exchange(rest, rest.subspan(size)).first(size); };
+        const auto id = take(sizes[0]), title = take(sizes[1]), metadata = take(sizes[2]);
+        return Fields{id, title, metadata, rest};
     }
 
     void read_ahead(i64 document) const {
-        const u8* record = content_.data() + std::clamp<i64>(starts_(document), 0, length(content_));
+        const u8* record = records_.of(document).data();
         for (int line = 0; line < 4; line++) prefetch(record + 64 * line);
     }
 
   private:
-    nb::object string(i64 begin, i64 end) const {
-        return decoded(reinterpret_cast<const char*>(content_.data()) + begin, size_t(end - begin));
+    Fields checked_fields(i64 document) const {
+        records_.check(document);
+        const auto of = fields(document);
+        require(of.has_value(), "a record is longer than its slot");
+        return *of;
     }
 
-    Array1<const u8> content_;
-    Array1<const i64> starts_;
+    DocumentBytes records_;
 };
 
 // Selects passages of stored documents by their forward index, without analysing a text.
 class PassageFinder {
   public:
-    PassageFinder(const Records& records, Array1<const u8> codes, Array1<const i64> code_starts,
-                  Array1<const i32> ranks, i64 parts)
-        : records_(records), codes_(codes), code_starts_(code_starts), ranks_(ranks), parts_(parts) {
-        require(records.size() == length(code_starts) - 1,
-                "records and code_starts: they have different numbers of documents");
+    PassageFinder(const Records& records, const DocumentBytes& codes, Array1<const i32> ranks, i64 parts)
+        : records_(records), codes_(codes), ranks_(ranks), parts_(parts) {
+        require(records.size() == codes.size(), "records and codes: they have different numbers of documents");
         require(parts > 0, "parts: a document has at least one");
     }
 
@@ -200,7 +195,7 @@ class PassageFinder {
         nb::list result;
         size_t begin = 0;
         for (const size_t end : page.ends) {
-            result.append(decoded(page.text.data() + begin, end - begin));
+            result.append(decoded({reinterpret_cast<const u8*>(page.text.data()) + begin, end - begin}));
             begin = end;
         }
         return std::tuple(std::move(result), std::move(page.marked), std::move(page.skipped));
@@ -265,20 +260,15 @@ class PassageFinder {
             prefetch(codes_of(document).next());
         }
         for (const i64 document : documents) {
-            const auto text = records_.text(document);
+            const auto text = records_.fields(document).value_or(Records::Fields{}).text;
             if (!(is_ascii(text) ? add(ascii, text, document) : add(points, text, document))) return;
         }
     }
 
-    CodeReader codes_of(i64 document) const {
-        const i64 size = length(codes_);
-        return {codes_.data(), std::clamp<i64>(code_starts_(document), 0, size),
-                std::clamp<i64>(code_starts_(document + 1), 0, size)};
-    }
+    CodeReader codes_of(i64 document) const { return CodeReader(codes_.of(document)); }
 
     Records records_;
-    Array1<const u8> codes_;
-    Array1<const i64> code_starts_;
+    DocumentBytes codes_;
     Array1<const i32> ranks_;
     i64 parts_;
 };
@@ -297,12 +287,24 @@ void bind_snippets(nb::module_& module) {
     module.def("fold_text", &fold_text, exact("text"), nb::arg("characters"));
     module.def("best_passage", &best_passage, exact("line"), exact("terms"), exact("starts"), exact("ends"),
                exact("weights"), nb::arg("length"));
+    nb::class_<DocumentBytes>(module, "DocumentBytes")
+        .def(nb::init<const DocumentBytes::Arrays&>(), exact("parts"))
+        .def("__len__", &DocumentBytes::size)
+        .def(
+            "__getitem__",
+            [](const DocumentBytes& bytes, i64 document) {
+                bytes.check(document);
+                const auto of = bytes.of(document);
+                return nb::bytes(of.data(), of.size());
+            },
+            nb::arg("document"));
     nb::class_<Records>(module, "Records")
-        .def(nb::init<Array1<const u8>, Array1<const i64>>(), exact("content"), exact("starts"))
-        .def("heads", &Records::heads, nb::arg("documents"), nb::arg("decode"));
+        .def(nb::init<const DocumentBytes&>(), nb::arg("records"))
+        .def("heads", &Records::heads, nb::arg("documents"), nb::arg("decode"))
+        .def("text", &Records::text, nb::arg("document"));
     nb::class_<PassageFinder>(module, "PassageFinder")
-        .def(nb::init<const Records&, Array1<const u8>, Array1<const i64>, Array1<const i32>, i64>(),
-             nb::arg("records"), exact("codes"), exact("code_starts"), exact("ranks"), nb::arg("parts"))
+        .def(nb::init<const Records&, const DocumentBytes&, Array1<const i32>, i64>(), nb::arg("records"),
+             nb::arg("codes"), exact("ranks"), nb::arg("parts"))
         .def("passages", &PassageFinder::passages, nb::arg("documents"), nb::arg("terms"), nb::arg("weights"),
              nb::arg("length"), nb::arg("characters"));
 }

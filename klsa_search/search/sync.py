@@ -112,7 +112,7 @@ class _Stored:
         self.reader = reader
         live = np.array(reader.live_doc_ids(), np.int64)
         self.documents = len(live)
-        missing = np.zeros(len(reader.starts), np.bool_)  # one more, which is no document
+        missing = np.zeros(len(reader) + 1, np.bool_)  # one more, which is no document
         missing[live] = True
         self._missing = bytearray(missing.tobytes())
         self._next = 0  # the doc id after that of the last document

@@ -24,11 +24,10 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document
-from klsa_search.core.cached import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.current import step_for
-from klsa_search.storage.records import Record, Records, record_of
+from klsa_search.storage.records import Record, Records, RecordsPart, record_of
 
 
 class Ids:
@@ -87,9 +86,6 @@ pragma synchronous = off;
 pragma locking_mode = exclusive;
 create table documents (id text primary key, position integer not null) without rowid;
 """
-
-MAX_LONGEST: Final = 20
-"""Number of the longest documents whose sizes are known."""
 
 
 class RecordWriter:
@@ -203,53 +199,45 @@ class DocumentReader:
 
     All files are opened once, so a generation can be removed while a reader uses it. For errors
     see `Records` and `Ids`.
-
-    content  uint8, the records
-    starts   (N + 1,) start of each
     """
 
     def __init__(self, generation: Path) -> None:
-        content, starts = open_array(generation, RECORDS), open_array(generation, STARTS)
-        self._records = Records(content, starts, generation / f"{RECORDS}.npy")
+        part = RecordsPart(open_array(generation, RECORDS), open_array(generation, STARTS))
+        self._records = Records([part], generation / f"{RECORDS}.npy")
         self._ids = Ids(generation / IDS)
         self._updated: Mapping[str, int | None] = MappingProxyType({})
         self._deleted: npt.NDArray[np.bool_] | None = None
 
-    @lazy_property
+    def __len__(self) -> int:
+        """Return the number of doc ids."""
+        return len(self._records)
+
+    @property
     def mean_size(self) -> int:
         """Return the mean size of a record in bytes, over all doc ids."""
-        return int(self.starts[-1]) // max(len(self.starts) - 1, 1)
+        return self._records.size // max(len(self), 1)
 
     def size_of_longest(self, count: int) -> int:
         """Return the total bytes of the `count` longest documents, at most `MAX_LONGEST`.
 
-        Cost: O(N) the first time.
+        Cost: O(N) the first time, then of the documents written since.
         """
-        return self._sizes[min(count, len(self._sizes) - 1)]
-
-    @lazy_property
-    def _sizes(self) -> list[int]:
-        sizes = np.diff(self.starts)
-        longest = np.sort(
-            np.partition(sizes, -MAX_LONGEST)[-MAX_LONGEST:] if len(sizes) > MAX_LONGEST else sizes
-        )
-        return [0, *np.cumsum(longest[::-1]).tolist()]
+        return sum(self._records.longest[:count])
 
     def extended(
         self,
-        content: npt.NDArray[np.uint8],
-        starts: npt.NDArray[np.int64],
+        part: RecordsPart,
         updated: Mapping[str, int | None],
         live: npt.NDArray[np.bool_],
     ) -> DocumentReader:
         """Return a reader of these and later documents, which closes with this one.
 
-        content, starts  as here, followed by the later records
-        updated          doc id of each ID that was written later, None if it was deleted
-        live             (N,) whether a doc id has a document
+        part     their records
+        updated  doc id of each ID that was written later, None if it was deleted
+        live     (N,) whether a document is not deleted
         """
         reader = object.__new__(DocumentReader)
-        reader._records = Records(content, starts, self._records.path)
+        reader._records = self._records.extended(part)
         reader._ids, reader._updated, reader._deleted = self._ids, updated, ~live
         return reader
 
@@ -268,27 +256,17 @@ class DocumentReader:
         """Return the records for compiled loops."""
         return self._records.native
 
-    @property
-    def content(self) -> npt.NDArray[np.uint8]:
-        """Return the records: uint8."""
-        return self._records.content
-
-    @property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Return the start of each record: (N + 1,)."""
-        return self._records.starts
-
     def records(self, doc_ids: Sequence[int]) -> list[Record]:
         """Return documents in the order of the doc ids, without reading their texts."""
         return self._records.heads(doc_ids)
 
     def titles(self, doc_ids: Iterable[int]) -> list[str]:
-        """Return titles in the order of the doc ids, "" if there is no document."""
+        """Return titles in the order of the doc ids."""
         return [self._records.title(int(doc_id)) for doc_id in doc_ids]
 
     def text(self, doc_id: int) -> str:
         """Return the text of a document."""
-        return self._records.text(self._records.record(doc_id))
+        return self._records.text(doc_id)
 
     def at(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents in the order of the doc ids. Cost: 3 µs and the text each."""
@@ -301,7 +279,7 @@ class DocumentReader:
     def live_doc_ids(self) -> Sequence[int]:
         """Return the doc ids of all live documents, in order."""
         if self._deleted is None:
-            return range(len(self.starts) - 1)
+            return range(len(self))
         doc_ids: list[int] = np.flatnonzero(~self._deleted).tolist()
         return doc_ids
 

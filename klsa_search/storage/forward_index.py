@@ -16,7 +16,7 @@ another stop word, and at most 5 bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 _FIRST, _SHORT_RANKS, _LATER = 68, 60, 2863  # first code, terms with short codes, code after these
 
 Codes = npt.NDArray[np.uint8]
+ForwardPart = tuple[Codes, npt.NDArray[np.int64]]
 
 
 def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts) -> None:
@@ -73,32 +73,41 @@ def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDAr
 class Forward:
     """Reads the forward index of documents.
 
-    codes   uint8, of all documents
-    starts  (N + 1,) start of the codes of each document
+    parts   codes of consecutive documents, and (n + 1,) the start of each; one after the other
     ranks   (V,) rank of each term
+    terms   (V,) term of each rank
     fields  names and weights of the parts of a document
     """
 
     def __init__(
         self,
-        codes: Codes,
-        starts: npt.NDArray[np.int64],
+        parts: Sequence[ForwardPart],
         ranks: npt.NDArray[np.int32],
+        terms: npt.NDArray[np.int32],
         fields: SearchedFields,
     ) -> None:
-        self.codes, self.starts, self.ranks = codes, starts, ranks
-        self.fields = fields
+        self.parts, self.ranks, self.terms, self.fields = tuple(parts), ranks, terms, fields
+        self.codes = _native.DocumentBytes(self.parts)
+        self.words = _native.ForwardCodes(self.codes, len(fields.names))
         self._weights = np.array(fields.weights, np.int64)
 
     @classmethod
     def open(cls, generation: Path, fields: SearchedFields) -> Forward:
         """Open the forward index of a generation, memory-mapped."""
-        return cls(
-            open_array(generation, "forward_codes"),
-            open_array(generation, "forward_starts"),
-            open_array(generation, "forward_ranks"),
-            fields,
+        codes, starts, ranks = (
+            open_array(generation, f"forward_{name}") for name in ("codes", "starts", "ranks")
         )
+        return cls([(codes, starts)], ranks, np.argsort(ranks).astype(np.int32), fields)
+
+    def extended(self, part: ForwardPart, terms: int) -> Forward:
+        """Return the forward index of these and later documents; the rank of a later term is its
+        number.
+
+        terms  V, number of terms in all. Cost: O(V).
+        """
+        later = np.arange(len(self.ranks), terms, dtype=np.int32)
+        ranks, of_ranks = (np.concatenate((array, later)) for array in (self.ranks, self.terms))
+        return Forward((*self.parts, part), ranks, of_ranks, self.fields)
 
     def counts(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of some documents: (n, V) sparse float32, terms ascending.
@@ -125,16 +134,6 @@ class Forward:
         (code,) = codes_of(self.ranks[[term]]).tolist()
         counts = self.words.count_parts(_as_int64(documents), code)
         return counts.reshape(len(documents), len(self.fields.names))
-
-    @lazy_property
-    def words(self) -> _native.ForwardCodes:
-        """Return the reader of the words of documents; damaged starts are clipped to the codes."""
-        return _native.ForwardCodes(self.codes, self.starts, len(self.fields.names))
-
-    @lazy_property
-    def terms(self) -> npt.NDArray[np.int32]:
-        """Return the term of each rank."""
-        return np.argsort(self.ranks).astype(np.int32)
 
 
 def _as_int64(documents: DocIds) -> npt.NDArray[np.int64]:

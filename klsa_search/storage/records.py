@@ -17,39 +17,74 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document
+from klsa_search.core.cached import lazy_property
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
 from klsa_search.storage.log import DECODER
+
+MAX_LONGEST: Final = 20
+"""Number of the longest documents whose sizes are known."""
 
 _SIZES: Final = struct.Struct("<3I")
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 class Record(NamedTuple):
-    """A document with the bounds of its text instead of the text."""
+    """A document without its text."""
 
     id: str
     title: str
     metadata: Mapping[str, Any]
-    begin: int
-    end: int
+
+
+class RecordsPart:
+    """The records of consecutive documents.
+
+    content  uint8, the records
+    starts   (n + 1,) start of each
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
+        self.content, self.starts = content, starts
+
+    @lazy_property
+    def longest(self) -> npt.NDArray[np.int64]:
+        """The sizes of the `MAX_LONGEST` longest, in any order. Cost: O(n)."""
+        sizes = np.diff(self.starts)
+        count = min(MAX_LONGEST, len(sizes))
+        return np.partition(sizes, len(sizes) - count)[len(sizes) - count :] if count else sizes
 
 
 class Records:
     """Reads records by doc id; immutable, safe to share between threads.
 
-    content  uint8, the records
-    starts   (N + 1,) start of each
-    path     file named in errors
+    parts  one after the other
+    path   file named in errors
     """
 
-    def __init__(
-        self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], path: Path
-    ) -> None:
-        self.content, self.starts, self.path = content, starts, path
-        self.native = _native.Records(content, starts)
-        # Memoryviews: reading a number or a string through them takes half of NumPy's time.
-        self._bytes, self._starts = content.data, starts.data
+    def __init__(self, parts: Sequence[RecordsPart], path: Path) -> None:
+        self.parts, self.path = tuple(parts), path
+        self._bytes = _native.DocumentBytes([(part.content, part.starts) for part in parts])
+        self.native = _native.Records(self._bytes)
+
+    def __len__(self) -> int:
+        """Return the number of doc ids."""
+        return len(self._bytes)
+
+    def extended(self, part: RecordsPart) -> Records:
+        """Return these records, followed by those of a part."""
+        return Records((*self.parts, part), self.path)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all records."""
+        return sum(int(part.starts[-1] - part.starts[0]) for part in self.parts)
+
+    @lazy_property
+    def longest(self) -> list[int]:
+        """The sizes of the `MAX_LONGEST` longest records, longest first."""
+        sizes = np.sort(np.concatenate([part.longest for part in self.parts]))
+        return list(map(int, sizes[::-1][:MAX_LONGEST]))
 
     def heads(self, doc_ids: Sequence[int]) -> list[Record]:
         """Return documents without reading their texts. Cost: 0.5 µs each, and their metadata."""
@@ -63,17 +98,17 @@ class Records:
         return self.heads([doc_id])[0]
 
     def title(self, doc_id: int) -> str:
-        """Return the title of a document; "" if there is none."""
-        return self.record(doc_id).title if self._starts[doc_id] < self._starts[doc_id + 1] else ""
+        """Return the title of a document."""
+        return self.record(doc_id).title
 
     def id(self, doc_id: int) -> str:
-        """Return the ID of a document; "" if there is none."""
-        return self.record(doc_id).id if self._starts[doc_id] < self._starts[doc_id + 1] else ""
+        """Return the ID of a document."""
+        return self.record(doc_id).id
 
-    def text(self, record: Record) -> str:
+    def text(self, doc_id: int) -> str:
         """Return the text of a document."""
         try:
-            return str(self._bytes[record.begin : record.end], "utf-8")
+            return self.native.text(doc_id)
         except ValueError as error:
             raise self.damaged(error) from error
 
@@ -81,12 +116,12 @@ class Records:
         """Return the document of a doc id."""
         record = self.record(doc_id)
         return Document(
-            id=record.id, title=record.title, text=self.text(record), metadata=record.metadata
+            id=record.id, title=record.title, text=self.text(doc_id), metadata=record.metadata
         )
 
     def is_record(self, doc_id: int, record: bytes) -> bool:
         """Return whether the record of a doc id has these bytes."""
-        return bytes(self._bytes[self._starts[doc_id] : self._starts[doc_id + 1]]) == record
+        return self._bytes[doc_id] == record
 
     def equals(self, doc_id: int, document: Document) -> bool:
         """Return whether the document of a doc id has this title, text and metadata.

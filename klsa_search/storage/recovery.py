@@ -40,7 +40,7 @@ from klsa_search.storage.generations import committed_generations, index_lock, m
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
-from klsa_search.storage.records import Records
+from klsa_search.storage.records import Records, RecordsPart
 
 _HEAD: Final = struct.Struct("<3I")
 _BLOCK: Final = 2**22
@@ -102,7 +102,7 @@ class RecoveredRecords:
             starts = np.array(_array(file, np.dtype(np.int64)))
         self.starts = _repaired_starts(starts, self._content, generation)
         self.size = max(len(self.starts) - 1, 0)
-        self._records = Records(self._content, self.starts, path)
+        self._records = Records([RecordsPart(self._content, self.starts)], path)
 
     def fault(self, manifest: Manifest) -> str | None:
         """Return which file differs from the build even after recovery, or None.

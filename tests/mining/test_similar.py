@@ -64,7 +64,7 @@ def test_bad_input_is_named(index, indexes):
         assert refused.value.field == field
     with pytest.raises(QueryError, match="gamma"):
         similar(indexes["small"], "d1", kernel="von-neumann", gamma=1.0)
-    entries = indexes["large"].arrays.sparse_expansion.rows.shape[1]
+    entries = indexes["large"].arrays.sparse_expansion.entries
     for field, arguments, next_step in (
         ("kernel", {"kernel": "truncation"}, "rebuild it with --spectral truncation"),
         ("k", {"k": entries + 1, "kernel": "document"}, "use fewer"),

@@ -108,7 +108,8 @@ class PartScorer:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._kernel, self._live = snapshot.query_kernel, snapshot.live
-        self._expansion, self._reverse = snapshot.sparse_expansion, snapshot.reverse
+        self._segments, self._reverse = snapshot.sparse_expansion, snapshot.reverse
+        self._expansion = self._segments.joined
         self._remote_rows = snapshot.remote_rows
         self._neighbours = min(snapshot.neighbour_count, self._expansion.rows.shape[1])
         self._dimensions = snapshot.latent_dimensions

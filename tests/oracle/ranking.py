@@ -100,7 +100,7 @@ class Oracle(PartScorer):
         candidates = np.flatnonzero(is_candidate)
         if len(candidates) >= SAMPLING_LIMIT:
             return None
-        features = DocFeatures.of(expansion, seeds)
+        features = DocFeatures.of(self._segments, seeds)
         if shared is None:
             expansion_scores = ExpansionScorer.of(features, weights, params)
         else:
@@ -146,7 +146,7 @@ class Oracle(PartScorer):
         chosen = _select(scores, candidates, depths.expansion_depth)
         rescored = chosen[~is_seed[chosen]]
         scores[rescored] += e * (
-            expansion_scores(DocFeatures.of(expansion, rescored)) - expanded[rescored]
+            expansion_scores(DocFeatures.of(self._segments, rescored)) - expanded[rescored]
         )
         if len(chosen) < min(k, len(candidates)):
             chosen = _select(scores, candidates, k)
@@ -167,7 +167,7 @@ class Oracle(PartScorer):
         steps = self.lexical_scores(query)
         best = top_z(steps, params.best)[0]
         seeds = best[: params.seeds]
-        features = DocFeatures.of(expansion, seeds)
+        features = DocFeatures.of(self._segments, seeds)
         terms = self.terms(query, best)
         weighed = query_impacts(kernel, numbers, terms.impacts[:-1, : len(query.terms)])
         query_vector = self.query_vector(query)

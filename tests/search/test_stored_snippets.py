@@ -19,6 +19,7 @@ from klsa_search.indexing.reading import read
 from klsa_search.search.snippets import stored_snippets as module
 from klsa_search.search.snippets.snippet import snippet
 from klsa_search.search.snippets.stored_snippets import StoredSnippets
+from klsa_search.storage.arrays import open_array
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 from tests.analysis.test_offsets import ORDINARY, POOLS
@@ -218,7 +219,7 @@ def test_damage_gives_an_error_or_a_passage_of_every_document(tmp_path):
 
 def test_a_zero_byte_in_a_text_is_damage(tmp_path):
     kept = Kept(tmp_path, ["flow wing", "wing"])
-    content = kept.documents.content
+    content = open_array(tmp_path, "documents")
     harm(tmp_path, "documents", np.flatnonzero(content == ord("w"))[1], 0)
     with pytest.raises(IndexDamaged, match="zero byte"):
         kept.reopened().passages.of(range(2), {"wing"})

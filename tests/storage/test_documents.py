@@ -16,8 +16,9 @@ from klsa_search import _native
 from klsa_search.analysis.characters import all_characters
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
+from klsa_search.storage.arrays import open_array
 from klsa_search.storage.documents import IDS, DocumentReader, DocumentWriter
-from klsa_search.storage.records import Records
+from klsa_search.storage.records import Records, RecordsPart
 from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -75,13 +76,18 @@ def test_a_record_is_the_document_without_its_text(tmp_path):
         ("a", "Ä", {}),
     ]
     assert [reader.text(position) for position in (0, 1)] == ["wing", ""]
-    assert texts_of(reader.content, reader.starts) == ["wing", ""]
+    assert texts_of(*arrays_of(tmp_path)) == ["wing", ""]
+
+
+def arrays_of(folder):
+    return open_array(folder, "documents"), open_array(folder, "documents_starts")
 
 
 def texts_of(content, starts):
     """The texts of records as the snippets read them."""
-    nothing = np.zeros(0, np.uint8), np.zeros(len(starts), np.int64), np.zeros(0, np.int32)
-    finder = _native.PassageFinder(_native.Records(content, starts), *nothing, 1)
+    codes = _native.DocumentBytes([(np.zeros(0, np.uint8), np.zeros(len(starts), np.int64))])
+    records = _native.Records(_native.DocumentBytes([(content, starts)]))
+    finder = _native.PassageFinder(records, codes, np.zeros(0, np.int32), 1)
     chosen = range(len(starts) - 1)
     passages, _, _ = finder.passages(chosen, [], [], 100_000, all_characters())
     return passages
@@ -89,10 +95,9 @@ def texts_of(content, starts):
 
 @pytest.mark.parametrize("parts", [0, -1, -(2**63)])
 def test_documents_without_parts_are_refused(parts):
-    nothing = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    records = _native.Records(*nothing)
+    nothing = _native.DocumentBytes([(np.zeros(0, np.uint8), np.zeros(1, np.int64))])
     with pytest.raises(ValueError, match="parts: a document has at least one"):
-        _native.PassageFinder(records, *nothing, np.zeros(0, np.int32), parts)
+        _native.PassageFinder(_native.Records(nothing), nothing, np.zeros(0, np.int32), parts)
 
 
 def test_a_position_beyond_the_last_is_not_a_document(tmp_path):
@@ -109,27 +114,27 @@ def test_a_damaged_record_is_named_or_read(tmp_path, changes):
     if not folder.exists():
         folder.mkdir()
         stored(folder, written).close()
-    reader = DocumentReader(folder)
-    content = reader.content.copy()
+    content, starts = open_array(folder, "documents").copy(), open_array(folder, "documents_starts")
     for place, value in changes:
         content[place] = value
-    damaged = Records(content, reader.starts, folder / "documents.npy")
+    damaged = Records([RecordsPart(content, starts)], folder / "documents.npy")
     for position in range(3):
         with contextlib.suppress(IndexDamaged):
             damaged.document(position)
     with contextlib.suppress(ValueError):  # not UTF-8, or a zero byte
-        assert len(texts_of(content, reader.starts)) == 3
+        assert len(texts_of(content, starts)) == 3
 
 
 @pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])
 def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
-    reader = stored(tmp_path, [Document(id="a", text="wing"), Document(id="b")])
-    starts = reader.starts.copy()
+    stored(tmp_path, [Document(id="a", text="wing"), Document(id="b")]).close()
+    content, starts = arrays_of(tmp_path)
+    starts = starts.copy()
     starts[1] = begin
-    damaged = Records(reader.content, starts, tmp_path / "documents.npy")
+    damaged = Records([RecordsPart(content, starts)], tmp_path / "documents.npy")
     with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
         damaged.document(1)
-    assert texts_of(reader.content, starts)[1] == ""
+    assert texts_of(content, starts)[1] == ""
 
 
 WRITING = """

@@ -69,7 +69,7 @@ def test_counts_and_places_come_back(tmp_path_factory, given, sought, weights):
 def test_frequent_terms_and_stop_words_take_a_byte(tmp_path):
     stops = [-1, *range(-2, -67, -1)]
     forward, _ = written(tmp_path, [([3, *stops], [3, 3, *stops, 3]), ([], [])])
-    sizes = np.diff(forward.starts)[1:]
+    sizes = np.diff(forward.parts[0][1])[1:]
     # The length of the title, and one byte a word.
     assert sizes.tolist() == [1 + 4 + 2 * len(stops), 1]
     assert places_of(forward, 1, [3]) == [(0, 3), (1, 3), (2 + len(stops), 3)]
@@ -87,7 +87,7 @@ def test_more_stop_words_take_two_bytes(tmp_path):
     first = -2 - 129 + 1
     stops = [*range(first, -1 - LAST_STOP_CODE - 1, -1)]
     forward, _ = written(tmp_path, [([3], [*stops, 3]), ([], [])])
-    assert np.diff(forward.starts).tolist()[1:] == [3 + 2 * len(stops), 1]
+    assert np.diff(forward.parts[0][1]).tolist()[1:] == [3 + 2 * len(stops), 1]
     assert places_of(forward, 1, [3]) == [(len(stops), 3)]
     (three,) = codes_of(forward.ranks[[3]]).tolist()
     for code, of in ((LAST_STOP_CODE, 1), (LAST_STOP_CODE - 1, 1), (129, 0)):
@@ -131,7 +131,7 @@ def test_a_collection_of_nothing_has_one_too(tmp_path):
 )
 def test_whatever_the_bytes_are_nothing_outside_is_read(codes, begin, end, parts):
     content = np.frombuffer(codes, np.uint8)
-    words = _native.ForwardCodes(content, np.array([begin, end]), parts)
+    words = _native.ForwardCodes(_native.DocumentBytes([(content, np.array([begin, end]))]), parts)
     places, which = words.find_words(0, np.array([8, 9, 200, 2**33]))
     assert len(places) == len(which) <= len(codes)
     assert (places >= 0).all()
@@ -145,5 +145,7 @@ def test_whatever_the_bytes_are_nothing_outside_is_read(codes, begin, end, parts
 @pytest.mark.parametrize("starts", [[0, 5, 2], [-9, 4, 6], [0, 2**40, 2**41]])
 def test_damaged_starts_give_counts_of_something(tmp_path, starts):
     forward, _ = written(tmp_path, [([1], [2, 3])])
-    forward = Forward(forward.codes[:6], np.array(starts, np.int64), forward.ranks, forward.fields)
+    ((codes, _),) = forward.parts
+    damaged = codes[:6], np.array(starts, np.int64)
+    forward = Forward([damaged], forward.ranks, forward.terms, forward.fields)
     assert forward.counts(np.array([0, 1])).shape == (2, TERMS)

@@ -98,8 +98,7 @@ inline i64 State::collect_keys(const Mask& mask, i64 k, i64 margin, bool& guesse
                 }
             }
             if (totals_) {
-                u64* words = b.matches.data() + (first >> 6);
-                for (i64 at = 0; at < span && !is_short; at += 64) words[at / 64] = mask_above(scores + at, 0);
+                for (i64 at = 0; at < span && !is_short; at += 64) mark(first + at, mask_above(scores + at, 0));
                 mark_postings(is_short ? terms : optional.count, entries, first);
             }
             if (no_candidates) {
@@ -149,17 +148,26 @@ inline i64 State::add_terms(i64 begin, i64 end, const u32* entries) {
 // Set the block's scores of documents outside a mask to 0.
 inline void State::apply_mask(const Mask& mask, i64 first, i64 span) {
     for (i64 place = 0; place < span; place += 64) {
-        u64 word = mask.words[(first + place) >> 6];
+        u64 word = mask.bits_from(first + place);
         for (int i = 0; i < 64; i++) b.accumulator[place + i] &= -i32(word >> i & 1);
     }
 }
 
+// Mark documents from one on, a bit each.
+inline void State::mark(i64 document, u64 bits) {
+    u64* words = b.matches.data() + (document >> 6);
+    i64 shift = document & 63;
+    words[0] |= bits << shift;
+    if (shift > 0) words[1] |= bits >> (64 - shift);
+}
+
 // Mark the documents of the block that contain one of the first terms.
 inline void State::mark_postings(i64 count, const u32* entries, i64 first) {
-    u64* words = b.matches.data() + (first >> 6);
     for (i64 j = 0; j < count; j++)
-        for (i64 i = b.terms[j].first; i < b.terms[j].after; i++)
-            words[entries[i] >> 22] |= u64(1) << (entries[i] >> 16 & 63);
+        for (i64 i = b.terms[j].first; i < b.terms[j].after; i++) {
+            i64 document = first + (entries[i] >> 16);
+            b.matches[document >> 6] |= u64(1) << (document & 63);
+        }
 }
 
 // Count the marked documents of a mask.

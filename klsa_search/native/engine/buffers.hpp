@@ -106,7 +106,7 @@ struct Buffers {
         grow(lexical, matched + 1 + PADDING);
         grow(near, model.neighbours + PADDING);
         grow(shares, model.neighbours + PADDING);
-        query_vector.assign(model.document_vectors.width, 0);
+        query_vector.assign(model.vector_width, 0);
         query_floats.assign(model.dimensions, 0);
     }
 

@@ -18,7 +18,7 @@ constexpr i64 AHEAD = 12;                // documents whose data is fetched befo
 inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 count, f32* out) {
     i64 neighbours = model_->neighbours;
     auto fetch = [&](i64 i) {
-        const u32* row = model_->rows[b.documents[list[i]]];
+        const u32* row = model_->row(b.documents[list[i]]);
         fetch_line(row);
         fetch_line(row + std::max<i64>(neighbours - 1, 0));
     };
@@ -54,7 +54,7 @@ inline void State::score_alone(i64 stride, i64 first, i64 after) {
 inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels) {
     if (document < model_->rows_elsewhere.rows) return find_near_elsewhere(document, best, neighbours, levels);
     if (neighbours == 0) return 0;
-    i64 hits = near_hits(model_->rows[document], neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
+    i64 hits = near_hits(model_->row(document), neighbours, b.is_best.data(), b.near.data(), b.shares.data(), levels);
     for (i64 place = 0; place < hits; place++) b.near[place] = b.slots[b.near[place]];
     return hits;
 }
@@ -62,7 +62,7 @@ inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels)
 // The same for neighbours in this partition and in others.
 inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels) {
     i64 hits = 0, here = 0, there = 0;
-    const u32* row = model_->rows[document];
+    const u32* row = model_->row(document);
     for (i64 i = 0; i < neighbours; i++) {
         u32 level = row[here] & LEVELS, level_there = model_->levels_elsewhere[document][there];
         i64 place = 0;
@@ -95,8 +95,8 @@ inline void State::fetch_features(i64 document) {
 }
 
 inline void State::fetch_vector(i64 document) {
-    const i8* vector = model_->document_vectors[document];
-    for (i64 at = 0; at < model_->document_vectors.width; at += 64) fetch_line(vector + at);
+    const i8* vector = model_->vector(document);
+    for (i64 at = 0; at < model_->vector_width; at += 64) fetch_line(vector + at);
 }
 
 // Project the query to the latent space, in integer steps; return one step of a cosine.
@@ -123,7 +123,7 @@ inline f32 State::project_query() {
 // The inner product of a document and the query vector, in steps: integers, so exact. Over the
 // whole document vector: the query vector is 0 beyond its coordinates.
 inline i32 State::latent_score(i64 document) {
-    return dot(model_->document_vectors[document], b.query_vector.data(), i64(b.query_vector.size()));
+    return dot(model_->vector(document), b.query_vector.data(), i64(b.query_vector.size()));
 }
 
 // Σ_s weight(s) · K(s, d), from the features.

@@ -29,7 +29,6 @@ inline i64 State::term_impact(i64 term, i64 document) {
     const Segment& segment = p.segments[s];
     const u32* entries = segment.entries.data;
     document -= segment.first;
-    if (document < 0) return 0;  // between two segments
     i64 block = document >> p.block_bits, low = columns[block], high = columns[block + 1];
     i64 first = block << p.block_bits, place = document - first;
     if (high == low) return 0;
@@ -107,9 +106,10 @@ inline void State::scan_postings(i64 term, Visit visit) {
         i64 base = segment.first;
         for (i64 block = 0; block < segment.blocks; block++, base += i64(1) << p.block_bits) {
             const u32* is_best = b.is_best.data() + (base >> 5);
+            const u32 lead = u32(base & 31);
             for (i64 begin = columns[block], after = columns[block + 1]; begin < after; begin += SCAN_CHUNK) {
                 i64 size = std::min<i64>(SCAN_CHUNK, after - begin);
-                i64 count = scan_best(segment.entries.data + begin, size, is_best, b.hits.data());
+                i64 count = scan_best(segment.entries.data + begin, size, is_best, lead, b.hits.data());
                 for (i64 i = 0; i < count; i++) visit(b.slots[base + (b.hits[i] >> 16)], b.hits[i]);
             }
         }

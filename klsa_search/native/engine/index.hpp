@@ -11,6 +11,7 @@
 
 #include "../arrays.hpp"
 #include "../integers.hpp"
+#include "../parts.hpp"
 
 namespace klsa {
 
@@ -65,7 +66,7 @@ struct Segment : PostingLists {
     Array<i64> terms, local_terms;  // then the index's numbers, ascending, and its own
 
     void check() const {
-        require(first >= 0 && first % 64 == 0 && first + size <= NUMBERS, "first: no place of a segment");
+        require(first >= 0 && first + size <= NUMBERS, "first: no place of a segment");
         require(terms.size == local_terms.size, "terms: not as many as local numbers");
         for (i64 i = 0; i < terms.size; i++) {
             bool is_valid = local_terms[i] >= 0 && local_terms[i] < PostingLists::terms();
@@ -87,6 +88,13 @@ struct Mask {
 
     bool is_all() const { return words.size == 0; }
     bool contains(i64 document) const { return is_all() || (words[document >> 6] >> (document & 63) & 1); }
+
+    // The bits of a document and of the 63 after it.
+    u64 bits_from(i64 document) const {
+        i64 at = document >> 6, shift = document & 63;
+        u64 bits = words[at] >> shift;
+        return shift == 0 || at + 1 == words.size ? bits : bits | words[at + 1] << (64 - shift);
+    }
 };
 
 // BM25: the postings of all segments and the weights of the terms.
@@ -105,9 +113,7 @@ struct Postings {
 
     // The saturation of a term in a document, 0 if it does not contain it. Cost: the blocks before.
     u16 saturation(i64 term, i64 document) const {
-        auto after = std::find_if(segments.begin(), segments.end(), [&](auto& s) { return s.first > document; });
-        if (after == segments.begin()) return 0;
-        const Segment& segment = after[-1];
+        const Segment& segment = part_of(segments, document);
         i64 local = segment.local_term(term), block = (document - segment.first) >> block_bits;
         if (local < 0) return 0;
         i64 at = segment.starts[local], last = segment.starts[local + 1];
@@ -130,7 +136,7 @@ struct Postings {
         block_bits = segments[0].block_bits;
         for (const Segment& segment : segments) {
             require(segment.block_bits == block_bits, "segments: their block_bits differ");
-            require(segment.first >= size, "segments: they overlap, or are not in order");
+            require(segment.first == size, "segments: they do not follow one another");
             size = segment.first + segment.size;
             blocks += segment.blocks;
         }
@@ -146,27 +152,49 @@ struct Postings {
     }
 };
 
-// The expansion: see `klsa_search.lowrank.sparse_expansion`.
-struct Model {
+// The rows of D, features and vectors of consecutive documents: see
+// `klsa_search.lowrank.sparse_expansion`.
+struct DocumentRows {
+    i64 first = 0;    // doc id of the first document
     Table<u32> rows;  // the largest entries of each row of D: document << 8 | level
     Table<f32> scales;
     Array<i64> feature_starts;
     Array<u32> features;         // feature << 8 | level
-    Table<i8> document_vectors;  // coordinates, then three floats: see `scalars`
-    Table<i8> term_vectors;      // coordinates, then their step as a float
-    Table<u32> rows_elsewhere;   // entries of the rows in other partitions, by ordinals
-    Table<u8> levels_elsewhere;
-    i64 dimensions = 0, neighbours = 0;
+    Table<i8> document_vectors;  // coordinates, then three floats: see `Model::scalars`
 
-    void check() {
+    void check() const {
         i64 documents = rows.rows;
-        require(neighbours >= 0 && neighbours <= rows.width, "neighbours: more than entries of a row");
         require(scales.rows == documents && scales.width >= 1, "scales: not a row for each document");
         require(feature_starts.size == documents + 1, "starts: not an offset for each document, and the end");
         require_offsets(feature_starts.data, feature_starts.size, features.size, "starts");
         bool valid = document_vectors.rows == documents && document_vectors.width % 16 == 0;
-        require(valid && document_vectors.width >= dimensions + 12, "document_vectors: their shape does not fit");
-        valid = term_vectors.width % 4 == 0 && term_vectors.width >= dimensions + 4;
+        require(valid && document_vectors.width >= 12, "document_vectors: their shape does not fit");
+    }
+};
+
+// The expansion: the rows of all documents, and the vectors of terms.
+struct Model {
+    std::vector<DocumentRows> parts;
+    Table<i8> term_vectors;     // coordinates, then their step as a float
+    Table<u32> rows_elsewhere;  // entries of the rows in other partitions, by ordinals
+    Table<u8> levels_elsewhere;
+    i64 dimensions = 0, neighbours = 0;
+    i64 documents = 0, row_width = 0, vector_width = 0;  // of all parts
+
+    // Place the parts one after the other, and check all.
+    void check() {
+        require(!parts.empty(), "parts: there is none");
+        row_width = parts[0].rows.width;
+        vector_width = parts[0].document_vectors.width;
+        for (DocumentRows& part : parts) {
+            part.first = documents;
+            documents += part.rows.rows;
+            bool fits = part.rows.width == row_width && part.document_vectors.width == vector_width;
+            require(fits, "parts: their rows or vectors have different widths");
+        }
+        require(neighbours >= 0 && neighbours <= row_width, "neighbours: more than entries of a row");
+        require(vector_width >= dimensions + 12, "document_vectors: their shape does not fit");
+        bool valid = term_vectors.width % 4 == 0 && term_vectors.width >= dimensions + 4;
         require(valid && dimensions >= 0, "term_vectors: their shape does not fit");
         valid = rows_elsewhere.rows == levels_elsewhere.rows && rows_elsewhere.rows <= documents;
         if (rows_elsewhere.rows > 0)
@@ -174,12 +202,30 @@ struct Model {
         require(valid, "rows_elsewhere: their shape does not fit");
     }
 
+    const u32* row(i64 document) const {
+        const DocumentRows& part = part_of(parts, document);
+        return part.rows[document - part.first];
+    }
+    // The step of the levels of a row.
+    const f32& row_step(i64 document) const {
+        const DocumentRows& part = part_of(parts, document);
+        return part.scales[document - part.first][0];
+    }
+    const i64* feature_start(i64 document) const {
+        const DocumentRows& part = part_of(parts, document);
+        return part.feature_starts.data + document - part.first;
+    }
     Array<u32> features_of(i64 document) const {
-        i64 first = feature_starts[document];
-        return {features.data + first, feature_starts[document + 1] - first};
+        const DocumentRows& part = part_of(parts, document);
+        const i64* start = part.feature_starts.data + document - part.first;
+        return {part.features.data + start[0], start[1] - start[0]};
+    }
+    const i8* vector(i64 document) const {
+        const DocumentRows& part = part_of(parts, document);
+        return part.document_vectors[document - part.first];
     }
     // The step of the features of a document, S and SΦμ.
-    const f32* scalars(i64 document) const { return reinterpret_cast<const f32*>(document_vectors[document + 1]) - 3; }
+    const f32* scalars(i64 document) const { return reinterpret_cast<const f32*>(vector(document) + vector_width) - 3; }
     // The step of the coordinates of a term.
     f32 term_step(i64 term) const { return reinterpret_cast<const f32*>(term_vectors[term + 1])[-1]; }
 };

@@ -70,14 +70,15 @@ inline i64 group_maxima(const i32* acc, i64 span, i64 per_group, i32* maxima) {
     return groups;
 }
 
-// Copy the postings of documents whose bit is set; returns how many.
-inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32* hits) {
+// Copy the postings of documents whose bit is set; returns how many. The first document of the block
+// has bit `lead`.
+inline i64 scan_best(const u32* entries, i64 n, const u32* is_best, u32 lead, u32* hits) {
     i64 count = 0;
 #pragma GCC unroll 8
     for (i64 i = 0; i < n; i++) {
-        u32 e = entries[i];
+        u32 e = entries[i], place = (e >> 16) + lead;
         hits[count] = e;
-        count += is_best[e >> 21] >> (e >> 16 & 31) & 1;
+        count += is_best[place >> 5] >> (place & 31) & 1;
     }
     return count;
 }

@@ -36,7 +36,7 @@ inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, c
                                const Depths& depths) {
     totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
     i64 matched = std::max(request.k, params.best) + depths.filtered;
-    i64 row_entries = model_->rows.width + reverse_->rows.width;
+    i64 row_entries = model_->row_width + reverse_->rows.width;
     load_query(query, matched);
     b.reserve_slots(p, *model_, matched, capacity(matched, params.seeds * row_entries));
     Prepared s;

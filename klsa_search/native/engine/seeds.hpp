@@ -133,10 +133,10 @@ inline i64 State::assign_filtered(i64 count, i64 extra, f32 top) {
 inline void State::fetch_seeds(i64 seeds, i64 count) {
     for (i64 slot = 1; slot <= seeds; slot++) {
         i64 document = b.documents[slot];
-        const u32* row = model_->rows[document];
-        for (i64 column = 0; column < model_->rows.width; column += 16) fetch_line(row + column);
-        fetch_line(model_->feature_starts.data + document);
-        fetch_line(model_->scales[document]);
+        const u32* row = model_->row(document);
+        for (i64 column = 0; column < model_->row_width; column += 16) fetch_line(row + column);
+        fetch_line(model_->feature_start(document));
+        fetch_line(&model_->row_step(document));
     }
     for (i64 slot = 1; slot <= count; slot++) fetch_vector(b.documents[slot]);
 }
@@ -174,7 +174,7 @@ inline i64 State::add_rows(const Params& params, i64 seeds, i64 size) {
         if (b.weights[i] == 0) continue;
         i64 seed = b.documents[i + 1];
         f32 weight = f32(params.slope) * b.weights[i];
-        size = add_row(model_->rows[seed], model_->rows.width, weight * model_->scales[seed][0], size);
+        size = add_row(model_->row(seed), model_->row_width, weight * model_->row_step(seed), size);
         if (seed < reverse_->row_of.size && reverse_->row_of[seed] > 0) {
             i64 row = reverse_->row_of[seed] - 1;
             size = add_row(reverse_->rows[row], reverse_->rows.width, weight * reverse_->steps[row], size);

@@ -83,6 +83,7 @@ class State final : public Searcher {
     void cut_keys(Collected& c);
     i64 add_terms(i64 begin, i64 end, const u32* entries);
     void apply_mask(const Mask& mask, i64 first, i64 span);
+    void mark(i64 document, u64 bits);
     void mark_postings(i64 count, const u32* entries, i64 first);
     i64 count_matches(const Mask& mask);
     Groups group_scores(i64 span, i64 target);

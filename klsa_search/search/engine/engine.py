@@ -12,7 +12,7 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, RemoteRows, SparseExpansion
+from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, RemoteRows, SegmentedExpansion
 from klsa_search.search.engine.local_seeds import (
     DocFeatures,
     LocalSeeds,
@@ -259,7 +259,7 @@ class KlsaEngine:
     def __init__(
         self,
         kernel: QueryKernel,
-        expansion: SparseExpansion,
+        expansion: SegmentedExpansion,
         dimensions: int,
         neighbours: int,
         *,
@@ -270,16 +270,12 @@ class KlsaEngine:
     ) -> None:
         self._kernel, self._small, self._expansion = kernel, small, expansion
         model = _native.ExpansionModel(
-            rows=contiguous(expansion.rows, np.uint32),
-            scales=contiguous(expansion.scales, np.float32),
-            starts=contiguous(expansion.starts, np.int64),
-            features=contiguous(expansion.features, np.uint32),
-            document_vectors=contiguous(expansion.document_vectors, np.int8),
-            term_vectors=contiguous(expansion.terms, np.int8),
+            parts=[segment.native for segment in expansion.segments],
+            term_vectors=contiguous(expansion.built.terms, np.int8),
             rows_elsewhere=contiguous(remote_rows.documents, np.uint32),
             levels_elsewhere=contiguous(remote_rows.levels, np.uint8),
             dimensions=dimensions,
-            neighbours=min(neighbours, expansion.rows.shape[1]),
+            neighbours=min(neighbours, expansion.entries),
         )
         self._engine = _engine(kernel, live, model, reverse)
 
@@ -433,7 +429,7 @@ def _engine(
         burstiness=contiguous(kernel.burstiness, np.float32),
         best=contiguous(postings.best, np.uint16),
         step=postings.step,
-        deleted=postings.documents - kernel.local_documents,
+        deleted=postings.size - kernel.local_documents,
         live=None if live is None else live.words,
         model=model,
         reverse=None if reverse is None else (reverse.row_of, reverse.rows, reverse.steps),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds
-from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS, SparseExpansion
+from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
 
 FIRST_LATER: Final = 2**40
 """Least ordinal of documents written after the build: more than an index has documents."""
@@ -53,14 +53,9 @@ class DocFeatures(NamedTuple):
     document_scalars: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, expansion: SparseExpansion, documents: DocIds) -> DocFeatures:
+    def of(cls, expansion: SegmentedExpansion, documents: DocIds) -> DocFeatures:
         """Return the features of documents of an index. Cost: their entries."""
-        first, after = expansion.starts[documents], expansion.starts[documents + 1]
-        pieces = [expansion.features[slice(*bounds)] for bounds in zip(first, after, strict=True)]
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(after - first)))
-        entries = np.concatenate([expansion.features[:0], *pieces])
-        scalars = expansion.document_vectors[documents].view(np.float32)[:, -DOCUMENT_SCALARS:]
-        return cls(starts, entries, scalars)
+        return cls(*expansion.features(documents), expansion.document_scalars(documents))
 
     def at(self, place: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return numbers and values of the features of one of the documents."""

@@ -28,7 +28,7 @@ from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
     NO_REMOTE_ROWS,
     RemoteRows,
-    SparseExpansion,
+    SegmentedExpansion,
     open_remote_rows,
     open_sparse_expansion,
 )
@@ -116,7 +116,7 @@ class Snapshot:
     lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
-    sparse_expansion: SparseExpansion
+    sparse_expansion: SegmentedExpansion
     neighbour_count: int
     seed: int
     b: float
@@ -199,7 +199,7 @@ class Snapshot:
         """
         expansion, others = self.sparse_expansion, self.remote_rows
         # Entries in this partition and in others, strongest first.
-        entries, width = expansion.rows[documents], expansion.rows.shape[1]
+        entries, width = expansion.rows(documents), expansion.entries
         numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
         levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
         built = len(others.levels)
@@ -212,7 +212,7 @@ class Snapshot:
             rows = np.arange(len(documents))[:, None]
             numbers, levels = numbers[rows, order], levels[rows, order]
         steps = np.zeros((len(documents), 2), np.float32)
-        steps[:, 0] = expansion.scales[documents, 0]
+        steps[:, 0] = expansion.scales(documents)[:, 0]
         reverse, near = self.reverse, min(self.neighbour_count, width)
         # Entries of later documents.
         known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
@@ -228,7 +228,7 @@ class Snapshot:
 
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of D, strongest first, and reverse entries."""
-        rows = [self.sparse_expansion.rows[document]]
+        rows = [self.sparse_expansion.rows(np.array([document]))[0]]
         if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
             rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
         row = np.concatenate(rows)
@@ -243,7 +243,7 @@ class Snapshot:
     @_shared_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, unpacked when a spectral function needs it."""
-        return self.sparse_expansion.kernel()
+        return self.sparse_expansion.joined.kernel()
 
     @lazy_property
     def klsa_engine(self) -> KlsaEngine:
@@ -262,12 +262,12 @@ class Snapshot:
     @_shared_property
     def neighbours(self) -> sparse.csr_array:
         """W, the neighbours of each document with shares of sum 1: (N, N)."""
-        return self.sparse_expansion.neighbours(self.neighbour_count)
+        return self.sparse_expansion.joined.neighbours(self.neighbour_count)
 
     @_shared_property
     def latent(self) -> LatentSpace:
         """The latent space."""
-        space = self.sparse_expansion.latent(self.latent_dimensions)
+        space = self.sparse_expansion.joined.latent(self.latent_dimensions)
         # Terms of the delta are not in the space.
         later = len(self.vocabulary) - len(space.terms)
         if later:
@@ -311,7 +311,7 @@ class Snapshot:
         """dl_avg of the document kernel, without common terms; 1 if every document is empty."""
         occurrences = self.query_kernel.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
-        return mean_length(tokens, self.query_kernel.postings.documents)
+        return mean_length(tokens, self.query_kernel.postings.size)
 
     @lazy_property
     def slope(self) -> float:
@@ -321,7 +321,7 @@ class Snapshot:
     @lazy_property
     def mean_square(self) -> float:
         """‖μ‖² of the features."""
-        return self.sparse_expansion.mean_square
+        return self.sparse_expansion.built.mean_square
 
     def _expansion(self, spectral: str, gamma: float, head: int, dimensions: int) -> Expansion:
         return Expansion.of(
@@ -383,7 +383,9 @@ def open_snapshot(
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
-        sparse_expansion=open_sparse_expansion(partial(open_array, generation)),
+        sparse_expansion=SegmentedExpansion(
+            [open_sparse_expansion(partial(open_array, generation))]
+        ),
         neighbour_count=settings.neighbours,
         seed=settings.seed,
         b=settings.b,

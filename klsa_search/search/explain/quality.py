@@ -112,7 +112,7 @@ def _term_coverage(snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: 
 
     Cost: a look-up for each term in each document and its neighbours.
     """
-    rows = snapshot.sparse_expansion.rows[documents, : snapshot.neighbour_count]
+    rows = snapshot.sparse_expansion.rows(documents)[:, : snapshot.neighbour_count]
     levels = (rows & np.uint32(LEVELS)).astype(np.float64)
     shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)  # of sum 1 or 0
     near = (rows >> np.uint32(8)).astype(np.int64)

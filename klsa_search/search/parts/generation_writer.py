@@ -9,7 +9,6 @@ from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import all_texts
 from klsa_search.collection.vectors import set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
-from klsa_search.kernels.segments import aligned
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.generation_reader import GenerationReader
@@ -48,8 +47,7 @@ class GenerationWriter:
                 "reads eigenvectors, which documents written after the build do not have; rebuild "
                 "it with the spectral function gvsm, head 0 and another ranker to allow writes"
             )
-        # The first later document has the next aligned doc id.
-        used = max(len(state.snapshot), aligned(state.info.manifest.counts.documents))
+        used = len(state.snapshot)
         if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
             raise WritingRefused(
                 f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "

@@ -36,9 +36,8 @@ class StoredSnippets:
         self._is_searched = bool(forward.fields.weights[-1])
         self._characters = ascii_characters()
         self._passages = _native.PassageFinder(
-            documents.native, forward.codes, forward.starts, forward.ranks,
-            len(forward.fields.names),
-        )  # fmt: skip
+            documents.native, forward.codes, forward.ranks, len(forward.fields.names)
+        )
 
     def of(
         self,

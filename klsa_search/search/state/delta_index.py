@@ -20,15 +20,16 @@ from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
-from klsa_search.kernels.segments import ALIGNED, Segment, Segments
+from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.answers import AnswerCache
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.partition_terms import Weighing
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.state.appended_arrays import AppendedArrays
 from klsa_search.search.state.delta_vectors import DeltaVectors
+from klsa_search.search.state.later_documents import LaterDocuments
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
@@ -89,15 +90,13 @@ class DeltaSegments:
         if average != self._average:
             self._segments, self._average = [], average
         begin, end = self._segments[-1].end if self._segments else 0, len(self._lengths)
-        if end - begin >= _MERGE_SIZE + ALIGNED:
-            until = end // ALIGNED * ALIGNED
+        if end - begin >= _MERGE_SIZE:
             while (
-                self._segments
-                and until - begin >= self._segments[-1].end - self._segments[-1].begin
+                self._segments and end - begin >= self._segments[-1].end - self._segments[-1].begin
             ):
                 begin = self._segments.pop().begin
-            self._segments.append(self._segment_of(begin, until))
-            begin = until
+            self._segments.append(self._segment_of(begin, end))
+            begin = end
         segments_ = [kept.segment for kept in self._segments]
         return segments_ if begin == end else [*segments_, self._segment_of(begin, end).segment]
 
@@ -130,12 +129,12 @@ class DeltaIndex:
         base, info = state.snapshot, state.info
         self._base, self._documents = base, state.documents
         self._settings = settings = info.settings
-        self._sparse_expansion = base.sparse_expansion
+        self._built = base.sparse_expansion.built
         statistics = open_statistics(info.path, settings, base.vocabulary)
         self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
         self.texts = state.suggester.texts.extended()
-        self._arrays = AppendedArrays(info.path, statistics.first)
+        self._later = LaterDocuments(self._built)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(
             info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
@@ -147,10 +146,10 @@ class DeltaIndex:
             state.fields,
             info.manifest.fields,
             settings.declared(),
-            statistics.first,
+            len(base),
             forms_of(settings),
         )
-        self._delta_segments = DeltaSegments(statistics.first, bits, k1=settings.k1, b=settings.b)
+        self._delta_segments = DeltaSegments(len(base), bits, k1=settings.k1, b=settings.b)
         self._vocabulary = base.vocabulary
         self._new_terms: list[str] = []  # terms of the delta
         self._answers = base.answers.extended()
@@ -159,7 +158,9 @@ class DeltaIndex:
         self._vectors = DeltaVectors(base.vectors)
         self._live = GrowableArray(np.bool_)
         self._live.extend(np.ones(len(base), np.bool_))
-        self._lengths = int(base.lengths.sum(dtype=np.int64))  # of live documents
+        self._lengths = GrowableArray(np.int32)
+        self._lengths.extend(base.lengths)
+        self._words = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._later_common = statistics.common - base.vocabulary.numbers.keys()
         zeros = np.zeros(len(base.vocabulary), np.int64)
         self._deleted = DocumentCounts(0, zeros, zeros)
@@ -172,18 +173,18 @@ class DeltaIndex:
         doc_id = self._builder.after
         if documents:
             segment = self._segment(documents)
-            self._arrays.append(segment, documents)
+            self._later.append(segment, documents)
             self._delta_segments.append(segment)
             self._fields.extend(documents)
             self._vectors.extend(documents, doc_id)
             self._new_terms += segment.new_terms
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
             self._answers.write(segment.terms.tolist(), len(self._vocabulary))
-            self._reverse.append(len(self._arrays), segment.reverse, segment.reverse_values)
-            unused = len(self._arrays) - len(self._live.rows) - len(documents)
-            self._live.extend(np.arange(unused + len(documents)) >= unused)
+            self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
+            self._live.extend(np.ones(len(documents), np.bool_))
+            self._lengths.extend(segment.lengths)
             words = int(segment.lengths.sum(dtype=np.int64))
-            self._lengths += words
+            self._words += words
             self._delta_words += words
             is_new = segment.terms >= len(self._base.vocabulary)
             self._unseen += int(segment.counts[is_new[segment.count_terms]].sum(dtype=np.int64))
@@ -230,7 +231,7 @@ class DeltaIndex:
             passed=self._deleted.documents - deleted,
             words=self._delta_words,
             unseen=self._unseen,
-            bytes=self._arrays.delta_bytes(),
+            bytes=self._later.bytes(),
         )
 
     def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
@@ -238,7 +239,7 @@ class DeltaIndex:
 
         weighing  statistics of all partitions; None for an index without partitions
         """
-        base, n = self._base, len(self._arrays)
+        base = self._base
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
         vocabulary, numbering, collection = self._vocabulary, None, None
@@ -250,7 +251,6 @@ class DeltaIndex:
             length, answers = statistics.length, AnswerCache()  # of other numbers of terms
             spaces = statistics.spaces(spaces)
         terms = len(vocabulary)
-        forward = self._arrays.forward(base.forward, terms)
         segments = Segments(self._segments(length), terms)
         _ = segments.best  # computed here, so that no query waits for it
         numbers = vocabulary.numbers
@@ -265,23 +265,22 @@ class DeltaIndex:
             vocabulary=vocabulary.without(query_kernel.frequencies == 0),
             query_kernel=query_kernel,
             common=common,
-            lengths=self._arrays.view("lengths"),
+            lengths=self._lengths.rows,
             bm25_engine=Bm25Engine(query_kernel, mask),
-            eigenvectors=np.zeros((n, 0), np.float32),
+            eigenvectors=np.zeros((len(live), 0), np.float32),
             has_spectrum=False,
             expansion=None,
-            sparse_expansion=self._arrays.sparse_expansion(self._sparse_expansion),
-            forward=forward,
+            sparse_expansion=SegmentedExpansion([self._built, self._later.expansion()]),
+            forward=base.forward.extended(self._later.codes(), terms),
             live=mask,
-            reverse=self._reverse.build(n),
+            reverse=self._reverse.build(len(live)),
             average_length=length,
             vectors=spaces,
             numbering=numbering,
             answers=answers.present(),
         )
         reader = self._documents.extended(
-            self._arrays.view("documents"),
-            self._arrays.view("documents_starts"),
+            self._later.records(),
             MappingProxyType(dict(self._doc_ids)),
             live,
         )
@@ -299,11 +298,11 @@ class DeltaIndex:
 
     def _mean_length(self) -> float:
         """Return the mean length of the live documents; 0 without any."""
-        return self._lengths / max(self._count(), 1)
+        return self._words / max(self._count(), 1)
 
     def _count(self) -> int:
         """Return the number of live documents."""
-        return len(self._base) + self._builder.after - self._builder.first - self._deleted.documents
+        return self._builder.after - self._deleted.documents
 
     def _segments(self, length: float) -> list[Segment]:
         """Return segments of all postings, saturated by a quantised mean length."""
@@ -319,7 +318,7 @@ class DeltaIndex:
         if not len(doc_ids):
             return
         terms = len(self._base.vocabulary) + len(self._new_terms)
-        counts = self._arrays.forward(self._base.forward, terms).counts(doc_ids)
+        counts = self._base.forward.extended(self._later.codes(), terms).counts(doc_ids)
         self._answers.write(np.unique(counts.indices).tolist(), terms)
         deleted = self._deleted_counts(terms)
         self._deleted = DocumentCounts(
@@ -327,10 +326,10 @@ class DeltaIndex:
             deleted.frequencies + np.bincount(counts.indices, minlength=terms),
             deleted.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
         )
-        lengths = self._arrays.view("lengths")[doc_ids].astype(np.int64)
+        lengths = self._lengths.rows[doc_ids].astype(np.int64)
         later = doc_ids >= self._builder.first
         self._deleted_of_build += int((~later).sum())
-        self._lengths -= int(lengths.sum())
+        self._words -= int(lengths.sum())
         self._delta_words -= int(lengths[later].sum())
         is_new = counts.indices >= len(self._base.vocabulary)
         self._unseen -= int(counts.data[is_new].sum(dtype=np.int64))

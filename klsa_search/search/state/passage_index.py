@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, GrowableArray, values_at
-from klsa_search.kernels.segments import aligned
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import UNKNOWN
@@ -87,7 +86,7 @@ class PassageWrites:
     def __init__(self, built: PassageIndex, documents: DocumentReader, words: int) -> None:
         self._built, self._documents, self._words = built, documents, words
         self._ids: dict[str, list[str]] = {}  # passages of later documents
-        self._next = aligned(len(documents.starts) - 1)
+        self._next = len(documents)
         self._document_of = GrowableArray(np.int32)
         self._document_of.extend(built.document_of)
 
@@ -101,10 +100,6 @@ class PassageWrites:
         gone = set(before).difference(after)
         self._ids[write.id] = after
         if passages:
-            if len(self._document_of) == len(self._built.document_of):  # rows that stay unused
-                unused = aligned(len(self._document_of)) - len(self._document_of)
-                last = self._built.document_of[-1:] if unused else ()
-                self._document_of.extend(np.repeat(np.asarray(last, np.int32), unused))
             self._document_of.extend(np.full(len(passages), self._next, np.int32))
             self._next += 1
         puts = [Write(write.seq, passage.id, passage) for passage in passages]

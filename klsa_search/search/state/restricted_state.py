@@ -152,7 +152,7 @@ def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
         occurrences = before.occurrences - occurrences
     postings = kernel.postings
     return DocumentCounts(
-        postings.documents - len(visible),
+        postings.size - len(visible),
         postings.frequencies - frequencies,
         postings.occurrences - occurrences,
     )

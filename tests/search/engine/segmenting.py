@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.kernels.postings import UNIT, Postings
-from klsa_search.kernels.segments import ALIGNED, Segment, Segments
-from klsa_search.lowrank.sparse_expansion import SparseExpansion
+from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 
 
 def matrix_of(postings):
@@ -29,14 +29,14 @@ def matrix_of(postings):
 
 
 def cut_into(postings, counts, cuts, *, block_bits, seed=0):
-    """Segments of the documents between the cuts, and the position of each document.
+    """Segments of the documents between the cuts.
 
     counts  (N, V) sparse, what the postings were made of
     Every segment after the first has only the terms it holds, numbered in an order of its own.
     """
     matrix, rng = matrix_of(postings), np.random.default_rng(seed)
     bounds = [0, *sorted(cuts), postings.size]
-    parts, position, positions = [], 0, []
+    parts = []
     for first, after in pairwise(bounds):
         rows = matrix[first:after]
         occurrences = np.asarray(counts[first:after].sum(axis=0)).ravel().astype(np.int64)
@@ -46,31 +46,28 @@ def cut_into(postings, counts, cuts, *, block_bits, seed=0):
                 rows[:, held], np.ones(after - first), postings.k1, block_bits=block_bits
             )
             own = replace(own, occurrences=occurrences[held])
-            parts.append(Segment.of(position, own, held))
+            parts.append(Segment.of(first, own, held))
         else:
             own = Postings.of(rows, np.ones(after - first), postings.k1, block_bits=block_bits)
-            parts.append(Segment(position, replace(own, occurrences=occurrences)))
-        positions += range(position, position + after - first)
-        position = -(-(position + after - first) // ALIGNED) * ALIGNED
-    return Segments(parts, len(postings.frequencies)), np.array(positions, np.int64)
+            parts.append(Segment(first, replace(own, occurrences=occurrences)))
+    return Segments(parts, len(postings.frequencies))
 
 
-def spread(cut: SparseExpansion, positions, size):
-    """The same expansion with its documents at other positions, nothing between them."""
-
-    def at(array):
-        spread = np.zeros((size, *array.shape[1:]), array.dtype)
-        spread[positions] = array
-        return spread
-
-    levels = cut.rows & np.uint32(255)
-    documents = np.append(positions, 0)[np.minimum(cut.rows >> np.uint32(8), len(positions))]
-    rows = np.where(levels > 0, documents.astype(np.uint32) << np.uint32(8) | levels, 0)
-    lengths = at(np.diff(cut.starts))
-    return replace(
-        cut,
-        rows=at(rows.astype(np.uint32)),
-        scales=at(cut.scales),
-        starts=np.concatenate(([0], np.cumsum(lengths))),
-        document_vectors=at(cut.document_vectors),
-    )
+def expansion_cut_into(expansion: SegmentedExpansion, cuts):
+    """The same expansion in segments of the documents between the cuts."""
+    joined = expansion.joined
+    segments = []
+    for first, after in pairwise([0, *sorted(cuts), len(joined.rows)]):
+        documents = slice(first, after)
+        starts = joined.starts[first : after + 1]
+        segments.append(
+            replace(
+                joined,
+                rows=joined.rows[documents],
+                scales=joined.scales[documents],
+                starts=starts - starts[0],
+                features=joined.features[starts[0] : starts[-1]],
+                document_vectors=joined.document_vectors[documents],
+            )
+        )
+    return SegmentedExpansion(segments)

@@ -14,7 +14,7 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
+from klsa_search.lowrank.sparse_expansion import ENTRIES, SegmentedExpansion, SparseExpansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.support.worlds import counts_of, query_kernel
@@ -73,7 +73,7 @@ def cut_world(
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,
         expansion_key=("gvsm", 0.3, 0),
-        sparse_expansion=_each(sparse_expansion, around),
+        sparse_expansion=SegmentedExpansion([_each(sparse_expansion, around)]),
         has_spectrum=False,
         small=False,
         latent_dimensions=len(spectrum.eigenvalues),

@@ -14,12 +14,13 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import DEPTHS
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.engine import Bm25Engine, EngineQuery, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.rankers.klsa import klsa_params
 from tests.oracle.ranking import Oracle
-from tests.search.engine.segmenting import cut_into, spread
+from tests.search.engine.segmenting import cut_into, expansion_cut_into
 from tests.search.engine.sparse_world import WEIGHTING, cut_world
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
@@ -37,63 +38,53 @@ cuts = st.lists(st.integers(0, SIZE), max_size=5)
 asked = st.lists(st.integers(-1, 49), min_size=1, max_size=9)
 
 
-def living_of(positions, size, gone=()):
-    allowed = np.zeros(size, np.bool_)
-    allowed[np.delete(positions, list(gone))] = True
+def all_but(gone):
+    allowed = np.ones(SIZE, np.bool_)
+    allowed[list(gone)] = False
     return Mask(allowed)
 
 
-def reverse_of(positions, pairs, values):
+def reverse_of(size, pairs, values):
     reversing = ReverseNeighboursBuilder()
     pairs = np.array(pairs, np.int32).reshape(-1, 2)
-    reversing.append(positions, pairs, np.array(values, np.float32))
-    return reversing.build(positions)
+    reversing.append(size, pairs, np.array(values, np.float32))
+    return reversing.build(size)
 
 
-def at_positions(share, positions, size):
-    return None if share is None else living_of(positions, size, np.flatnonzero(~share))
-
-
-def same(one, other, positions):
-    assert positions[one.doc_ids].tolist() == other.doc_ids.tolist()
+def same(one, other):
+    assert one.doc_ids.tolist() == other.doc_ids.tolist()
     assert one.scores.tobytes() == other.scores.tobytes()
     assert one.total == other.total
 
 
 @given(cuts=cuts, queries=st.lists(asked, min_size=1, max_size=3), k=st.sampled_from([1, 10, 900]))
 def test_bm25_over_segments(world, cuts, queries, k):
-    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
+    segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     kernel = QueryKernel.of(segments, weighting=WEIGHTING)
     assert np.array_equal(kernel.weights, world.query_kernel.weights)
-    whole, engine = (
-        Bm25Engine(world.query_kernel),
-        Bm25Engine(kernel, living_of(positions, segments.size)),
-    )
-    share = np.random.default_rng(len(cuts)).random(SIZE) < 0.3
-    for mask in (None, share):
-        ours = engine.top(queries, k, at_positions(mask, positions, segments.size), totals=True)
-        theirs = whole.top(queries, k, None if mask is None else Mask(mask), totals=True)
+    whole, engine = Bm25Engine(world.query_kernel), Bm25Engine(kernel)
+    for mask in (None, Mask(np.random.default_rng(len(cuts)).random(SIZE) < 0.3)):
+        ours = engine.top(queries, k, mask, totals=True)
+        theirs = whole.top(queries, k, mask, totals=True)
         for one, other in zip(theirs, ours, strict=True):
-            same(one, other, positions)
+            same(one, other)
 
 
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
-    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
+    segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     params = klsa_params(world, SearchSettings())
     given = len(world.eigenvalues), world.neighbour_count
     whole = KlsaEngine(world.query_kernel, world.sparse_expansion, *given, small=small)
     engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
-        spread(world.sparse_expansion, positions, segments.size), *given,
-        small=small, live=living_of(positions, segments.size),
+        expansion_cut_into(world.sparse_expansion, cuts), *given, small=small,
     )  # fmt: skip
     share = np.random.default_rng(k).random(SIZE)
-    for mask in (None, share < 0.3, share < 0.005):
-        theirs = at_positions(mask, positions, segments.size)
-        (one,) = whole.top([terms], k, params, None if mask is None else Mask(mask), totals=True)
-        (other,) = engine.top([terms], k, params, theirs, totals=True)
-        same(one, other, positions)
+    for mask in (None, Mask(share < 0.3), Mask(share < 0.005)):
+        (one,) = whole.top([terms], k, params, mask, totals=True)
+        (other,) = engine.top([terms], k, params, mask, totals=True)
+        same(one, other)
 
 
 @given(
@@ -103,7 +94,7 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
     k=st.sampled_from([1, 10, 300]),
 )
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
-    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
+    segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     held = COUNTS[sorted(gone)]
     without = DocumentCounts(
         len(gone),
@@ -111,7 +102,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
         np.asarray(held.sum(axis=0)).ravel().astype(np.int64),
     )
     kernel = QueryKernel.of(segments, without, WEIGHTING)
-    engine = Bm25Engine(kernel, living_of(positions, segments.size, gone))
+    engine = Bm25Engine(kernel, all_but(gone))
     left = [number for number in range(SIZE) if number not in gone]
     counts = counts_of(*(DOCUMENTS[number] for number in left))
     assume(length_of(counts) == length_of(counts_of(*DOCUMENTS)))  # else postings are made anew
@@ -122,7 +113,9 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
     again = [-1 if term < 0 else counts.vocabulary.numbers.get(names[term], -1) for term in terms]
     (one,) = Bm25Engine(fresh).top([again], k, totals=True)
     (other,) = engine.top([terms], k, totals=True)
-    same(one, other, positions[left])
+    assert np.array(left)[one.doc_ids].tolist() == other.doc_ids.tolist()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    assert one.total == other.total
 
 
 def length_of(counts):
@@ -142,17 +135,15 @@ def length_of(counts):
 )
 def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
     """With documents left out, and with entries beside the rows."""
-    segments, positions = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
+    segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
     entries = {(one, other): value / 50 for one, other, value in later if one != other}
-    owners, others = np.array([*entries]).reshape(-1, 2).T
-    pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
-    reverse = reverse_of(segments.size, pairs, [*entries.values()])
+    reverse = reverse_of(SIZE, [*entries], [*entries.values()])
     snapshot = replace(
         world,
         query_kernel=QueryKernel.of(segments, weighting=WEIGHTING),
-        sparse_expansion=spread(world.sparse_expansion, positions, segments.size),
+        sparse_expansion=expansion_cut_into(world.sparse_expansion, cuts),
         small=small,
-        live=living_of(positions, segments.size, gone),
+        live=all_but(gone),
         reverse=reverse,
     )
     params = klsa_params(world, SearchSettings())
@@ -161,13 +152,14 @@ def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, late
     assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
-    assert not set(compiled.doc_ids.tolist()) & set(positions[sorted(gone)].tolist())
+    assert not set(compiled.doc_ids.tolist()) & gone
 
 
 def test_a_later_document_is_brought_up_by_an_earlier_one():
     """Document 2 shares no term with the query, and only the entry beside row 0 leads to it."""
     world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
-    cut = replace(world.sparse_expansion, rows=np.zeros_like(world.sparse_expansion.rows))
+    built = world.sparse_expansion.built
+    cut = SegmentedExpansion([replace(built, rows=np.zeros_like(built.rows))])
     params = klsa_params(world, SearchSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
@@ -206,21 +198,21 @@ def test_the_strongest_entries_of_a_row_are_kept(entries, pieces):
 
 def test_statistics_are_of_all_segments(world):
     postings = world.query_kernel.postings
-    segments, positions = cut_into(postings, COUNTS, [100, 101, 640], block_bits=7)
+    segments = cut_into(postings, COUNTS, [100, 101, 640], block_bits=7)
     assert np.array_equal(segments.frequencies, postings.frequencies)
     assert np.array_equal(segments.occurrences, postings.occurrences)
     assert np.array_equal(segments.occurrences, np.asarray(COUNTS.sum(axis=0)).ravel())
     assert np.array_equal(segments.best[:, 0], postings.best[:, 0])
     assert (segments.best[:, 1:] <= postings.best[:, 1:]).all()
     assert segments.best.shape[1] == len(DEPTHS)
-    assert segments.documents == SIZE
+    assert segments.size == SIZE
     for term in range(0, segments.terms, 7):
         documents, saturations = segments.of_term(term)
         theirs, same_ = postings.of_term(term)
-        assert np.array_equal(documents, positions[theirs])
+        assert np.array_equal(documents, theirs)
         assert np.array_equal(saturations, same_)
     row = segments.steps(np.array([0, 3]), np.array([70_000, 5]))
-    assert np.array_equal(row[positions], postings.steps(np.array([0, 3]), np.array([70_000, 5])))
+    assert np.array_equal(row, postings.steps(np.array([0, 3]), np.array([70_000, 5])))
     found = np.zeros((segments.terms, segments.size), np.uint16)
     for terms, documents, saturations in segments.batches(50):
         found[terms, documents] = saturations
@@ -230,10 +222,9 @@ def test_statistics_are_of_all_segments(world):
 def test_segments_that_do_not_fit_together(world):
     (part,) = world.query_kernel.postings.parts
     terms = world.query_kernel.postings.terms
-    with pytest.raises(ValueError, match="position 640"):
-        Segments([part, Segment(640, part.postings)], terms)
-    with pytest.raises(ValueError, match="position 701"):
-        Segments([part, Segment(701, part.postings)], terms)
-    other = cut_into(world.query_kernel.postings, COUNTS, [], block_bits=9)[0].parts[0].postings
+    for first in (699, 701):
+        with pytest.raises(ValueError, match=f"a segment at {first}, where 700 is next"):
+            Segments([part, Segment(first, part.postings)], terms)
+    other = cut_into(world.query_kernel.postings, COUNTS, [], block_bits=9).parts[0].postings
     with pytest.raises(ValueError, match="size of blocks"):
-        Segments([part, Segment(704, other)], terms)
+        Segments([part, Segment(SIZE, other)], terms)
