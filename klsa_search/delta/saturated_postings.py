@@ -62,6 +62,8 @@ class SaturatedPostings:
         key = f"{__version__} {manifest.fingerprint}"
         self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
         self._preparing: threading.Thread | None = None
+        self._is_closed = False
+        self._lock = threading.Lock()
 
     def at(self, average: float) -> Postings:
         """Return the postings for a quantised mean length, memory-mapped.
@@ -86,15 +88,19 @@ class SaturatedPostings:
 
     def prepare(self, average: float) -> None:
         """Write the file of a length in the background, unless it exists or is being written."""
-        if self._path(average).exists() or (self._preparing and self._preparing.is_alive()):
-            return
-        self._preparing = threading.Thread(
-            target=self._prepare, args=[average], name="saturating", daemon=True
-        )
-        self._preparing.start()
+        with self._lock:
+            is_preparing = self._preparing is not None and self._preparing.is_alive()
+            if self._is_closed or is_preparing or self._path(average).exists():
+                return
+            self._preparing = threading.Thread(
+                target=self._prepare, args=[average], name="saturating", daemon=True
+            )
+            self._preparing.start()
 
     def close(self) -> None:
-        """Wait until the file that is being written is complete."""
+        """Wait for the file that is being written; `prepare` does nothing from now on."""
+        with self._lock:
+            self._is_closed = True
         if self._preparing is not None:
             self._preparing.join()
 

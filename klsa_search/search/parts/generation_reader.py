@@ -225,8 +225,7 @@ class GenerationReader:
             _, state, tailer = self._current
             self._current = _Current(self.info, None, None)
         if tailer is not None:
-            with self._refresh_lock:
-                tailer.close()
+            tailer.close()
         if state is not None and self._owns:
             state.close()
 

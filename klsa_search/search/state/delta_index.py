@@ -219,7 +219,7 @@ class DeltaIndex:
                 self._saturated.prepare(length)
 
     def close(self) -> None:
-        """Wait for what is computed in the background."""
+        """Wait for what is written in the background, and write no more."""
         self._saturated.close()
 
     def drift(self) -> Drift:

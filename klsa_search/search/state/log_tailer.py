@@ -139,7 +139,7 @@ class LogTailer:
             last.undos != self._applied.undos and log.valid_until(self._applied) < self._applied.seq
         )
         if truncated:
-            self.close()
+            self._forget()
         if self._delta is None:
             self._delta, self._applied = _Delta(self._built), LogPosition()
         try:
@@ -147,7 +147,7 @@ class LogTailer:
                 self._delta.add(write, save=self.saves)
             state = self._delta.state(last, self.weighing)
         except BaseException:
-            self.close()  # the next call starts again
+            self._forget()  # the next call starts again
             raise
         self._applied, self._weighed_by = last, self.weighing
         return state
@@ -158,10 +158,13 @@ class LogTailer:
             self._delta.save()
 
     def close(self) -> None:
-        """Forget what was folded, and wait until nothing is written into the generation."""
-        delta, self._delta = self._delta, None
-        if delta is not None:
+        """Wait for what is written in the background, and write no more; for any thread."""
+        if (delta := self._delta) is not None:
             delta.close()
+
+    def _forget(self) -> None:
+        self.close()
+        self._delta = None
 
 
 def open_tailed(
@@ -245,7 +248,7 @@ class _Delta:
             self._passages.save()
 
     def close(self) -> None:
-        """Wait for what is computed in the background."""
+        """Wait for what is written in the background, and write no more."""
         self._delta.close()
         if self._passages is not None:
             self._passages.close()
