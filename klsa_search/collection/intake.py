@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='
 MAX_DEPTH: Final = 100
 """Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
 
+_DECIMAL: Final = re.compile(r"\d+\.0")
 _CONTAINERS: Final = (Mapping, list, tuple)
 
 
@@ -265,6 +267,7 @@ class Intake:
         Memory: the set of ids, about 100 bytes each.
         """
         seen: set[str] = set()
+        decimal = first_origin = ""  # an ID such as 1.0, while all are, and its place
         for document in documents:
             try:
                 document = with_vectors(document)
@@ -279,12 +282,20 @@ class Intake:
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
+            if (decimal or not seen) and _DECIMAL.fullmatch(document.id):
+                decimal, first_origin = document.id, document.origin or "documents"
+            else:
+                decimal = ""
             seen.add(document.id)
             if not self.has_texts:
                 self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
             self.notes[f"no column {name!r}, in this and {count - 1:,} more records"] = [first]
+        if decimal:
+            self.notes[
+                f"all IDs are decimals such as {decimal}; write whole numbers as integers"
+            ] = [first_origin]
         if self._missing_columns and seen:
             missing = ", ".join(map(repr, sorted(self._missing_columns)))
             raise CollectionError(

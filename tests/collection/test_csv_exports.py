@@ -153,3 +153,17 @@ def test_a_missing_header_is_suspected(tmp_path):
 def test_common_names_of_columns(tmp_path, header, title):
     rows, _ = read(tmp_path, f"{header}\nK-1;Pump;It leaks\n")
     assert rows[0][1:3] == (title, "It leaks")
+
+
+def test_ids_that_pandas_made_decimals_are_reported(tmp_path):
+    path = tmp_path / "frame.csv"
+    path.write_text("id,title\n1.0,Pump\n2.0,Valve\n")
+    collection = open_collection(path)
+    assert [document.id for document in collection.documents()] == ["1.0", "2.0"]
+    assert collection.notes == [
+        f"{path}:3: all IDs are decimals such as 2.0; write whole numbers as integers"
+    ]
+    path.write_text("id,title\n1.0,Pump\n2.1,Valve\n")
+    collection = open_collection(path)
+    assert len(list(collection.documents())) == 2
+    assert collection.notes == []
