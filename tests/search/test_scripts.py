@@ -33,12 +33,13 @@ PARTICLES = {"ko": "학교에서 공부했다", "ja": "番犬を飼う", "th": "
 
 @st.composite
 def words(draw):
-    """Words whose first character is a letter, so that they have a term."""
+    """Words whose first character is a letter, so that they have a term; also in capitals."""
     alphabet = draw(st.sampled_from(sorted(SCRIPTS.values())))
     starts = [
         one for one in alphabet if unicodedata.category(one)[0] in "LS" and one not in "ʻʼـ🏽"
     ]
-    return draw(st.sampled_from(starts)) + draw(st.text(st.sampled_from(alphabet), max_size=8))
+    word = draw(st.sampled_from(starts)) + draw(st.text(st.sampled_from(alphabet), max_size=8))
+    return draw(st.sampled_from((str, str.upper, str.title)))(word)
 
 
 @pytest.fixture(scope="module")
