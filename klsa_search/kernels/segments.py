@@ -62,6 +62,11 @@ class Segment(NamedTuple):
         numbers[self.local_terms] = self.terms
         return numbers
 
+    @property
+    def places(self) -> slice | _Numbers:
+        """Return where its terms are in an array of all terms."""
+        return slice(len(self.postings.starts) - 1) if self.terms is None else self.numbers()
+
 
 class Segments:
     """Postings of one or more segments; immutable.
@@ -95,8 +100,7 @@ class Segments:
         """Return n_t: (V,) document frequencies. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            counts = part.postings.frequencies
-            frequencies[slice(len(counts)) if part.terms is None else part.numbers()] += counts
+            frequencies[part.places] += part.postings.frequencies
         return frequencies
 
     @lazy_property
@@ -104,7 +108,7 @@ class Segments:
         """Return Σ_d f(t,d): (V,) occurrences of each term. Cost O(V), once."""
         occurrences = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            occurrences[part.numbers()] += part.postings.occurrences
+            occurrences[part.places] += part.postings.occurrences
         return occurrences
 
     @lazy_property
@@ -115,9 +119,7 @@ class Segments:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:
-            part_best = part.postings.best
-            terms = slice(len(part_best)) if part.terms is None else part.numbers()
-            best[terms] = np.maximum(best[terms], part_best)
+            best[part.places] = np.maximum(best[part.places], part.postings.best)
         return best
 
     def of_term(self, term: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from operator import lt
-from typing import Final, cast, overload
+from typing import Final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -50,17 +49,16 @@ class Vocabulary:
         return vocabulary
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
-        """Return a vocabulary with further terms. Cost O(V) pointers, if there are any."""
+        """Return a vocabulary with further terms. Cost: the terms since the build."""
         if not words:
             return self
-        terms = (*self.terms, *words)
-        later = dict(zip(words, range(len(self), len(terms)), strict=True))
-        numbers = self.numbers
-        if isinstance(numbers, ChainMap):  # of an extended vocabulary: one look-up for all words
-            later, numbers = {**numbers.maps[0], **later}, numbers.maps[1]
-        return self._of(
-            terms, ChainMap(later, cast(dict[str, int], numbers)), self.runs.extended(words)
-        )
+        built, terms, before = self.numbers, self.terms, dict[str, int]()
+        if isinstance(self.numbers, _ExtendedNumbers):
+            built, terms, before = self.numbers.built, self.numbers.terms, self.numbers.later
+        after = range(len(self), len(self) + len(words))
+        numbers = _ExtendedNumbers(built, terms, before | dict(zip(words, after, strict=True)))
+        joined = _JoinedTerms([terms, list(numbers.later)])
+        return self._of(joined, numbers, self.runs.extended(words))
 
     def without(self, unused: npt.NDArray[np.bool_]) -> Vocabulary:
         """Return a vocabulary in which some terms have no number.
@@ -73,6 +71,31 @@ class Vocabulary:
             if unused.any()
             else self
         )
+
+
+class _ExtendedNumbers(Mapping[str, int]):
+    """Numbers of the terms of a build, and of later ones.
+
+    terms  of the build, in order
+    """
+
+    def __init__(
+        self, built: Mapping[str, int], terms: Sequence[str], later: dict[str, int]
+    ) -> None:
+        self.built, self.terms, self.later = built, terms, later
+
+    def __getitem__(self, term: str) -> int:
+        number = self.built.get(term)
+        return self.later[term] if number is None else number
+
+    def __contains__(self, term: object) -> bool:
+        return term in self.built or term in self.later
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(self.built, self.later)
+
+    def __len__(self) -> int:
+        return len(self.built) + len(self.later)
 
 
 class SortedTerms:

@@ -273,7 +273,7 @@ class DocumentReader:
         return [self._records.document(int(doc_id)) for doc_id in doc_ids]
 
     def ids(self, doc_ids: Iterable[int]) -> list[str]:
-        """Return IDs in the order of the doc ids, "" if there is no document."""
+        """Return IDs in the order of the doc ids."""
         return [self._records.id(int(doc_id)) for doc_id in doc_ids]
 
     def live_doc_ids(self) -> Sequence[int]:
