@@ -22,11 +22,13 @@ from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, St
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
+from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.origin import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 
@@ -43,6 +45,7 @@ LAMP = {
 NAMES = {"name": "reports"}
 LEAK = {**NAMES, "id": "leak"}
 
+PASSWORD = "k7wnq-c4hzb-m9xte-2rfvd"  # noqa: S105 - of an example
 RULE = {
     "id": "tyres",
     "when": {"query_contains": "tyre"},
@@ -181,6 +184,10 @@ REQUESTS = {
     "POST /tenant-tokens": {
         "body": {"filters": {"reports": 'about = "engines"'}, "expires_in": 600},
     },
+    "POST /people": {"body": {"name": "anna", "scopes": ["search", "write"]}},
+    "GET /people": {},
+    "POST /sign-in": {"body": {"name": "anna", "password": PASSWORD}},
+    "DELETE /people/{name}": {"parameters": {"name": "anna"}},
     "POST /session": {},
     "GET /session": {},
     "DELETE /session": {},
@@ -203,7 +210,13 @@ REQUESTS = {
 }
 """By route, what is asked: in this order, as some write."""
 
-WITH_KEY = {"POST /tenant-tokens"}
+WITH_KEY = {
+    "POST /tenant-tokens",
+    "POST /people",
+    "GET /people",
+    "POST /sign-in",
+    "DELETE /people/{name}",
+}
 """Routes that are asked with an API key."""
 
 ALIKE = {
@@ -289,9 +302,14 @@ def examples():
         home = Path(folder)
         made(home)
         keys = home / "keys.json"
-        key = add_key(keys, "shop", ["search"])
-        with service(home) as client, service(home, keys=Keys(keys, ())) as keyed:
+        key = add_key(keys, "shop", ["search", "people"])
+        with (
+            service(home) as client,
+            service(home, keys=Keys(keys, (), Changes(home))) as keyed,
+            mock.patch("klsa_search.service.keys.new_password", return_value=PASSWORD),
+        ):
             keyed.headers["Authorization"] = f"Bearer {key}"
+            keyed.headers |= {"Origin": "http://testserver", PAGE_HEADER: "klsa-search"}
             operations = {
                 route: {
                     **asked,

@@ -1,4 +1,4 @@
-"""klsa-keys: manage the API keys of a service."""
+"""klsa-keys: manage the API keys and people of a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, write_json, write_table
 from klsa_search.errors import SettingsError
-from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
+from klsa_search.service.keys import Key, KeyUses, Scope, add_key, add_person, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import MAX_LIFETIME, TenantTokens
@@ -34,7 +34,7 @@ def _file_options(function: F) -> F:
 @click.version_option(package_name="klsa-search")
 @debug_option
 def klsa_keys() -> None:
-    """Create, list and revoke the API keys of a service.
+    """Create, list and revoke the API keys and people of a service.
 
     Running services apply each change within a second. A service requires API keys as soon as its
     key file exists. The file stores hashes of the keys, not the keys.
@@ -64,6 +64,12 @@ def klsa_keys() -> None:
     type=click.IntRange(1, 36_500),
     help="Expire the key after this many days  [default: never]",
 )
+@click.option(
+    "--person",
+    "is_person",
+    is_flag=True,
+    help="Create a person, who signs in on the search page by name and password",
+)
 @_file_options
 @debug_option
 def add(
@@ -71,10 +77,11 @@ def add(
     scopes: tuple[str, ...],
     indexes: tuple[str, ...],
     days: int | None,
+    is_person: bool,
     config: Path | None,
     **options: Any,
 ) -> None:
-    """Create an API key called NAME and print it.
+    """Create an API key called NAME and print it, or a person and print its password.
 
     It cannot be shown again.
     """
@@ -82,14 +89,15 @@ def add(
     for index in indexes:
         index_path(path.parent, index)  # raises for an invalid name
     is_first = not path.exists()
-    token = add_key(
+    create = add_person if is_person else add_key
+    secret = create(
         path,
         name,
         cast(tuple[Scope, ...], scopes),
         indexes or None,
         lifetime=timedelta(days=days) if days else None,
     )
-    echo(token)
+    echo(secret)
     if is_first:
         echo(f"Services that use {path} require an API key from now on.", err=True)
 
@@ -99,7 +107,7 @@ def add(
 @json_option
 @debug_option
 def list_(config: Path | None, as_json: bool, **options: Any) -> None:
-    """List the API keys, with their scopes, indexes, expiry and last use."""
+    """List API keys and people, with their scopes, indexes, expiry and last use."""
     path = _file(config, options)
     if not path.exists():
         raise SettingsError(
@@ -112,6 +120,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
         write_json(
             [
                 key.model_dump(mode="json", include=shown)
+                | {"person": key.is_person}
                 | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
                 for key in keys
             ]
@@ -119,7 +128,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
     elif not keys:
         echo(f"{path} has no keys: all requests that need one are refused")
     else:
-        titles = ("name", "scopes", "indexes", "created", "expires", "used")
+        titles = ("name", "kind", "scopes", "indexes", "created", "expires", "used")
         write_table(titles, [_row(key, uses.last(key)) for key in keys])
 
 
@@ -128,9 +137,9 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 @_file_options
 @debug_option
 def revoke(name: str, config: Path | None, **options: Any) -> None:
-    """Revoke the API key called NAME.
+    """Revoke the API key or person called NAME.
 
-    The service refuses it within a second.
+    The service refuses it within a second, and its sessions too.
     """
     revoke_key(_file(config, options), name)
     echo(f"revoked {name}")
@@ -198,6 +207,7 @@ def _row(key: Key, used: datetime | None) -> list[str]:
     until = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M} UTC"
     return [
         key.name,
+        "person" if key.is_person else "key",
         ", ".join(key.scopes),
         "all" if key.indexes is None else ", ".join(key.indexes),
         f"{key.created:%Y-%m-%d}",

@@ -35,6 +35,7 @@ from klsa_search.service.routes import (
     indexes,
     judgements,
     mining,
+    people,
     rules,
     session,
     suggest,
@@ -45,6 +46,7 @@ from klsa_search.service.routes.jobs import router as jobs_router
 from klsa_search.service.routes.search import quick_router, router
 from klsa_search.service.schemas import errors
 from klsa_search.service.sessions import Sessions
+from klsa_search.service.sign_in import SignIn
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import TenantTokens
 from klsa_search.service.write_failures import WriteFailures
@@ -66,6 +68,7 @@ ROUTERS: Final = (
     evaluation.router,
     judgements.router,
     session.router,
+    people.router,
     tenant_tokens.router,
     analytics.router,
 )
@@ -156,6 +159,7 @@ def catalog_app(
     sessions = None if keys is None else Sessions(signer)
     app.state.signer = signer if keys is not None else None
     app.state.tenant_tokens, app.state.sessions = tokens, sessions
+    app.state.keys, app.state.sign_in = keys, None if keys is None else SignIn(keys)
     app.state.page = page = page or SearchPage(NAME)
     app.add_middleware(
         Guard,

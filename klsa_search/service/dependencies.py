@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -33,6 +33,10 @@ def service_of(request: Request) -> IndexService:
     return service
 
 
+_CHANGING: Final = frozenset(("write", "people"))
+"""Scopes of routes that may change something."""
+
+
 class Requires:
     """Dependency of a route: its key needs one of the scopes; without scopes, no key is needed.
 
@@ -49,7 +53,7 @@ class Requires:
         """Refuse a request without one of the scopes."""
         if not self.scopes:
             return
-        if "write" in self.scopes and request.method != "GET":
+        if request.method != "GET" and not _CHANGING.isdisjoint(self.scopes):
             request.state.is_change = True  # for the audit log, refused or not
         service = service_of(request)
         if not service.catalog.is_listed:

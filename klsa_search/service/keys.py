@@ -1,8 +1,11 @@
-"""API keys: their scopes and indexes, in a file that contains no secret.
+"""API keys and people: their scopes and indexes, in a file that contains no secret.
 
 A key has 256 random bits and is printed once. The file has its SHA-256: that many keys cannot be
 tried, so a slow hash (scrypt) would delay every request and add no security. The first characters
 of a key are its ID, and reveal nothing of the rest.
+
+A person is a key without a token: it has a password, which only begins a session, so its hash is
+slow.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.changes import Changes
+from klsa_search.service.passwords import hashed, new_password
 from klsa_search.storage.files import read_regular, replace_file
 
-Scope = Literal["search", "write", "metrics"]
+Scope = Literal["search", "write", "metrics", "people"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Pattern of the names of keys, which appear in logs."""
@@ -38,17 +42,27 @@ _NO_HASH = bytes(32)
 
 
 class Key(BaseModel):
-    """One key as stored; `indexes` None means all."""
+    """One key or person as stored; `indexes` None means all.
+
+    sha256    of the key; None for a person
+    password  hash of that of a person; None for a key
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     id: Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    password: str | None = None
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
     indexes: tuple[str, ...] | None = None
     created: AwareDatetime
     expires: AwareDatetime | None = None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it is a person, who signs in by name and password."""
+        return self.password is not None
 
     def is_expired(self) -> bool:
         """Return whether the key has expired."""
@@ -92,52 +106,81 @@ def add_key(
 
     SettingsError for an invalid name, or one that is taken.
     """
+    identity = secrets.token_hex(4)
+    token = f"klsa_{identity}_{secrets.token_urlsafe(32)}"
+    digest = sha256(token.encode()).hexdigest()
+    key = _new(name, scopes, indexes, lifetime)
+    _add(path, key.model_copy(update={"id": identity, "sha256": digest}))
+    return token
+
+
+def add_person(
+    path: Path,
+    name: str,
+    scopes: Sequence[Scope],
+    indexes: Sequence[str] | None = None,
+    *,
+    lifetime: timedelta | None = None,
+) -> str:
+    """Create a person and return its password, which cannot be read again; see `add_key`."""
+    password, person = new_password(), _new(name, scopes, indexes, lifetime)
+    _add(path, person.model_copy(update={"password": hashed(password)}))
+    return password
+
+
+def _new(
+    name: str,
+    scopes: Sequence[Scope],
+    indexes: Sequence[str] | None,
+    lifetime: timedelta | None,
+) -> Key:
+    """Return a key without its secret."""
     if not re.fullmatch(NAME, name):
         raise SettingsError(
-            f"name = {name!r} is not a key name: use 1 to 64 letters, digits, '.', "
+            f"name = {name!r} is not a name of a key or person: use 1 to 64 letters, digits, '.', "
             "'_' or '-', beginning with a letter or digit",
             field="name",
         )
-    identity = secrets.token_hex(4)
-    token = f"klsa_{identity}_{secrets.token_urlsafe(32)}"
     now = datetime.now(UTC).replace(microsecond=0)
-    key = Key(
+    return Key(
         name=name,
-        id=identity,
-        sha256=sha256(token.encode()).hexdigest(),
+        id=secrets.token_hex(4),
         scopes=tuple(sorted(set(scopes))),
         indexes=None if indexes is None else tuple(sorted(set(indexes))),
         created=now,
         expires=now + lifetime if lifetime else None,
     )
 
+
+def _add(path: Path, key: Key) -> None:
     def added(keys: list[Key]) -> list[Key]:
-        if any(key_.name == name for key_ in keys):
+        if any(key_.name == key.name for key_ in keys):
             raise SettingsError(
-                f"`{path}` already has a key {name!r}; choose another name, or "
-                "revoke that key first (klsa-keys revoke)",
+                f"`{path}` already has a key or person {key.name!r}; choose another name, or "
+                "revoke that one first (klsa-keys revoke)",
                 field="name",
             )
         return [*keys, key]
 
     _change(path, added)
-    return token
 
 
-def revoke_key(path: Path, name: str) -> None:
-    """Remove a key; SettingsError if there is none of that name."""
+def revoke_key(path: Path, name: str, *, is_person: bool | None = None) -> None:
+    """Remove a key or person; SettingsError if there is none of that name.
+
+    is_person  whether it must be a person, or must not be; by default either
+    """
 
     def without(keys: list[Key]) -> list[Key]:
-        kept = [key for key in keys if key.name != name]
-        for key in keys:
-            if key.name == name:
-                (KeyUses(path).folder / key.id).unlink(missing_ok=True)
-        if len(kept) == len(keys):
-            choices = ", ".join(key.name for key in keys) or "none"
-            raise SettingsError(
-                f"`{path}` has no key {name!r}; its keys are: {choices}", field="name"
-            )
-        return kept
+        eligible = [key for key in keys if is_person in (None, key.is_person)]
+        removed = [key for key in eligible if key.name == name]
+        if not removed:
+            kind = "person" if is_person else "key"
+            choices = ", ".join(key.name for key in eligible) or "none"
+            raise SettingsError(f"`{path}` has no {kind} {name!r}; it has: {choices}", field="name")
+        for key in removed:
+            (KeyUses(path).folder / key.id).unlink(missing_ok=True)
+        return [key for key in keys if key not in removed]
 
     _change(path, without)
 
@@ -149,7 +192,7 @@ def find_key(keys: dict[str, Key], token: str) -> Key | None:
     """
     parts = _TOKEN.fullmatch(token)
     key = keys.get(parts["id"]) if parts else None
-    stored = bytes.fromhex(key.sha256) if key else _NO_HASH
+    stored = bytes.fromhex(key.sha256) if key and key.sha256 else _NO_HASH
     digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
     return key if hmac.compare_digest(digest, stored) else None
 

@@ -54,6 +54,15 @@ class Sessions:
 
         QueryError unless the page of this host sent the request. Cost: 1 ms.
         """
+        self.refuse_others(request)
+        end = datetime.now(UTC) + LIFETIME
+        if expires is not None:
+            end = min(end, expires)
+        token = self._signer.sign("session", {"sub": key_id}, end)
+        _set(request, response, token, end - datetime.now(UTC))
+
+    def refuse_others(self, request: Request) -> None:
+        """Raise QueryError unless the page of this host sent a request."""
         headers = request.headers
         if not is_from_page(headers, request.method):
             raise QueryError(
@@ -61,11 +70,6 @@ class Sessions:
                 f"search page (Origin: {headers.get('origin')!r}); let a proxy pass on the Host "
                 "header with its port, or send the API key with each request"
             )
-        end = datetime.now(UTC) + LIFETIME
-        if expires is not None:
-            end = min(end, expires)
-        token = self._signer.sign("session", {"sub": key_id}, end)
-        _set(request, response, token, end - datetime.now(UTC))
 
     def end(self, request: Request, response: Response) -> None:
         """Remove the cookie."""

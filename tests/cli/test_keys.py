@@ -37,16 +37,23 @@ def test_a_key_is_made_listed_and_revoked(keys, tmp_path):
     )
     assert (code, told) == (0, "")
     code, table, _ = keys("list")
-    assert re.search(r"web\s+search\s+all\s.*never", table)
-    assert re.search(r"feed\s+write\s+a, b\s.*\d{4}-\d\d-\d\d \d\d:\d\d UTC", table)
+    assert re.search(r"web\s+key\s+search\s+all\s.*never", table)
+    assert re.search(r"feed\s+key\s+write\s+a, b\s.*\d{4}-\d\d-\d\d \d\d:\d\d UTC", table)
     assert token.strip()[14:] not in table
     listed = json.loads(keys("list", "--json")[1])
     assert [each["name"] for each in listed] == ["web", "feed"]
-    assert set(listed[0]) == {"name", "scopes", "indexes", "created", "expires", "used"}
+    assert set(listed[0]) == {"name", "person", "scopes", "indexes", "created", "expires", "used"}
     assert keys("revoke", "web")[:2] == (0, "revoked web\n")
     assert [key.name for key in read_keys(tmp_path / "home" / ".keys.json")] == ["feed"]
     assert keys("revoke", "feed")[0] == 0
     assert "has no keys" in keys("list")[1]
+
+
+def test_a_person_is_made_and_listed(keys):
+    code, password, _ = keys("add", "anna", "--person", "--scope", "write")
+    assert (code, len(password.strip())) == (0, 23)
+    assert re.search(r"anna\s+person\s+write", keys("list")[1])
+    assert keys("revoke", "anna")[:2] == (0, "revoked anna\n")
 
 
 def test_the_file_may_be_anywhere(keys, tmp_path, monkeypatch):
@@ -60,7 +67,7 @@ def test_the_file_may_be_anywhere(keys, tmp_path, monkeypatch):
     [
         (("list",), 1, "no API key is required"),
         (("revoke", "web"), 2, "has no key 'web'"),
-        (("add", "a b"), 2, "is not a key name"),
+        (("add", "a b"), 2, "is not a name of a key"),
         (("add", "web", "--index", "no/index"), 2, "is not an index name"),
         (("add", "web", "--scope", "all"), 2, "'all' is not one of"),
     ],

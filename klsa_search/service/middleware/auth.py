@@ -29,7 +29,7 @@ API_KEY_HEADER: Final = "X-API-Key"
 
 _log = logging.getLogger(__name__)
 
-_PUBLIC = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
+_PUBLIC = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json", "/sign-in"}
 _FILES = (PREFIX, "/static-offline-docs/")
 """Paths that need no key: they reveal neither content nor names of indexes."""
 
@@ -163,6 +163,20 @@ class Keys:
         """Whether a key is needed."""
         return self._keys is not None
 
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self._path
+
+    def people(self) -> list[Key]:
+        """Return the people of the file."""
+        self._check_if_due()
+        return [key for key in (self._keys or {}).values() if key.is_person]
+
+    def person(self, name: str) -> Key | None:
+        """Return the person of a name, or None."""
+        return next((person for person in self.people() if person.name == name), None)
+
     def access(
         self,
         headers: Mapping[str, str],
@@ -177,10 +191,7 @@ class Keys:
         InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
         StoreError if a token or session cannot be verified.
         """
-        word = b"" if self._changes is None else self._changes.word(self._path.name)
-        if (now := monotonic()) >= self._next_check or word != self._word:
-            self._check()
-            self._next_check, self._word = now + CHECK_SECONDS, word
+        self._check_if_due()
         if self._keys is None:
             return self._keyless
         token = _token(headers)
@@ -204,6 +215,13 @@ class Keys:
         key = _valid(key)
         self._uses.note(key)
         return key
+
+    def _check_if_due(self) -> None:
+        """Read the file if a change of it was announced, or if a second has passed."""
+        word = b"" if self._changes is None else self._changes.word(self._path.name)
+        if (now := monotonic()) >= self._next_check or word != self._word:
+            self._check()
+            self._next_check, self._word = now + CHECK_SECONDS, word
 
     def _check(self) -> None:
         """Read the file if it was changed."""

@@ -25,19 +25,30 @@ MAX_CLIENTS = 10_000
 class Rates:
     """A token bucket for each client; for use by one event loop.
 
-    rate   requests per second, and size of the bucket, at least 1
+    rate   requests per second
     clock  returns seconds
+    burst  size of the bucket, at least 1; by default that of a second
     """
 
-    def __init__(self, rate: float, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, rate: float, clock: Callable[[], float] = monotonic, *, burst: float | None = None
+    ) -> None:
         self._rate = rate
-        self._size = max(1.0, rate)
+        self._size = max(1.0, rate if burst is None else burst)
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self.refused = 0
 
     def take(self, client: str) -> None:
         """Take a token for a request; RateExceeded if none is left."""
+        if seconds := self.wait(client):
+            self.refused += 1
+            raise RateExceeded(
+                f"more than {self._rate:g} requests per second; send fewer", after=ceil(seconds)
+            )
+
+    def wait(self, client: str) -> float:
+        """Take a token and return 0, or return the seconds after which there is one."""
         now = self._clock()
         tokens, since = self._buckets.pop(client, (self._size, now))
         tokens = min(self._size, tokens + self._rate * (now - since))
@@ -45,12 +56,7 @@ class Rates:
         self._buckets[client] = (tokens - enough, now)
         if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        if not enough:
-            self.refused += 1
-            raise RateExceeded(
-                f"more than {self._rate:g} requests per second; send fewer",
-                after=ceil((1 - tokens) / self._rate),
-            )
+        return 0.0 if enough else (1 - tokens) / self._rate
 
 
 def address_of(scope: Scope) -> str:

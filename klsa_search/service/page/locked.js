@@ -1,7 +1,7 @@
 // What is shown if the key does not allow what is needed.
 
-import { signIn } from "./session.js";
-import { alertOf, el, fill, reasonOf } from "./dom.js";
+import { askToSignIn } from "./session.js";
+import { el, reasonOf } from "./dom.js";
 import { t } from "./words.js";
 
 /** Whether another key would help. */
@@ -9,25 +9,11 @@ export function isLocked(failure) {
   return failure.code === "insufficient_scope";
 }
 
-/** A notice of such a failure, with a field for another key. */
+/** A notice of such a failure, with a button to sign in with another key or name. */
 export function locked(failure) {
-  const field = el("input", {
-    id: "other-key", type: "password", autocomplete: "off", required: true, pattern: "[!-~]+",
-  });
-  const trouble = el("div");
-  const send = async (event) => {
-    event.preventDefault();
-    try {
-      await signIn(field.value);
-    } catch (refused) {
-      return fill(trouble, alertOf(refused));
-    }
-    return location.reload();
-  };
+  const again = () => askToSignIn().then(() => location.reload(), () => null); // null: cancelled
   return el("section.notice.locked", { role: "alert" },
-    el("h1", t("Another API key is needed")),
+    el("h1", t("You may not do this")),
     el("p", reasonOf(failure)),
-    el("form.inline", { on: { submit: send } },
-      el("label", { for: "other-key" }, t("Key")), field,
-      el("button.primary", { type: "submit" }, t("Sign in"))), trouble);
+    el("button.primary", { type: "button", on: { click: again } }, t("Sign in as somebody else")));
 }

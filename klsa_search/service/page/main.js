@@ -145,7 +145,7 @@ function drawFoot() {
   const isFocused = document.activeElement?.id === "tools";
   fill(document.getElementById("foot"),
     session.signed_in ? [
-      el("span.quiet", phrase("Signed in with key {key}", { key: el("em", session.key) })),
+      el("span.quiet", phrase("Signed in as {name}", { name: el("em", session.key) })),
       el("button.plain", { type: "button", on: { click: leave } }, t("Sign out")),
     ] : null,
     isVisitor() ? null : el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
@@ -219,11 +219,11 @@ function showFailure(failure) {
     el("p", reasonOf(failure)), again));
 }
 
-/** Ask for a key until one signs in; rejects when the user cancels. */
+/** Ask for name and password, or for a key, until one signs in; rejects when the user cancels. */
 function keyAsked() {
   const dialog = document.getElementById("key");
   const form = document.getElementById("key-form");
-  const field = document.getElementById("key-value");
+  const [name, secret] = ["key-name", "key-value"].map((id) => document.getElementById(id));
   const trouble = document.getElementById("key-trouble");
   const before = document.activeElement;
   form.reset();
@@ -233,7 +233,7 @@ function keyAsked() {
     form.onsubmit = async (event) => {
       event.preventDefault();
       try {
-        session = await signIn(field.value);
+        session = await signIn(name.value.trim(), secret.value);
       } catch (failure) {
         return fill(trouble, alertOf(failure));
       }
@@ -243,7 +243,7 @@ function keyAsked() {
     };
     document.getElementById("key-cancel").onclick = () => dialog.close();
     dialog.onclose = () => {
-      form.reset(); // the key is kept nowhere
+      form.reset(); // what was entered is kept nowhere
       reject(new KlsaError(t("Sign in to search."), { code: SIGNED_OUT, status: 401 }));
     };
   });

@@ -38,9 +38,17 @@ export const client = new Client(".", { fetch: sentSignedIn, retries: 0 });
  * dialog, which would take the focus from what is being typed. */
 export const optional = new Client(".", { fetch: sent, retries: 0 });
 
-/** Sign in with an API key, which is only sent here: the service remembers it by a cookie. */
-export function signIn(key) {
-  return new Client(".", { key, fetch: sent, retries: 0 }).request("POST", "/session");
+/** Sign in by name and password, or by an API key alone, which are only sent here: the service
+ * remembers them by a cookie. */
+export function signIn(name, secret) {
+  return name
+    ? optional.request("POST", "/sign-in", { body: { name, password: secret } })
+    : new Client(".", { key: secret, fetch: sent, retries: 0 }).request("POST", "/session");
+}
+
+/** Promise that the user signs in, as the dialog asks. */
+export function askToSignIn() {
+  return askForKey();
 }
 
 /** Sign out; also if the session has ended already. */

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.index_service import Resources
 from klsa_search.service.keys import Scope
+from klsa_search.service.middleware.auth import Access
+from klsa_search.service.middleware.limits import address_of
+from klsa_search.service.routes.documents import refuse_other_types
+from klsa_search.service.schemas.errors import documented
+from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.sessions import Sessions
+from klsa_search.service.sign_in import SignIn
 
 router = APIRouter()
 
-_ANY: tuple[Scope, ...] = ("search", "write", "metrics")
+_ANY: tuple[Scope, ...] = get_args(Scope)
+
+
+class SignInBody(RequestModel):
+    """The body of POST /sign-in."""
+
+    name: Name = Field(description="name of the person")
+    password: str = Field(max_length=200)
 
 
 class SessionAnswer(Answer):
-    """The API key of the request and what it allows."""
+    """The API key or person of the request and what it allows."""
 
-    key: str | None = Field(description="name of the API key; null if the service has no keys")
+    key: str | None = Field(
+        description="name of the API key or person; null if the service has no keys"
+    )
     scopes: list[str] = Field(description="what the request may do")
     signed_in: bool = Field(description="whether DELETE /session signs out")
 
     @classmethod
-    def of(cls, service: IndexService, *, signed_in: bool) -> SessionAnswer:
+    def of(cls, access: Access, *, signed_in: bool) -> SessionAnswer:
         """Describe the access of a request."""
-        access = service.access
         return cls(key=access.key, scopes=sorted(access.scopes), signed_in=signed_in)
 
 
 @router.get("/session", dependencies=requires(*_ANY), summary="Get the session")
 async def session(service: Service) -> SessionAnswer:
     """Return the name and the scopes of the API key of the request."""
-    return SessionAnswer.of(service, signed_in=service.access.by_session)
+    return SessionAnswer.of(service.access, signed_in=service.access.by_session)
 
 
 @router.post("/session", dependencies=requires(*_ANY), summary="Sign in")
@@ -47,7 +66,36 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
         if access.key_id is None:
             raise QueryError("cannot sign in without an API key; send it as `X-API-Key`")
         request.app.state.sessions.begin(request, response, access.key_id, access.expires)
-    return SessionAnswer.of(service, signed_in=access.key is not None)
+    return SessionAnswer.of(access, signed_in=access.key is not None)
+
+
+@router.post(
+    "/sign-in",
+    dependencies=requires(),
+    summary="Sign in by name and password",
+    responses=documented(401, 415, 429),
+)
+async def sign_in_by_name(
+    request: Request, response: Response, body: Annotated[SignInBody, Body()]
+) -> SessionAnswer:
+    """Begin a session of a person, as POST /session does for a key.
+
+    For the page only. A name and an address have ten attempts, and one more every 30 seconds.
+    """
+    refuse_other_types(request, "application/json")
+    sessions: Sessions | None = request.app.state.sessions
+    if sessions is None:
+        raise QueryError("cannot sign in: the service has neither API keys nor people")
+    sessions.refuse_others(request)
+    request.state.is_change = True  # for the audit log
+    attempts: SignIn = request.app.state.sign_in
+    attempts.take(body.name, address_of(request.scope))
+    resources: Resources = request.app.state.resources
+    person = await resources.heavy.run(partial(attempts.check, body.name, body.password))
+    access = replace(Access.of_key(person), key_id=None, by_session=True)
+    request.scope["state"]["access"] = access
+    sessions.begin(request, response, person.id, person.expires)
+    return SessionAnswer.of(access, signed_in=True)
 
 
 @router.delete("/session", dependencies=requires(*_ANY), summary="Sign out")

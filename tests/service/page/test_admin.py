@@ -5,11 +5,13 @@ import json
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.keys import add_key
+from klsa_search.service.keys import add_key, add_person, read_keys
 
 from .conftest import api, watched
 from .notes import HOSTILE
 from .writable_service import SIZES, give_key, serious, writable
+
+expect = api.expect
 
 pytestmark = pytest.mark.browser
 
@@ -193,14 +195,38 @@ def test_nothing_is_shown_without_a_key_that_may_write(browser, home, tmp_path):
         page.get_by_role("dialog").wait_for()
         assert page.locator("main").inner_text() == ""
         give_key(page, reader)
-        page.get_by_role("heading", name="Another API key is needed").wait_for()
+        page.get_by_role("heading", name="You may not do this").wait_for()
         assert serious(page) == []
         assert page.locator(".sheet").count() == 0
         assert not [url for status, url in told if "/indexes/notes" in url and status == 200]
-        page.locator("#other-key").fill(writer)
-        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("button", name="Sign in as somebody else").click()
+        give_key(page, writer)
         page.get_by_role("heading", name="Statistics").wait_for()
         assert fact(page, "Documents") == "40"
+
+
+def test_an_administrator_adds_and_removes_people(browser, home, tmp_path):
+    file = tmp_path / "keys.json"
+    password = add_person(file, "chief", ["search", "write", "metrics", "people"])
+    with (
+        writable(home, file) as address,
+        watched(browser, address, expected=("401", "400")) as page,
+    ):
+        page.goto(f"{address}/?view=admin")
+        give_key(page, password, "chief")
+        people = page.get_by_role("region", name="People")
+        people.get_by_label("Name").fill("anna")
+        people.get_by_label("Role").select_option("editor")
+        people.get_by_role("button", name="Add").click()
+        shown = people.locator("code").inner_text()
+        assert len(shown) == 23
+        expect(people.locator(".people li")).to_have_count(2)
+        expect(people.locator(".people li").first).to_contain_text("annaeditor")
+        assert serious(page) == []
+        people.get_by_role("button", name="Remove anna").click()
+        people.locator("button.danger").click()
+        expect(people.locator(".people li")).to_have_count(1)
+    assert [key.name for key in read_keys(file)] == ["chief"]
 
 
 def test_a_service_that_takes_no_writes_says_so(browser, address):

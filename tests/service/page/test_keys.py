@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.keys import add_key, revoke_key
+from klsa_search.service.keys import add_key, add_person, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.server import configured
 from tests.service import sockets
@@ -64,12 +64,24 @@ def test_a_key_is_entered_once_until_the_user_signs_out(browser, home, file):
         assert (cookie["httpOnly"], cookie["sameSite"], key in cookie["value"]) == (
             True, "Strict", False,
         )  # fmt: skip
-        expect(page.locator("#foot")).to_contain_text("Signed in with key reader")
+        expect(page.locator("#foot")).to_contain_text("Signed in as reader")
         page.get_by_role("button", name="Sign out").click()
         expect(dialog).to_be_visible()
         assert page.context.cookies() == []
         page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+
+
+def test_a_person_signs_in_by_name_and_password(browser, home, file):
+    password = add_person(file, "anna", ["search"])
+    with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
+        page.goto(f"{address}/?q=oven")
+        give_key(page, "wrong", "anna")
+        expect(page.get_by_role("dialog")).to_contain_text("Check that you copied all of it")
+        give_key(page, password, "anna")
+        expect(page.locator(".hit h2", has_text="Cake")).to_be_visible()
+        expect(page.locator("#foot")).to_contain_text("Signed in as anna")
+        assert password not in stored(page)
 
 
 def test_the_page_asks_again_when_the_key_is_revoked(browser, home, file):

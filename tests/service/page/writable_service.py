@@ -54,8 +54,9 @@ def writable(home, keys=None, recorder=None):
             served.wait_for_end()
 
 
-def give_key(page, token):
-    """Answer the page's question for a key."""
+def give_key(page, token, name=""):
+    """Answer the page's question for a key, or for name and password."""
+    page.locator("#key-name").fill(name)
     page.locator("#key-value").fill(token)
     page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
 

@@ -5,6 +5,7 @@ import { adding } from "../admin/adding.js";
 import { deleting } from "../admin/deleting.js";
 import { drawFacts, drawSpectrum, factsOf } from "../admin/facts.js";
 import { refitting } from "../admin/refit.js";
+import { peoplePanel } from "../admin/people.js";
 import { settingsPanel } from "../admin/settings.js";
 import { el, fill } from "../dom.js";
 import { isLocked, locked } from "../locked.js";
@@ -22,10 +23,11 @@ export async function show(root, context) {
     if (mine === leaving) fill(root, isLocked(failure) ? locked(failure) : refused(failure));
     return;
   }
-  const [details, spectrum] = await Promise.all([
-    factsOf(index), client.request("GET", `${pathOf(index)}/spectrum`),
+  const [details, spectrum, session] = await Promise.all([
+    factsOf(index), client.request("GET", `${pathOf(index)}/spectrum`), client.request("GET", "/session"),
   ]);
-  if (mine === leaving) draw(root, index, details, spectrum, mine);
+  const people = session.scopes.includes("people") ? await client.request("GET", "/people") : null;
+  if (mine === leaving) draw(root, index, { details, spectrum, people }, mine);
 }
 
 export function leave() {
@@ -38,7 +40,7 @@ function refused(failure) {
     el("h1", "This index cannot be changed"), el("p", failure.message));
 }
 
-function draw(root, index, details, spectrum, mine) {
+function draw(root, index, { details, spectrum, people }, mine) {
   const facts = el("section.sheet", { "aria-labelledby": "facts-title" });
   const spectral = el("section.sheet", { "aria-labelledby": "spectrum-title" });
   const place = el("div.place");
@@ -68,6 +70,6 @@ function draw(root, index, details, spectrum, mine) {
   drawSettings(details);
   fill(root, el("h1.unseen", `Admin of ${index}`), el("div.admin",
     el("div.lane", facts, refit.node, add.node, deleting(index, refresh)),
-    el("div.lane", spectral, place)));
+    el("div.lane", spectral, place, people && peoplePanel(people.people))));
   return refit.look();
 }

@@ -1,0 +1,244 @@
+"""People: sign-in by name and password, and how it is attacked."""
+
+import hashlib
+import logging
+
+import pytest
+
+from klsa_search.errors import SettingsError
+from klsa_search.service import passwords, sign_in
+from klsa_search.service.background import Writes
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_app import catalog_app
+from klsa_search.service.changes import Changes
+from klsa_search.service.keys import add_key, add_person, read_keys, revoke_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.sign_in import BURST, PAUSE, SignIn
+from tests.service.conftest import failure_of
+from tests.service.test_keys import ELSEWHERE
+from tests.service.test_sessions import PAGE, Forgetful, call
+
+
+@pytest.fixture(autouse=True)
+def _quick_hashes(monkeypatch):
+    monkeypatch.setattr(passwords, "_COST", 2)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / ".keys.json"
+
+
+@pytest.fixture
+def service(home, file):
+    with Catalog(home, interval=0) as catalog:
+        keys = Keys(file, {"search", "write"}, Changes(file.parent))  # which are seen at once
+        yield catalog_app(catalog, writes=Writes(), keys=keys)
+
+
+@pytest.fixture
+def client(service):
+    return Forgetful(service)
+
+
+def enter(client, name, password, **headers):
+    body = {"name": name, "password": password}
+    return client.post("/sign-in", json=body, headers={**PAGE, **headers})
+
+
+def cookie_of(answer):
+    assert answer.status_code == 200, answer.text
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
+    password = add_person(file, "anna", ["search"], ["first"])
+    answer = enter(client, "anna", password)
+    assert answer.json() == {"key": "anna", "scopes": ["search"], "signed_in": True}
+    assert answer.headers["cache-control"] == "no-store"
+    cookie = cookie_of(answer)
+    assert password not in cookie
+    assert password not in file.read_text()
+    attributes = answer.headers["set-cookie"].lower()
+    assert "httponly" in attributes
+    assert "samesite=strict" in attributes
+    secure = enter(client, "anna", password, Origin="https://search.example:8000")
+    assert "; secure" in secure.headers["set-cookie"].lower()
+    assert [each["name"] for each in call(client, cookie).json()["indexes"]] == ["first"]
+    assert call(client, cookie, "DELETE", "/indexes/first/documents/1").status_code == 403
+    assert call(client, cookie, path="/people").status_code == 403
+
+
+def test_a_password_is_not_a_key(client, file):
+    password = add_person(file, "anna", ["search"])
+    for headers in (
+        {"X-API-Key": password},
+        {"Authorization": f"Bearer {password}"},
+        {"X-API-Key": f"klsa_{read_keys(file)[0].id}_{'A' * 43}"},
+    ):
+        assert client.get("/indexes", headers=headers).status_code == 401
+    basic = client.get("/indexes", auth=("anna", password))
+    assert basic.status_code == 401
+
+
+@pytest.mark.parametrize("after", ["revoke", "add again", "expire"])
+def test_sessions_end_with_the_person(client, file, after, monkeypatch):
+    password = add_person(file, "anna", ["search"])
+    cookie = cookie_of(enter(client, "anna", password))
+    if after == "expire":
+        monkeypatch.setattr("klsa_search.service.keys.Key.is_expired", lambda _: True)
+    else:
+        revoke_key(file, "anna")
+        if after == "add again":
+            add_person(file, "anna", ["search"])
+    assert call(client, cookie).status_code == 401
+    assert enter(client, "anna", password).status_code == 401
+
+
+def test_failures_do_not_tell_who_has_a_name(client, file):
+    add_person(file, "anna", ["search"])
+    add_key(file, "robot", ["search"])
+    answers = [enter(client, name, "wrong") for name in ("anna", "nobody", "robot", "", "é\x00")]
+    assert {answer.status_code for answer in answers} == {401}
+    assert len({answer.json()["error"]["message"] for answer in answers}) == 1
+    assert not any("set-cookie" in answer.headers for answer in answers)
+
+
+def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
+    """By the hashes that are computed: time itself is not judged."""
+    add_person(file, "anna", ["search"])
+    attempts, computed, scrypt = SignIn(Keys(file, ())), [], hashlib.scrypt
+    monkeypatch.setattr(
+        hashlib, "scrypt", lambda *given, **options: computed.append(1) or scrypt(*given, **options)
+    )
+    for name in ("anna", "nobody"):
+        computed.clear()
+        with pytest.raises(sign_in.InvalidApiKey):
+            attempts.check(name, "wrong")
+        assert computed == [1]
+
+
+def test_attempts_are_limited_by_name_and_by_address(file):
+    now = [0.0]
+    attempts = SignIn(Keys(file, ()), lambda: now[0])
+    for number in range(BURST):
+        attempts.take("anna", f"10.0.0.{number}")
+    for name in ("anna", "ANNA"):
+        with pytest.raises(sign_in.RateExceeded, match="try again in 30 s"):
+            attempts.take(name, "10.0.0.99")
+    attempts.take("ben", "10.0.0.98")
+    now[0] += PAUSE
+    attempts.take("anna", "10.0.0.97")
+    for number in range(BURST):
+        attempts.take(f"name{number}", "10.0.1.1")
+    with pytest.raises(sign_in.RateExceeded):
+        attempts.take("another", "10.0.1.1")
+
+
+def test_the_right_password_does_not_pass_the_limit(client, file):
+    password = add_person(file, "anna", ["search"])
+    for _ in range(BURST):
+        enter(client, "anna", "wrong")
+    error = failure_of(enter(client, "anna", password), 429)
+    assert error["code"] == "rate_exceeded"
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+def test_pages_of_other_origins_cannot_sign_in(client, file, headers):
+    """Else a victim would search in the name of an attacker."""
+    password = add_person(file, "anna", ["search"])
+    answer = enter(client, "anna", password, **headers)
+    assert answer.status_code == 422
+    assert "set-cookie" not in answer.headers
+
+
+def test_forms_cannot_sign_in(client, file):
+    password = add_person(file, "anna", ["search"])
+    content = f'{{"name": "anna", "password": "{password}"}}'
+    sent = {**PAGE, "Content-Type": "text/plain"}
+    answer = client.post("/sign-in", content=content, headers=sent)
+    assert answer.status_code in (415, 422)
+    assert "set-cookie" not in answer.headers
+
+
+def test_signing_in_gives_a_new_session(client, file):
+    """A cookie that somebody planted before is not the session after."""
+    password = add_person(file, "anna", ["search"])
+    planted = cookie_of(enter(client, "anna", password))
+    other = add_person(file, "ben", ["search"])
+    renewed = cookie_of(enter(client, "ben", other, Cookie=planted))
+    assert renewed != planted
+    assert call(client, renewed, path="/session").json()["key"] == "ben"
+
+
+def test_the_audit_log_names_the_person(client, file, caplog):
+    password = add_person(file, "anna", ["search", "write"])
+    with caplog.at_level(logging.INFO, "klsa_search.changes"):
+        cookie = cookie_of(enter(client, "anna", password))
+        enter(client, "anna", "wrong")
+        call(client, cookie, "DELETE", "/indexes/first/documents/1")
+    logged = [record.fields for record in caplog.records if hasattr(record, "fields")]
+    assert [(each["path"], each["status"], each["key"]) for each in logged] == [
+        ("/sign-in", 200, "anna"),
+        ("/sign-in", 401, None),
+        ("/indexes/first/documents/1", 200, "anna"),
+    ]
+    assert password not in caplog.text
+
+
+def test_an_administrator_adds_and_removes_people(client, file):
+    chief = add_person(file, "chief", ["search", "write", "metrics", "people"])
+    add_key(file, "robot", ["search"])
+    cookie = cookie_of(enter(client, "chief", chief))
+
+    def ask(method, path="/people", **content):
+        return client.request(method, path, headers={**PAGE, "Cookie": cookie}, **content)
+
+    added = ask("POST", json={"name": "anna", "scopes": ["search"]})
+    assert added.status_code == 201
+    assert added.headers["cache-control"] == "no-store"
+    anna = cookie_of(enter(client, "anna", added.json()["password"]))
+    assert [each["name"] for each in ask("GET").json()["people"]] == ["anna", "chief"]
+    again = failure_of(ask("POST", json={"name": "anna", "scopes": ["search"]}), 422)
+    assert str(file.parent) not in again["message"]
+    failure_of(ask("DELETE", "/people/robot"), 422)
+    assert len(read_keys(file)) == 3
+    assert ask("DELETE", "/people/anna").status_code == 200
+    assert call(client, anna).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "an na", "scopes": ["search"]},
+        {"name": "anna", "scopes": []},
+        {"name": "anna", "scopes": ["root"]},
+        {"name": "anna", "scopes": ["search"], "password": "chosen"},
+    ],
+)
+def test_invalid_people_are_refused(client, file, body):
+    key = add_key(file, "chief", ["people"])
+    failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 422)
+    assert len(read_keys(file)) == 1
+
+
+def test_a_key_of_some_indexes_manages_no_people(client, file):
+    key = add_key(file, "chief", ["people"], ["first"])
+    body = {"name": "anna", "scopes": ["search"]}
+    failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 403)
+
+
+def test_names_are_taken_once(file):
+    add_person(file, "anna", ["search"])
+    with pytest.raises(SettingsError, match="already has a key or person 'anna'"):
+        add_key(file, "anna", ["search"])
+
+
+def test_passwords_are_random_and_salted():
+    made = {passwords.new_password() for _ in range(100)}
+    assert len(made) == 100
+    one = made.pop()
+    assert len(one) == 23
+    assert passwords.hashed(one) != passwords.hashed(one)
+    assert passwords.is_password(f" {one}\n", passwords.hashed(one))
+    assert not passwords.is_password(one[:-1], passwords.hashed(one))
