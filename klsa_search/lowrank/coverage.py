@@ -45,29 +45,44 @@ BEST = 300
 """
 
 
+def impacts_of(
+    kernel: QueryKernel,
+    terms: npt.NDArray[np.int64],
+    query_weights: npt.NDArray[np.float32],
+    documents: DocIds,
+) -> npt.NDArray[np.float32]:
+    """Return the shares of terms in k_q of documents, ascending: (n, terms).
+
+    terms          (t,) term numbers of the query
+    query_weights  (t,) f(t, q)
+    Cost: a binary search for each document and term.
+    """
+    impacts = np.zeros((len(documents), len(terms)), dtype=np.float32)
+    for column, term in enumerate(terms.tolist()):
+        holders = kernel.impacts_of(term, float(query_weights[column]))
+        impacts[:, column] = values_at(documents, *holders)
+    return impacts
+
+
 def coverage(
     kernel: QueryKernel,
     neighbours: sparse.csr_array,
     terms: npt.NDArray[np.int64],
     query_weights: npt.NDArray[np.float32],
-    best: DocIds,
+    best: tuple[DocIds, npt.NDArray[np.float32]],
 ) -> Scores:
     """Return T: (N,) float32, not negative.
 
     kernel         the query kernel
-    neighbours     W: (N, N), rows of sum 1
+    neighbours     W: (N, M), rows of sum 1; columns from N on are documents of other partitions
     terms          (n,) term numbers of the query
     query_weights  (n,) f(t, q)
-    best           documents whose terms count
-    Cost: one pass over the edges of W; a binary search for each of the best and each term.
+    best           columns of the documents whose terms count, and their impacts: see `impacts_of`
+    Cost: one pass over the edges of W.
     """
-    rows = np.full(kernel.size, -1, dtype=np.int32)
-    ascending = np.sort(best)
-    rows[ascending] = np.arange(len(best))
-    impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
-    for column, term in enumerate(terms.tolist()):
-        holders = kernel.impacts_of(term, float(query_weights[column]))
-        impacts[:, column] = values_at(ascending, *holders)
+    rows = np.full(neighbours.shape[1], -1, dtype=np.int32)
+    columns, impacts = best
+    rows[columns] = np.arange(len(columns))
     half = (HALF * kernel.quantised_weights(terms, query_weights) / UNIT).astype(np.float32)
     return _coverage(rows, impacts, query_weights * kernel.term_weights[terms], half, neighbours)
 
@@ -80,16 +95,16 @@ def _coverage(
     neighbours: sparse.csr_array,
 ) -> Scores:
     """Return T of each document: (N,) float32."""
-    near = rows[neighbours.indices]
+    near, size = rows[neighbours.indices], neighbours.shape[0]
     edges = np.flatnonzero(near >= 0)
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
     shares = neighbours.data[edges].astype(np.float32, copy=False)
-    covered = np.zeros(len(rows), np.float32)
+    covered = np.zeros(size, np.float32)
     for term in range(len(term_weights)):
-        sums = np.zeros(len(rows), np.float32)
+        sums = np.zeros(size, np.float32)
         np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
         sums *= np.float32(NEIGHBOURHOOD)
-        columns = np.flatnonzero(rows >= 0)
-        sums[columns] += impacts[rows[columns], term]
+        own = np.flatnonzero(rows[:size] >= 0)
+        sums[own] += impacts[rows[own], term]
         covered += term_weights[term] * (sums / (sums + half[term]))
     return covered

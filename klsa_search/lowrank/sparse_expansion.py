@@ -120,6 +120,21 @@ def unpack_table(table: _Packed) -> sparse.csr_array:
     return matrix
 
 
+def rows_of_shares(
+    columns: npt.NDArray[np.int64], levels: npt.NDArray[np.float32], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Return sparse rows of sum 1, with columns in order, of levels at some columns: (n, w)."""
+    from scipy import sparse
+
+    is_used = levels > 0
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(is_used.sum(axis=1)))))
+    shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1)
+    entries = shares[is_used], columns[is_used].astype(np.int32), starts
+    matrix = sparse.csr_array(entries, shape=shape)
+    matrix.sort_indices()
+    return matrix
+
+
 ENTRIES = 48
 """Entries stored per row, without the diagonal."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage
+from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage, impacts_of
 from tests.support.exact_neighbours import neighbour_graph
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
@@ -32,6 +32,8 @@ def test_coverage_is_its_definition(asked, best):
     sat = counting * held[:, terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat
     expected = (y / (y + HALF)) @ (query * kernel.term_weights[terms])
-    found = coverage(kernel, W, terms, query, best)
+    best = np.sort(best)
+    impacts = impacts_of(kernel, terms, query, best)
+    found = coverage(kernel, W, terms, query, (best, impacts))
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, rel=1e-5)

@@ -93,7 +93,8 @@ def test_examples_of_any_partition_move_the_scores_of_all(one, parts, examples, 
         assert len(found.keys() & set(first)) >= 9
         for id_ in first[:5]:
             assert found[id_] == pytest.approx(expected[id_], rel=0.05)
-        assert answers[0].total == pytest.approx(answers[1].total, rel=0.1)
+        if "positive" in examples:  # negative ones alone may be near to none of the first
+            assert answers[0].total == pytest.approx(answers[1].total, rel=0.1)
 
 
 def test_an_unknown_example_is_an_error_in_any_number_of_parts(one, parts):

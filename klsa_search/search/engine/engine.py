@@ -165,9 +165,6 @@ class _Results:
 
 
 _NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-LEAST: Final = np.finfo(np.float32).tiny
-"""Score of a result whose parts add up to 0 or less."""
-
 NO_HITS: Final = _NOTHING._replace(exact=np.zeros(0, np.uint8))
 """Results of the default ranking for a query that finds nothing."""
 
@@ -358,21 +355,16 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-        exact: bool = False,
     ) -> TopDocs:
         """Return the k best of these documents by the seeds of all partitions. See `top`.
 
         shared  with doc ids of these documents instead of ordinals in `near`
-        exact   rescore all candidates
         """
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return NO_HITS
         results = _Results(1, request.k)
-        size = self._kernel.size
         depths = self.shared_depths(request, params)
-        if exact:
-            depths = RerankDepths(size, size, 0, False)
         counts = self._engine.score_shared(
             terms, params, depths, shared.native(), request.words, totals,
             results.documents, results.scores, results.exact,
@@ -381,7 +373,7 @@ class KlsaEngine:
         return top
 
     def shared_depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:
-        """Return how many candidates are rescored in one of several partitions."""
+        """Return how many candidates are rescored in one partition of several."""
         return self.depths(request, params, SHARED_COVERAGE_DEPTH)
 
     def depths(

@@ -31,6 +31,7 @@ from klsa_search.lowrank.sparse_expansion import (
     SegmentedExpansion,
     open_remote_rows,
     open_sparse_expansion,
+    rows_of_shares,
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.answers import AnswerCache, Answers
@@ -261,8 +262,26 @@ class Snapshot:
 
     @_shared_property
     def neighbours(self) -> sparse.csr_array:
-        """W, the neighbours of each document with shares of sum 1: (N, N)."""
-        return self.sparse_expansion.joined.neighbours(self.neighbour_count)
+        """W, the neighbours of each document with shares of sum 1: (N, N + R).
+
+        The last columns are those of `remote_ordinals`.
+        """
+        if not len(self.remote_rows.levels):
+            return self.sparse_expansion.joined.neighbours(self.neighbour_count)
+        rows = self.seed_rows(np.arange(len(self)))
+        levels = rows.levels[:, : rows.near].astype(np.float32)
+        ordinals = rows.documents[:, : rows.near].astype(np.int64)
+        doc_ids, is_here = self.doc_ids_of(ordinals.ravel())
+        remote = np.searchsorted(self.remote_ordinals, ordinals.ravel())
+        columns = np.where(is_here, doc_ids, len(self) + remote).reshape(ordinals.shape)
+        shape = len(self), len(self) + len(self.remote_ordinals)
+        return rows_of_shares(columns, levels, shape)
+
+    @_shared_property
+    def remote_ordinals(self) -> npt.NDArray[np.int64]:
+        """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
+        others = self.remote_rows
+        return np.unique(others.documents[others.levels > 0]).astype(np.int64)
 
     @_shared_property
     def latent(self) -> LatentSpace:

@@ -33,6 +33,7 @@ from klsa_search.search.explain.explanation import (
     Undivided,
 )
 from klsa_search.search.explain.parts import (
+    NOT_NAMED,
     Covered,
     Numbers,
     QueryWeights,
@@ -174,9 +175,10 @@ class Explainer:
         snapshot, parameters = self._snapshot, self._parameters
         if top.exact is None:
             row = boosted_bm25(snapshot, self._query, parameters)
-            if not row.any():
-                return repeat(None)
-            splitter = RowSplitter(snapshot, self._query, row, parameters, self._dimensions)
+            splitter = RowSplitter(
+                snapshot, self._query, row, parameters, self._dimensions,
+                self._searcher.evidence.total,
+            )  # fmt: skip
             return map(splitter.split, top.doc_ids.tolist())
         details = self._searcher.explain(self._terms, top.doc_ids, top.exact, parameters)
         if not len(details.weights):
@@ -226,13 +228,14 @@ class Explainer:
         Only for the query if it has many terms.
         """
         rank, query, parameters = self._ranker.scores, self._query, self._parameters
+        total = self._searcher.evidence.total
         queries = [query]
         if len(query.numbers) <= MAX_TERMS:
             queries += [
                 QueryTerms(query.numbers[at : at + 1], query.counts[at : at + 1])
                 for at in range(len(query.numbers))
             ]
-        return [rank(self._snapshot, one, parameters, self._dimensions) for one in queries]
+        return [rank(self._snapshot, one, parameters, self._dimensions, total) for one in queries]
 
     def _explain_terms(
         self, blank: Explanation, doc_id: int, addends: Values, of_terms: list[Scores]
@@ -293,7 +296,7 @@ class Explainer:
                     lenders=tuple(
                         Lender(id=self._lender(lenders[i]), share=lent[i] / near)
                         for i in first[:MAX_SEEDS]
-                        if lent[i] > 0
+                        if lent[i] > 0 and lenders[i] != NOT_NAMED
                     ),
                 )
             )

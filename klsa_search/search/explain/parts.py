@@ -7,7 +7,7 @@ neighbours, X omitted. The engine says which parts of a score are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of
+from klsa_search.search.rankers.totals import Total
 
 Numbers = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -75,13 +76,17 @@ class QueryWeights(NamedTuple):
         return np.where(counted, self.snapshot.query_kernel.postings.step * steps, 0.0)
 
 
+NOT_NAMED: Final = -1
+"""A lender of another partition whose ID is not known."""
+
+
 class Covered(NamedTuple):
     """T of one document, by term.
 
     terms    (n,) term numbers
     value    (n,) what each adds to the score
     own      (n,) what it adds to k_q
-    lenders  (d,) neighbours, as of `ScoreDetails`
+    lenders  (d,) neighbours, as of `ScoreDetails`; `NOT_NAMED` for some
     lent     (d, n) what each lends to `own`
     """
 
@@ -163,7 +168,8 @@ def _covered(details: ScoreDetails, at: int, terms: Numbers, step: float) -> Cov
 class RowSplitter:
     """Splits scores of `rank_klsa`.
 
-    row  k_q, not all 0
+    row    k_q
+    total  adds up what depends on the documents of all partitions
     """
 
     def __init__(
@@ -173,18 +179,25 @@ class RowSplitter:
         row: Scores,
         parameters: SearchSettings,
         dimensions: int,
+        total: Total,
     ) -> None:
         self._snapshot = snapshot
         self._query_weights = QueryWeights.of(snapshot, query)
         self._expansion = snapshot.expansion_of(parameters, dimensions)
-        self._segments = parts_of(snapshot, query, row, parameters, dimensions)
+        self._parts = parts_of(snapshot, query, row, parameters, dimensions, total)
 
-    def split(self, document: int) -> ScoreParts:
-        """Split the score of a document."""
-        alpha, best, seeds, weights, parts = self._segments
+    def split(self, document: int) -> ScoreParts | None:
+        """Split the score of a document; None if no document has a word of the query.
+
+        Seeds of other partitions are not named.
+        """
+        if self._parts is None:
+            return None
+        alpha, columns, impacts, seeds, weights, parts = self._parts
         covered = None
         if "coverage" in parts:
-            covered = self._covered(document, best, float(parts["coverage"].scored[document]))
+            value = float(parts["coverage"].scored[document])
+            covered = self._covered(document, columns, impacts, value)
         expansion, raw = parts["expansion"].scored, float(parts["expansion"].raw[document])
         by_seed = np.zeros(len(seeds))
         if raw:
@@ -197,19 +210,23 @@ class RowSplitter:
             latent=float(parts["latent"].scored[document]) if "latent" in parts else None,
             expansion=float(expansion[document]),
             seeds=seeds,
-            weights=weights / weights.max(),
+            weights=weights / weights.max(initial=1e-300),
             by_seed=by_seed,
         )
 
-    def _covered(self, document: int, best: DocIds, total: float) -> Covered:
+    def _covered(
+        self, document: int, columns: DocIds, impacts: npt.NDArray[np.float32], total: float
+    ) -> Covered:
         """Divide T among the terms: see `lowrank.coverage`."""
         query, near = self._query_weights, self._snapshot.neighbours
         row = slice(near.indptr[document], near.indptr[document + 1])
-        counted = np.isin(near.indices[row], best)
+        places = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
+        counted = places >= 0
         lenders, shares = near.indices[row][counted], near.data[row][counted]
-        own = query.addends(np.array([document]))[0] * np.isin([document], best)
-        lent = NEIGHBOURHOOD * shares[:, None] * query.addends(lenders)
+        own = query.addends(np.array([document]))[0] * np.isin([document], columns)
+        lent = NEIGHBOURHOOD * shares[:, None] * impacts[places[counted]].astype(np.float64)
         together, half = own + lent.sum(axis=0), HALF * query.steps / UNIT
         value = query.weights * (together / np.where(half > 0, together + half, 1))
         value *= total / max(float(value.sum()), 1e-300)
+        lenders = np.where(lenders < near.shape[0], lenders, NOT_NAMED)
         return Covered(query.numbers, value, own, lenders, lent)

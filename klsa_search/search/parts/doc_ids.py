@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.search.ranking.parameters import checked_mask
 
 _BITS: Final = 24
@@ -33,18 +33,20 @@ def local_doc_id(doc_id: int) -> tuple[int, int]:
     return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
 
 
-def masks_of(mask: object, sizes: Sequence[int]) -> list[npt.NDArray[np.generic]]:
+def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
     """Return the mask of each partition for one of an index: see `checked_mask`; QueryError.
 
     sizes  numbers of doc ids of the partitions, in whose order masks of all doc ids are
     """
+    every: object = mask
     if isinstance(mask, np.ndarray) and mask.ndim == 1 and np.issubdtype(mask.dtype, np.integer):
-        partitions = mask >> _BITS
-        if not len(mask) or 0 <= partitions.min() <= partitions.max() < len(sizes):
-            local = mask & (1 << _BITS) - 1
-            return [local[partitions == number] for number in range(len(sizes))]
-    checked_mask(mask, sum(sizes))
-    return np.split(np.asarray(mask), np.cumsum(sizes)[:-1])
+        partitions, local = mask >> _BITS, mask & (1 << _BITS) - 1
+        exists = (mask >= 0) & (partitions < len(sizes))
+        exists[exists] = local[exists] < np.array(sizes)[partitions[exists]]
+        every = places_of(mask, sizes) if exists.all() else np.array([-1])
+    allowed = checked_mask(every, sum(sizes))
+    assert allowed is not None
+    return np.split(allowed.allowed, np.cumsum(sizes)[:-1])
 
 
 def places_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -60,14 +60,6 @@ class _Place(NamedTuple):
 def refuse_ranking(plan: QueryPlan, index: str) -> None:
     """Raise QueryError for a ranking that needs all documents in one place."""
     _refuse_ranker(plan.parameters.ranker, index)
-    if plan.parameters.ranker == "bm25":
-        return
-    if plan.parameters.boosts:
-        raise QueryError(
-            f"boosts: index `{index}` has partitions, which do not support boosts with the ranker "
-            "klsa; leave them out, use bm25, or build the index with one partition",
-            field="boosts",
-        )
 
 
 def _refuse_ranker(ranker: str, index: str) -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
-from klsa_search.search.engine.engine import LEAST, NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.local_seeds import LocalSeeds
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
@@ -68,7 +68,7 @@ class SharedSeedsEngine:
     """
 
     def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
-        self._snapshot, self._engine, self.shared = snapshot, snapshot.klsa_engine, shared
+        self._engine, self.shared = snapshot.klsa_engine, shared
         if shared is not None:
             near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
             near, estimates = near[is_here].astype(np.int32), shared.estimates[is_here]
@@ -90,18 +90,6 @@ class SharedSeedsEngine:
             self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
             for terms in queries
         ]
-
-    def every(self, terms: Sequence[int], params: KlsaParams) -> TopDocs:
-        """Return all documents that score above 0, exactly, best first."""
-        if self.shared is None:
-            return NO_HITS
-        live = self._snapshot.live_docs()
-        estimates = np.zeros(len(live), np.float32)
-        estimates[self.shared.near] = self.shared.estimates
-        doc_ids = np.flatnonzero(live)
-        every = self.shared._replace(near=doc_ids, estimates=estimates[doc_ids])
-        top = self._engine.top_shared(terms, len(live), params, every, exact=True)
-        return top.at(top.scores > LEAST)
 
     def explain(
         self,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from types import MappingProxyType
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 Question = tuple[Hashable, ...]
 """What is asked, and the words that the answer depends on: `("phrase", "", "wet", "roads")`."""
@@ -24,15 +24,8 @@ Answers = Mapping[Question, Any]
 NONE: Final[Answers] = MappingProxyType({})
 
 
-class Summand(Protocol):
-    """A part of an answer: `+` returns that of more documents."""
-
-    def __add__(self, other: Self, /) -> Self:
-        """Return the answer of the documents of both."""
-
-
 _Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
-_Summand = TypeVar("_Summand", bound=Summand)
+_Total = TypeVar("_Total")
 
 
 class OpenQuestions(Exception):
@@ -57,10 +50,10 @@ class Evidence:
         found: _Answer = self.known[question] if question in self.known else self.own[question]
         return found
 
-    def total(self, question: Question, answer: Callable[[], _Summand]) -> _Summand:
-        """Return the answer of all partitions; raise OpenQuestions until it is known."""
+    def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
+        """Return the sum of the answers of all partitions; raise OpenQuestions until all did."""
         if question in self.known:
-            found: _Summand = self.known[question]
+            found: _Total = self.known[question]
             return found
         self.own[question] = answer()
         raise OpenQuestions
@@ -73,7 +66,7 @@ class _LocalEvidence(Evidence):
         """Return the answer of the documents."""
         return answer()
 
-    def total(self, question: Question, answer: Callable[[], _Summand]) -> _Summand:
+    def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
         """Return the answer of the documents."""
         return answer()
 

@@ -21,13 +21,15 @@ from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.rankers.reader import IndexReader, plugin_ranker
+from klsa_search.search.rankers.totals import Total, own_total
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranker:
     """A ranker, and what other modules need to know about it.
 
-    scores      function of snapshot, query terms, parameters and dimensions: (N,) float32
+    scores      function of snapshot, query terms, parameters, dimensions and what adds up what
+                depends on all documents: (N,) float32
     parameters  names of the parameters that it uses, as results report them
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
@@ -35,7 +37,7 @@ class Ranker:
     reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
     """
 
-    scores: Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
+    scores: Callable[[Snapshot, QueryTerms, SearchSettings, int, Total], Scores]
     parameters: tuple[str, ...]
     feedback: Feedback | None = None
     uses_lsi: bool = False
@@ -85,7 +87,11 @@ def ranker_of_plugin(name: str) -> Ranker:
     rank = plugin_ranker(name)
 
     def scores(
-        snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+        snapshot: Snapshot,
+        query: QueryTerms,
+        parameters: SearchSettings,
+        dimensions: int,
+        total: Total = own_total,
     ) -> Scores:
         return rank(IndexReader(snapshot, parameters, dimensions), query)
 

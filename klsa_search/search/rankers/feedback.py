@@ -28,6 +28,7 @@ from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.totals import Total, own_total
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -56,14 +57,22 @@ ROCCHIO = Feedback(norm=2, by_score=False, original=1.0, model=0.75)
 
 
 def rank_rm3(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    dimensions: int,
+    total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores with a relevance model. Cost: the postings of up to 20 more terms."""
     return _rank(snapshot, query, parameters, RM3)
 
 
 def rank_rocchio(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    dimensions: int,
+    total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores of the query moved towards its best documents. Cost: as for RM3."""
     return _rank(snapshot, query, parameters, ROCCHIO)
@@ -113,16 +122,6 @@ def add_terms(
     )
     added = np.concatenate((query.counts, scale * shares / np.linalg.norm(shares, norm)))
     return QueryTerms(numbers, np.bincount(places, weights=added).astype(np.float32))
-
-
-def unit_length(part: Scores, first: DocIds) -> Scores:
-    """Clip scores at 0 and scale them to length 1 over some documents.
-
-    Scores that are 0 at all of these are not scaled.
-    """
-    positive = np.maximum(part, 0)
-    length = clipped_length(positive[first])
-    return positive / np.float32(length) if length else positive
 
 
 def clipped_length(scores: Scores) -> float:

@@ -24,20 +24,24 @@ With hold_back = s_T = s_L = 0, p = p' = 1 and no scaling this is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
+from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
-from klsa_search.search.rankers.feedback import unit_length
+from klsa_search.search.rankers.feedback import clipped_length
+from klsa_search.search.rankers.totals import Total, own_total
+from klsa_search.storage.partitions import number_of_partition
 
 
 class Part(NamedTuple):
@@ -55,20 +59,57 @@ class Parts(NamedTuple):
     """The parts of scores.
 
     alpha    α(q)
-    best     best documents of the query kernel, in order, whose impacts count for T
-    seeds    the first of these; `weights` (z,) of each
+    columns  columns of W of the best documents of the query kernel, ascending; `impacts` (b, n) of
+             the terms of the query in each, which count for T
+    seeds    the first of the best, without those of other partitions; `weights` (z,) of each
     parts    by name, in the order of summation
     """
 
     alpha: float
-    best: DocIds
+    columns: DocIds
+    impacts: npt.NDArray[np.float32]
     seeds: DocIds
     weights: Scores
     parts: Mapping[str, Part]
 
 
+@dataclass(frozen=True)
+class BestDocuments:
+    """The best documents of the query kernel, best first: sums over partitions.
+
+    count     at most so many
+    values    (b,) k_q
+    ordinals  (b,) of the documents
+    here      (b,) partition of each, and its doc id there
+    impacts   (b, n) of the terms of the query, in the order of their texts
+    shares    (b,) of the query that the first of each partition contains; 0 for the others
+    """
+
+    count: int
+    values: Scores
+    ordinals: npt.NDArray[np.int64]
+    partitions: npt.NDArray[np.int64]
+    doc_ids: npt.NDArray[np.int64]
+    impacts: npt.NDArray[np.float32]
+    shares: npt.NDArray[np.float64]
+
+    def __add__(self, other: BestDocuments) -> BestDocuments:
+        """Return the best of both."""
+        columns = [np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS]
+        values, ordinals, partitions, *_ = columns
+        best = np.lexsort((partitions, ordinals, -values))[: self.count]
+        return BestDocuments(self.count, *(column[best] for column in columns))
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(BestDocuments))[1:]
+
+
 def rank_klsa(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    dimensions: int,
+    total: Total = own_total,
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
@@ -76,9 +117,12 @@ def rank_klsa(
     coverage.
     """
     row = boosted_bm25(snapshot, query, parameters)
-    if parameters.alpha == 0 or not row.any():
+    if parameters.alpha == 0:
         return row
-    first, *others = parts_of(snapshot, query, row, parameters, dimensions).parts.values()
+    parts = parts_of(snapshot, query, row, parameters, dimensions, total)
+    if parts is None:
+        return row
+    first, *others = parts.parts.values()
     scores = first.scored
     for part in others:
         scores += part.scored
@@ -91,39 +135,114 @@ def parts_of(
     row: Scores,
     parameters: SearchSettings,
     dimensions: int,
-) -> Parts:
-    """Return the parts of all scores; `row` is k_q, not all 0. Cost: see `rank_klsa`."""
-    best, values = top_z(row, max(BEST, parameters.z))
-    seeds, weights = best[: parameters.z], values[: parameters.z]
-    weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
-    share = snapshot.query_kernel.matched_share(query.numbers, query.counts, int(best[0]))
-    alpha = effective_alpha(parameters.alpha, parameters.hold_back, share)
+    total: Total = own_total,
+) -> Parts | None:
+    """Return the parts of all scores; None if no document has a word of the query.
+
+    row    k_q
+    total  adds up what depends on the documents of all partitions
+    Cost: see `rank_klsa`.
+    """
+    count = max(BEST, parameters.z)
+    best = total(("best",), lambda: _best_of(snapshot, query, row, count))
+    if not len(best.values):
+        return None
+    z = min(parameters.z, len(best.values))
+    partition = _partition_of(snapshot)
+    here = np.flatnonzero(best.partitions[:z] == partition)
+    seeds = best.doc_ids[here]
+
+    def at_seeds(name: str, *parts: Scores) -> Scores:
+        """Return parts at all seeds: (p, z)."""
+        values = np.zeros((len(parts), z), np.float32)
+        values[:, here] = [part[seeds] for part in parts]
+        return total((name,), lambda: values)
+
+    weights = best.values[:z]
+    alpha = effective_alpha(parameters.alpha, parameters.hold_back, float(best.shares[0]))
+    sharp = np.float32(parameters.lexical_sharpness - 1)
+    columns, impacts = counted = _counted(snapshot, query, best)
+    kernel, numbers = snapshot.query_kernel, query.numbers
+    covered = coverage(kernel, snapshot.neighbours, numbers, query.counts, counted)
+    cosines = snapshot.latent.cosines(numbers, query.counts * kernel.burstiness[numbers])
+    at_covered, at_cosines = at_seeds("coverage and latent", covered, cosines)
     parts: dict[str, Part] = {}
 
-    def add(name: str, share: float, raw: Scores) -> None:
+    def add(name: str, share: float, raw: Scores, at: Scores) -> None:
         check_deadline()
-        parts[name] = Part(raw, np.float32(share) * _scaled(raw, seeds, parameters))
+        scored = raw
+        if parameters.unit_length:
+            length = clipped_length(at)
+            scored = np.maximum(raw, 0)
+            scored = scored / np.float32(length) if length else scored
+        parts[name] = Part(raw, np.float32(share) * scored)
 
-    sharp = np.float32(parameters.lexical_sharpness - 1)
-    add("lexical", 1 - alpha, row * (row / row.max()) ** sharp)
+    add(
+        "lexical",
+        1 - alpha,
+        row * (row / best.values[0]) ** sharp,
+        weights * (weights / best.values[0]) ** sharp,
+    )
+    weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     if parameters.coverage:
-        covered = coverage(
-            snapshot.query_kernel, snapshot.neighbours, query.numbers, query.counts, best
-        )
-        weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
-        add("coverage", alpha * parameters.coverage, covered)
+        weights = weights * (at_covered / at_covered.max()) ** POWER
+        add("coverage", alpha * parameters.coverage, covered, at_covered)
     if parameters.latent:
-        counts = query.counts * snapshot.query_kernel.burstiness[query.numbers]
-        cosines = snapshot.latent.cosines(query.numbers, counts)
-        add("latent", alpha * parameters.latent, cosines)
-    expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
-    add("expansion", alpha * (1 - parameters.coverage - parameters.latent), expanded)
-    return Parts(alpha, best, seeds, weights, parts)
+        add("latent", alpha * parameters.latent, cosines, at_cosines)
+    expanded = snapshot.expansion_of(parameters, dimensions).expand(
+        seeds, weights[here], lambda sums: total(("sums of features",), lambda: sums)
+    )
+    (at_expanded,) = at_seeds("expansion", expanded)
+    share = alpha * (1 - parameters.coverage - parameters.latent)
+    add("expansion", share, expanded, at_expanded)
+    return Parts(alpha, columns, impacts, seeds, weights[here], parts)
 
 
-def _scaled(part: Scores, seeds: DocIds, parameters: SearchSettings) -> Scores:
-    """Clip and scale scores over the seeds, if the parameters require it."""
-    return unit_length(part, seeds) if parameters.unit_length else part
+def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:
+    """Return the best documents of a snapshot."""
+    kernel = snapshot.query_kernel
+    doc_ids, values = top_z(row, count)
+    ascending = np.argsort(doc_ids)
+    impacts = np.empty((len(doc_ids), len(query.numbers)), np.float32)
+    impacts[ascending] = impacts_of(kernel, query.numbers, query.counts, doc_ids[ascending])
+    shares = np.zeros(len(doc_ids))
+    if len(doc_ids):
+        shares[0] = kernel.matched_share(query.numbers, query.counts, int(doc_ids[0]))
+    partitions = np.full(len(doc_ids), _partition_of(snapshot))
+    texts = _order_of_texts(snapshot, query)
+    ordinals = snapshot.ordinals_of(doc_ids)
+    return BestDocuments(
+        count, values, ordinals, partitions, doc_ids.astype(np.int64), impacts[:, texts], shares
+    )
+
+
+def _counted(
+    snapshot: Snapshot, query: QueryTerms, best: BestDocuments
+) -> tuple[DocIds, npt.NDArray[np.float32]]:
+    """Return columns and impacts of the best documents: see `Parts`."""
+    is_here = best.partitions == _partition_of(snapshot)
+    columns = np.where(is_here, best.doc_ids, -1)
+    if not is_here.all():
+        remote = snapshot.remote_ordinals
+        at = np.searchsorted(remote, best.ordinals)
+        is_remote = ~is_here & np.isin(best.ordinals, remote)
+        columns[is_remote] = len(snapshot) + at[is_remote]
+    places = np.argsort(columns, kind="stable")
+    places = places[columns[places] >= 0]
+    impacts = np.empty_like(best.impacts)
+    impacts[:, _order_of_texts(snapshot, query)] = best.impacts
+    return columns[places], impacts[places]
+
+
+def _partition_of(snapshot: Snapshot) -> int:
+    """Return the number of the partition of a snapshot; 0 if it is the only one."""
+    return 0 if snapshot.ordinals is None else number_of_partition(snapshot.generation.parent)
+
+
+def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int64]:
+    """Return the places of the terms of a query in the order of their texts, as in others."""
+    terms = snapshot.vocabulary.terms
+    return np.argsort([terms[number] for number in query.numbers.tolist()], kind="stable")
 
 
 def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:

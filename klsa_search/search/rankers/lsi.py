@@ -9,10 +9,15 @@ from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.rankers.totals import Total, own_total
 
 
 def rank_lsi(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    dimensions: int,
+    total: Total = own_total,
 ) -> Scores:
     """Return inner products of log-tf·idf vectors in the truncated space.
 
@@ -30,7 +35,11 @@ def rank_lsi(
 
 
 def rank_lsi_cosine(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    dimensions: int,
+    total: Total = own_total,
 ) -> Scores:
     """Return the same divided by the lengths of the documents in that space. Cost O(N · k)."""
     scores = rank_lsi(snapshot, query, parameters, dimensions)

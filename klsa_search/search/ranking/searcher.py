@@ -95,13 +95,6 @@ class KlsaEngineLike(Protocol):
         """Return what the scores of documents consist of."""
 
 
-class SharedEngineLike(KlsaEngineLike, Protocol):
-    """An engine for the default ranking by the seeds of several partitions."""
-
-    def every(self, terms: Sequence[int], params: KlsaParams) -> TopDocs:
-        """Return all documents that score above 0, exactly, best first."""
-
-
 class Engines(NamedTuple):
     """Engines that rank instead of those of a snapshot.
 
@@ -110,7 +103,7 @@ class Engines(NamedTuple):
     """
 
     bm25_engine: Bm25EngineLike
-    klsa_engine: SharedEngineLike
+    klsa_engine: KlsaEngineLike
     shared: SharedSeeds | None = None
     evidence: Evidence = LOCAL
 
@@ -305,9 +298,6 @@ class Searcher:
         mask: Mask | None,
     ) -> TopDocs:
         """Rank by the scores of all documents."""
-        if (every := self._every(terms, parameters)) is not None:
-            top = every if mask is None else every.at(mask.allowed[every.doc_ids])
-            return top.at(slice(k))._replace(total=len(top.doc_ids))
         scores = self._score_all(terms, parameters, dimensions)
         return best_of(scores, k, mask)
 
@@ -316,18 +306,9 @@ class Searcher:
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        if (every := self._every(terms, parameters)) is not None:
-            scores = np.zeros(len(snapshot), np.float32)
-            scores[every.doc_ids] = every.scores
-            return scores
-        scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, dimensions)
+        rank, total = ranker_of(parameters.ranker).scores, self.evidence.total
+        scores = rank(snapshot, query, parameters, dimensions, total)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
-
-    def _every(self, terms: Sequence[int], parameters: SearchSettings) -> TopDocs | None:
-        """Return the scores of all documents by the seeds of several partitions, if there are."""
-        if self._engines is None or not ranks_by_seeds(parameters):
-            return None
-        return self._engines.klsa_engine.every(terms, klsa_params(self._snapshot, parameters))
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine computes this ranking."""
