@@ -158,6 +158,22 @@ bool begins_sentence(LineOf<Char> line, i64 i, i64 begin) {
     return is_among(line[last], U".!?…؟۔。！？") && !is_initial && !is_continued;
 }
 
+// Return where sentences begin, from `begin` to `last`.
+template <class Char>
+std::vector<i64> sentences(LineOf<Char> line, i64 begin, i64 last) {
+    std::vector<i64> starts;
+    for (i64 i = begin; i <= last; i++) {
+        if constexpr (sizeof(Char) == 1) {  // in ASCII, only after blank space
+            u64 blanks = 0;
+            for (; !blanks && i > 0 && i + AsciiBlock::SIZE - 2 <= last; i += blanks ? 0 : AsciiBlock::SIZE)
+                blanks = AsciiBlock(line.data() + i - 1).below(BLANK + 1);
+            i += blanks ? std::countr_zero(blanks) / 8 : 0;
+        }
+        if (i <= last && begins_sentence(line, i, begin)) starts.push_back(i);
+    }
+    return starts;
+}
+
 struct Span {
     i64 start, end;
     bool is_cut_before, is_cut_after;
@@ -172,9 +188,7 @@ template <class Char>
 Span passage_span(LineOf<Char> line, Window window, i64 length) {
     const i64 size = i64(line.size()), first = window.first, after = window.after;
     const i64 begin = std::max<i64>(0, after - length);
-    std::vector<i64> starts;
-    for (i64 i = begin; i <= std::min(size - 1, first + length + 1); i++)
-        if (begins_sentence(line, i, begin)) starts.push_back(i);
+    const std::vector<i64> starts = sentences(line, begin, std::min(size - 1, first + length + 1));
     const i64 spare = std::max<i64>(length - (after - first), 0);
     const i64 earliest = std::max<i64>(0, std::min(first - spare / 3, size - length));
     i64 sentence = -1, sentence_end = size;  // around the window
