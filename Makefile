@@ -42,9 +42,10 @@ $(BIN)/python:
 # The sources of the extension module, which is built again when one of them changes.
 NATIVE := $(wildcard klsa_search/native/*.[ch]pp klsa_search/native/*/*.hpp) build_backend.py setup.py
 
+# Modules are compiled when Python imports them: most of those of the dependencies never are.
 $(VENV)/.installed: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
 	@touch $@
 
 $(VENV)/.installed-eval: pyproject.toml | $(BIN)/python
