@@ -6,6 +6,7 @@ Stemmers are those of PyStemmer, long stop lists those of stopwordsiso without t
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -104,9 +105,25 @@ def language_name(language: str) -> str:
     return names.get(language.lower(), language)
 
 
-def analysed_as(language: str) -> str:
-    """Return the language whose rules apply to one given by name or code: English for `auto`."""
-    return ENGLISH if language == AUTO else language_name(language)
+def languages_of(setting: str) -> tuple[str, ...]:
+    """Return the languages whose rules apply by a setting: one, or several between commas.
+
+    English for `auto`.
+
+    >>> languages_of("de,english"), languages_of("auto")
+    (('german', 'english'), ('english',))
+    """
+    names = (language_name(language.strip()) for language in setting.split(","))
+    return tuple(dict.fromkeys(ENGLISH if name == AUTO else name for name in names))
+
+
+def stated_language(text: str) -> str:
+    """Return the language that a field of a document names, or its text in lower case.
+
+    >>> stated_language("de-AT"), stated_language("German"), stated_language("")
+    ('german', 'german', '')
+    """
+    return language_name(re.split("[-_]", text.strip().lower())[0])
 
 
 @cache
@@ -145,7 +162,7 @@ def stop_list(language: str) -> frozenset[str]:
 
 
 def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
-    """Return the words of the list that a stop word setting selects.
+    """Return the words of the list of a language that a stop word setting selects.
 
     SettingsError for an unknown language.
     """

@@ -7,13 +7,14 @@ import queue
 import subprocess
 import threading
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, groupby
 from typing import Final, NamedTuple, cast
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
+from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.child_processes import (
     call,
     died,
@@ -50,42 +51,88 @@ class TermNumbering:
 
     name  distinguishes the dictionaries of a collection
     Words of ASCII texts are found and looked up in native code; only forms that did not occur
-    before are analysed. Memory: about 100 bytes per term, and `CACHED_WORDS` words.
+    before are analysed. Memory: about 100 bytes per term, and `CACHED_WORDS` words in each of the
+    languages.
     """
 
     def __init__(self, analyzer: Analyzer, name: int = 0) -> None:
         self._analyzer = analyzer
         self._name = name
-        self._words = _Words(analyzer)
-        self._forms = _native.WordNumbers(CACHED_WORDS, analyzer.settings.symbols)
+        self._terms = _Terms()
+        self._words = {
+            language: _Words(analyzer.in_language(language), self._terms)
+            for language in analyzer.languages
+        }
 
     def __reduce__(self) -> tuple[type[TermNumbering], tuple[Analyzer, int]]:
         """Pickle what another process needs to number texts."""
         return TermNumbering, (self._analyzer, self._name)
 
-    def numbered(self, texts: Sequence[str]) -> NumberedTexts:
-        """Return texts as term numbers; those from 0 on are those of `Analyzer.terms`."""
-        new_terms = self._words.new_terms = []
-        if self._analyzer.tokenizes:
-            counted = [array("i", self._of_text(text)) for text in texts]
-            lengths = array("i", map(len, counted))
-            return NumberedTexts(self._name, array("i", chain(*counted)), lengths, new_terms)
-        numbered = self._forms.number(list(texts), self._words.of_word, self._of_text)
-        numbers, lengths = (array("i", values) for values in numbered)
+    def numbered(self, texts: AnalysedTexts) -> NumberedTexts:
+        """Return the parts of documents as term numbers, each document in its language."""
+        new_terms = self._terms.new = []
+        numbers, lengths = array("i"), array("i")
+        for language, parts in self._by_language(texts):
+            of_parts, sizes = self._words[language].numbered(parts)
+            numbers.frombytes(of_parts)
+            lengths.frombytes(sizes)
         return NumberedTexts(self._name, numbers, lengths, new_terms)
 
-    def _of_text(self, text: str) -> Iterable[int]:
-        return self._analyzer.map_words(text, self._words.__getitem__, self._words.pair)
+    def _by_language(self, texts: AnalysedTexts) -> Iterator[tuple[str, list[str]]]:
+        """Yield the parts of consecutive documents of the same language."""
+        parts, number = texts.parts, len(texts.languages)
+        if len(self._words) == 1 or not number:
+            yield self._analyzer.languages[0], parts
+            return
+        size = len(parts) // number  # parts of a document
+        languages = [
+            self._analyzer.language_of(parts[first : first + size], stated)
+            for first, stated in zip(range(0, len(parts), size), texts.languages, strict=True)
+        ]
+        first = 0
+        for language, same in groupby(languages):
+            after = first + size * len(list(same))
+            yield language, parts[first:after]
+            first = after
+
+
+class _Terms:
+    """Numbers of terms, in the order they occur.
+
+    new  terms of the texts that are analysed
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.new: list[str] = []
+
+    def number(self, term: str) -> int:
+        """Return the number of a term, the next if it is new."""
+        number = self._numbers.get(term)
+        if number is None:
+            self._numbers[term] = number = len(self._numbers)
+            self.new.append(term)
+        return number
 
 
 class _Words(dict[str, int]):
-    """A cache from words as written to term numbers: one lookup per word."""
+    """A cache from words of a language as written to term numbers: one lookup per word."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Analyzer, terms: _Terms) -> None:
         super().__init__()
-        self._analyzer = analyzer
-        self._numbers: dict[str, int] = {}
-        self.new_terms: list[str] = []
+        self._analyzer, self._terms = analyzer, terms
+        self._forms = _native.WordNumbers(CACHED_WORDS, analyzer.settings.symbols)
+
+    def numbered(self, texts: list[str]) -> tuple[bytes, bytes]:
+        """Return the numbers of the words of all texts, and how many each has, as int32."""
+        if self._analyzer.tokenizes:
+            counted = [list(self._of_text(text)) for text in texts]
+            numbers, lengths = array("i", chain(*counted)), array("i", map(len, counted))
+            return numbers.tobytes(), lengths.tobytes()
+        return self._forms.number(texts, self.of_word, self._of_text)
+
+    def _of_text(self, text: str) -> Iterable[int]:
+        return self._analyzer.map_words(text, self.__getitem__, self.pair)
 
     def __missing__(self, word: str) -> int:
         number = self.of_word(word)
@@ -106,11 +153,7 @@ class _Words(dict[str, int]):
     def _number(self, term: str, written: str) -> int:
         if not term:
             return NO_TERM - self._analyzer.stop_code(written)
-        number = self._numbers.get(term)
-        if number is None:
-            self._numbers[term] = number = len(self._numbers)
-            self.new_terms.append(term)
-        return number
+        return self._terms.number(term)
 
 
 class AnalysisWorkers:
@@ -142,7 +185,7 @@ class AnalysisWorkers:
         """End the processes."""
         self.close()
 
-    def submit(self, texts: Sequence[str]) -> Future[NumberedTexts]:
+    def submit(self, texts: AnalysedTexts) -> Future[NumberedTexts]:
         """Analyse a batch in the next free process; KlsaError if that process dies."""
         return self._threads.submit(self._exchange, texts)
 
@@ -166,7 +209,7 @@ class AnalysisWorkers:
     def _take_process(self) -> None:
         self._local.worker = self._unassigned.get()
 
-    def _exchange(self, texts: Sequence[str]) -> NumberedTexts:
+    def _exchange(self, texts: AnalysedTexts) -> NumberedTexts:
         return cast(NumberedTexts, call(self._local.worker, texts, _NAME))
 
 

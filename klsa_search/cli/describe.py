@@ -61,9 +61,9 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
 def _detected_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """Return rows of what the build has detected in the texts, or was told of them."""
     rows, settings = [], manifest.settings
-    if manifest.detected is not None:
-        text = f"{manifest.detected.language}, {manifest.detected.share:.0%} of the text"
-        rows.append(("language detected", text))
+    if detected := manifest.detected:
+        shares = "; ".join(f"{found.language}, {found.share:.0%} of the text" for found in detected)
+        rows.append(("language detected" if len(detected) == 1 else "languages detected", shares))
     elif settings["language"] == AUTO:
         rows.append(("language detected", "too little text to tell; read as English"))
     if html := settings.get("html"):

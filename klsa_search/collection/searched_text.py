@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from klsa_search.collection.identifiers import READERS
 from klsa_search.collection.model import Document
@@ -41,6 +41,26 @@ def searched_texts(document: Document, fields: SearchedFields) -> list[str]:
     return [title, *metadata_texts, text]
 
 
-def all_texts(documents: Iterable[Document], fields: SearchedFields) -> list[str]:
-    """Return the texts of the parts of documents, document by document."""
-    return [text for document in documents for text in searched_texts(document, fields)]
+class AnalysedTexts(NamedTuple):
+    """What the analysis needs of documents.
+
+    parts      the text of each part, document by document
+    languages  what a field says of the language of each document, "" without one; may be left out
+               for an analyser of one language
+    """
+
+    parts: list[str]
+    languages: Sequence[str] = ()
+
+
+def analysed_texts(
+    documents: Sequence[Document], fields: SearchedFields, language_field: str | None
+) -> AnalysedTexts:
+    """Return the texts of the parts of documents, and the languages that a field states."""
+    parts = [text for document in documents for text in searched_texts(document, fields)]
+    return AnalysedTexts(parts, [language_stated(each, language_field) for each in documents])
+
+
+def language_stated(document: Document, field: str | None) -> str:
+    """Return what a field says of the language of a document, "" without one."""
+    return "" if field is None else field_text(value_at(document.metadata, field))

@@ -39,13 +39,26 @@ MAX_FIELDS = 100
 """Limit of the number of metadata fields that are columns."""
 
 
+def _joined(value: object) -> object:
+    """Return a list of languages as the setting writes it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
 class AnalysisSettings(SettingsGroup):
     """Settings of the analyser: text to terms."""
 
-    language: str = Field(
+    language: Annotated[str, BeforeValidator(_joined)] = Field(
         "auto",
         description="use the stop words and stemmer of this language, by name or code (german "
-        "or de); none; or auto, that of most of the text, English if there is too little to tell",
+        "or de); of several, separated by commas (de,en), for each document those of its language; "
+        "none; or auto, those that a tenth of the documents are in, English if there is too "
+        "little text to tell",
+    )
+    language_field: str | None = Field(
+        None,
+        min_length=1,
+        description="take the language of a document from this metadata field, which has names "
+        "or codes; that of other documents is detected",
     )
     stemmer: str = Field(
         "auto", description="use this Snowball stemmer; auto for that of the language, or none"

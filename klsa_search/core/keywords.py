@@ -6,7 +6,7 @@ names and types with the settings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from klsa_search.core.build_settings import (
@@ -66,7 +66,8 @@ class IndexSettings(TypedDict, total=False):
     2.0
     """
 
-    language: str
+    language: str | Sequence[str]
+    language_field: str | None
     stemmer: str
     stop_words: StopWordsName
     tokenizer: str | Tokenizer | None

@@ -16,7 +16,7 @@ from scipy import sparse
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.core.array_types import GrowableArray, narrow_indptr
 from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
@@ -32,6 +32,7 @@ class TermMap:
         self._known = statistics.vocabulary.numbers
         self._numbering = TermNumbering(Analyzer(statistics.settings))
         self._fields = statistics.settings.searched_fields
+        self._language_field = statistics.settings.language_field
         self._numbers = GrowableArray(np.int32)  # term of each number of the numbering
         self._new: dict[str, int] = {}
         self._ranks = GrowableArray(np.int32)
@@ -62,7 +63,9 @@ class TermMap:
 
     def number(self, documents: Sequence[Document]) -> tuple[Block, list[str]]:
         """Return the parts of documents as term numbers, and the new terms."""
-        texts = self._numbering.numbered(all_texts(documents, self._fields))
+        texts = self._numbering.numbered(
+            analysed_texts(documents, self._fields, self._language_field)
+        )
         words = [term for term in texts.terms if term not in self._known and term not in self._new]
         self.add_terms(words)
         term_numbers = [self._known[t] if t in self._known else self._new[t] for t in texts.terms]

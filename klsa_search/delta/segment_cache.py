@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import searched_texts
+from klsa_search.collection.searched_text import language_stated, searched_texts
 from klsa_search.core.version import __version__
 from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
 from klsa_search.storage.manifest import Manifest
@@ -64,7 +64,8 @@ class SegmentCache:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
         self._digest.update(f"{__version__} {manifest.fingerprint}\n".encode())
-        self._fields = manifest.checked_settings().searched_fields
+        settings = manifest.checked_settings()
+        self._fields, self._language_field = settings.searched_fields, settings.language_field
         self._seen = 0  # documents
         self._available: dict[int, _File] = {}
         for file in sorted(map(_file, generation.glob("delta-*.npz"))):
@@ -89,9 +90,10 @@ class SegmentCache:
         """Return the segment of the next documents; None if it has to be computed."""
         available, first = self._available.get(self._seen), self._seen
         for document in documents:
-            for part in (text.encode() for text in searched_texts(document, self._fields)):
-                self._digest.update(b"%d\n" % len(part))
-                self._digest.update(part)
+            texts = searched_texts(document, self._fields)
+            for part in (*texts, language_stated(document, self._language_field)):
+                self._digest.update(b"%d\n" % len(part.encode()))
+                self._digest.update(part.encode())
         self._seen += len(documents)
         file = _File(first, self._seen, self._digest.hexdigest())
         if self._unsaved:

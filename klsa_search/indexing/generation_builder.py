@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from klsa_search.analysis.language_detection import DetectedLanguage
-from klsa_search.analysis.languages import analysed_as
+from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.array_types import Eigenvalues
@@ -71,7 +71,7 @@ class Built(NamedTuple):
 
     counts  those of `Counts`, without `skipped`
     digest  SHA-256 of all documents, in hexadecimal digits
-    language  as detected, if it was
+    languages  as detected, if they were
     """
 
     settings: Settings
@@ -80,7 +80,7 @@ class Built(NamedTuple):
     digest: str
     fields: FieldsEntry
     vectors: Sequence[SpaceEntry] = ()
-    language: DetectedLanguage | None = None
+    languages: Sequence[DetectedLanguage] = ()
 
 
 def build_generation(
@@ -134,10 +134,10 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, vectors, settings, language, _, size = read(
+    counts, digest, fields, vectors, settings, languages, _, size = read(
         collection, generation, chosen, report, memory=budget
     )
-    built = Built(settings, sizes_of(counts), {}, digest, fields, vectors, language)
+    built = Built(settings, sizes_of(counts), {}, digest, fields, vectors, languages)
     check(built)
     kind: Literal["documents", "passages"] = (
         "passages" if generation.name == PASSAGES else "documents"
@@ -169,8 +169,8 @@ def _write_passages(
 ) -> None:
     """Write the index of the passages of a generation whose documents are written."""
     words = built.settings.passage_words or PASSAGE_WORDS
-    language = analysed_as(built.settings.language)  # passages are too short to decide
-    chosen = built.settings.model_copy(update={"passages": "off", "language": language})
+    names = ",".join(languages_of(built.settings.language))  # passages are too short to decide
+    chosen = built.settings.model_copy(update={"passages": "off", "language": names})
     divided = DividedDocuments(generation, words)
     types = {name: column.type for name, column in built.fields.columns.items()}
     manifest = manifest_of(collection, built, started, {})
@@ -189,9 +189,10 @@ def manifest_of(
     """Return the manifest of a generation with these files."""
     stored = collection if isinstance(collection, StoredCollection) else None
     fingerprints = {} if stored is None else stored.fingerprints
-    language = None if built.language is None else LanguageEntry(**built.language._asdict())
-    if language is None and stored is not None and stored.language is not None:
-        language = stored.language if stored.language.language == built.settings.language else None
+    languages = [LanguageEntry(**found._asdict()) for found in built.languages]
+    if not languages and stored is not None:
+        names = ",".join(entry.language for entry in stored.languages)
+        languages = list(stored.languages) if names == built.settings.language else []
     return Manifest(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
@@ -214,7 +215,7 @@ def manifest_of(
             for space in built.vectors
         ],
         plugins=plugins_of(built.settings),
-        detected=language,
+        detected=languages,
     )
 
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from klsa_search.analysis.language_detection import DetectedLanguage
-from klsa_search.analysis.languages import AUTO, analysed_as, language_name
+from klsa_search.analysis.languages import AUTO, languages_of
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
@@ -97,8 +97,8 @@ class _Routed(NamedTuple):
     digest    SHA-256 of all documents, in hexadecimal digits
     bytes     of all documents
     fields    metadata fields of all documents
-    settings  of the index, with the language of the documents
-    language  as detected, if it was
+    settings  of the index, with the languages of the documents
+    languages  as detected, if they were
     """
 
     sizes: list[int]
@@ -106,7 +106,7 @@ class _Routed(NamedTuple):
     bytes: int
     fields: FieldsEntry
     settings: Settings
-    language: DetectedLanguage | None
+    languages: Sequence[DetectedLanguage]
 
 
 def _route(
@@ -114,7 +114,7 @@ def _route(
     memory: int,
 ) -> _Routed:  # fmt: skip
     """Write the documents of a collection to a file for each partition; return what was found."""
-    sample = TextSample(chosen.searched_fields)
+    sample = TextSample(chosen)
     spool = Spools(work, spool_limit(memory)).spool("u1")
     source, done = SourceBatches(collection, chosen, spool, sample), 0
     with ExitStack() as files:
@@ -133,13 +133,12 @@ def _route(
     columns.mkdir()
     entry = source.fields.finish(columns)
     sizes = [len(part.ordinals) for part in parts]
-    detected = sample.language() if chosen.language == AUTO else None
+    is_detected = chosen.language == AUTO
     chosen = sample.completed(chosen)
-    language = language_name(chosen.language)
-    if detected is not None:
-        # Partitions have even less text to tell the language by.
-        language, detected = analysed_as(detected.language), detected if detected.share else None
-    settings = source.completed(chosen.model_copy(update={"language": language}))
+    detected = sample.languages() if is_detected and chosen.language != AUTO else ()
+    # English without any: partitions have even less text to tell the language by.
+    names = ",".join(languages_of(chosen.language))
+    settings = source.completed(chosen.model_copy(update={"language": names}))
     return _Routed(sizes, source.digest, source.bytes, entry, settings, detected)
 
 
@@ -228,7 +227,7 @@ def build_set(
             {},
             routed.digest,
             routed.fields,
-            language=routed.language,
+            languages=routed.languages,
         )
         require_fields(collection, routed.settings, routed.fields, documents)
         manifest = manifest_of(collection, built, started, {})

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.language_detection import DetectedLanguage, release_model
-from klsa_search.analysis.languages import AUTO, analysed_as, language_name
+from klsa_search.analysis.languages import AUTO, languages_of
 from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
 from klsa_search.collection.model import (
@@ -29,7 +29,7 @@ from klsa_search.collection.model import (
     batches,
 )
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.searched_text import AnalysedTexts, analysed_texts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import Settings
@@ -55,7 +55,7 @@ class ReadDocuments(NamedTuple):
 
     digest    SHA-256 of all content, in hexadecimal digits
     settings  with the detected language
-    language  as detected; None if the settings name one, or with too little text
+    languages  as detected; none if the settings name some, or with too little text
     features  of blocks of documents, by the statistics of a training; none without it
     bytes     of the content
     """
@@ -65,7 +65,7 @@ class ReadDocuments(NamedTuple):
     fields: FieldsEntry
     vectors: Sequence[SpaceEntry]
     settings: Settings
-    language: DetectedLanguage | None = None
+    languages: Sequence[DetectedLanguage] = ()
     features: Sequence[DocumentFeatures] = ()
     bytes: int = 0
 
@@ -143,7 +143,7 @@ class StoredCollection:
     types     of metadata fields, which keep them; by default those of the build
 
     `searched` are the metadata fields that the index searches, `html` the fields whose HTML is
-    text, `language` is that which its build detected, and `fingerprints` those of the embedders of
+    text, `languages` those that its build detected, and `fingerprints` those of the embedders of
     its vectors, by space.
     """
 
@@ -161,7 +161,7 @@ class StoredCollection:
         self.address = manifest.source_path
         self.options = manifest.reading
         self.problems = Problems(manifest.counts.skipped)
-        self.language = manifest.detected
+        self.languages = manifest.detected
         self.html = tuple(manifest.settings.get("html") or ())
         built = {name: column.type for name, column in manifest.fields.columns.items()}
         self.types = built if types is None else types
@@ -282,12 +282,14 @@ def read(
                terms get the first numbers
     Raise CollectionError, StoreError; KlsaError if a process dies.
     """
-    settings = settings.model_copy(update={"language": language_name(settings.language)})
+    if settings.language != AUTO:
+        names = ",".join(languages_of(settings.language))
+        settings = settings.model_copy(update={"language": names})
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_limit(memory))
     is_complete = settings.language != AUTO and settings.identifiers != "auto"
-    sample = None if is_complete else TextSample(settings.searched_fields)
+    sample = None if is_complete else TextSample(settings)
     source = SourceBatches(
         collection, settings, spools.spool(np.uint8), sample, keeps_empty=trained is not None
     )
@@ -307,7 +309,10 @@ def read(
             first=() if trained is None else trained.vocabulary.terms,
         )
         done, parts = 0, len(searched.names)
-        texts_of = (all_texts(batch, searched) for batch in chain(beginning, batches))
+        texts_of = (
+            analysed_texts(batch, searched, chosen.language_field)
+            for batch in chain(beginning, batches)
+        )
         with closing(_numbered(texts_of, analyzer, processes)) as numbered:
             for texts in numbered:
                 builder.extend(
@@ -356,9 +361,9 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    detected = None
+    detected: Sequence[DetectedLanguage] = ()
     if sample is not None and asked == AUTO and settings.language != AUTO:
-        detected = sample.language()
+        detected = sample.languages()
     return ReadDocuments(
         counts,
         source.digest,
@@ -374,13 +379,13 @@ def read(
 def _is_read_otherwise(settings: Settings, before: Settings) -> bool:
     """Return whether documents have other terms than by the settings before."""
     return (
-        analysed_as(settings.language) != analysed_as(before.language)
+        languages_of(settings.language) != languages_of(before.language)
         or settings.identifiers != before.identifiers
     )
 
 
 def _numbered(
-    batches: Iterator[list[str]], analyzer: Analyzer, processes: int
+    batches: Iterator[AnalysedTexts], analyzer: Analyzer, processes: int
 ) -> Generator[NumberedTexts, None, None]:
     """Analyse batches in order: in this process first, in others once that takes long.
 
@@ -390,7 +395,8 @@ def _numbered(
     characters = 0
     for texts in batches:
         yield numbering.numbered(texts)
-        characters += sum(len(text) for text in texts if analyzer.tokenizes or not text.isascii())
+        beyond_ascii = (text for text in texts.parts if analyzer.tokenizes or not text.isascii())
+        characters += sum(map(len, beyond_ascii))
         if characters > WORKER_START and processes > 1 and has_interpreter():
             break
     else:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
@@ -197,7 +197,9 @@ class _Comparison:
 
     def _analysed(self, documents: Sequence[Document]) -> Block:
         fields = self._settings.searched_fields
-        texts = self._numbering.numbered(all_texts(documents, fields))
+        texts = self._numbering.numbered(
+            analysed_texts(documents, fields, self._settings.language_field)
+        )
         numbers = self._snapshot.vocabulary.numbers
         for term in texts.terms:
             if term not in numbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -176,7 +177,7 @@ def term_vectors(index: Index) -> Matrix:
 
 
 def _numbers(index: Index, text: str) -> list[int]:
-    terms = dict.fromkeys(index.analyzer.terms(text))
+    terms = dict.fromkeys(chain.from_iterable(index.analyzer.readings(text)))
     numbers, common = index.arrays.vocabulary.numbers, set(index.arrays.common.tolist())
     known_numbers = [
         numbers[term] for term in terms if term in numbers and numbers[term] not in common

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.collection.searched_text import searched_texts
+from klsa_search.collection.searched_text import language_stated, searched_texts
 from klsa_search.core.array_types import DocIds, Matrix, Scores
 from klsa_search.core.plugins import find_plugin
 from klsa_search.errors import QueryError
@@ -84,7 +84,10 @@ def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     common = index.analyzer.common() if len(snapshot.common) else frozenset()
     counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
     counts = without_columns(counts, snapshot.common)
-    words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
+    words = [
+        [term for term in index.analyzer.for_document([text]).terms(text) if term not in common]
+        for text in texts
+    ]
     lengths = np.array([len(terms) for terms in words])
     counts.data = feature_weighting(settings).local_weights(
         counts.data.astype(np.float64), np.diff(counts.indptr), lengths, snapshot.average_content
@@ -207,6 +210,8 @@ def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[H
     (document,) = index.documents([doc_id])
     numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.query_kernel.term_weights
     texts = searched_texts(document, index.settings.searched_fields)
-    terms = {term for text in texts for term in index.analyzer.terms(text)}
+    stated = language_stated(document, index.settings.language_field)
+    analyzer = index.analyzer.for_document(texts, stated)
+    terms = {term for text in texts for term in analyzer.terms(text)}
     weights = {term: float(term_weights[numbers[term]]) for term in terms if term in numbers}
     return index.hits(doc_ids, values, terms, weights)

@@ -87,7 +87,7 @@ class _Words:
     def __init__(self, index: Index) -> None:
         self._analyzer = index.analyzer
         # In a small collection some of them are in no document.
-        self._ignored = stop_list(index.analyzer.settings.language)
+        self._ignored = frozenset[str]().union(*map(stop_list, index.analyzer.languages))
         self._numbers = index.arrays.vocabulary.numbers
         self._frequencies = index.arrays.query_kernel.frequencies
 

@@ -147,7 +147,7 @@ class Manifest(Frozen):
     reading      options with which the source was read, without defaults, for `Index.sync`
     vectors      spaces of vectors, in the order of their files
     plugins      plug-ins among the settings, by kind
-    detected     language of the settings, if they named none
+    detected     languages of the settings, if they named none, the commonest first
     """
 
     format_version: int
@@ -164,7 +164,7 @@ class Manifest(Frozen):
     reading: dict[str, Any] = {}
     vectors: list[SpaceEntry] = []
     plugins: dict[PluginKind, PluginEntry] = {}
-    detected: LanguageEntry | None = None
+    detected: list[LanguageEntry] = []
 
     def checked_settings(self) -> Settings:
         """Return the settings of the build; IndexDamaged if they are invalid.

@@ -6,6 +6,7 @@
     python -m studies.effectiveness folded-in       [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
+    python -m studies.effectiveness languages       [--json FILE] [PAIR...]
     python -m studies.effectiveness partitions      [--json FILE] [TASK...]
     python -m studies.effectiveness passages        [--json FILE] [TASK...]
     python -m studies.effectiveness vectors         [--json FILE] [TASK...]
@@ -31,6 +32,7 @@ from studies import command_parser
 from studies.effectiveness import (
     folded_in,
     kinds,
+    languages,
     partitions,
     passages,
     quality,
@@ -46,6 +48,7 @@ _OF_TASKS = {
     "kinds": kinds.report,
     "unseen": unseen.report,
     "spelling": spelling.report,
+    "languages": languages.report,
     "passages": passages.report,
     "partitions": partitions.report,
     "vectors": vectors.report,

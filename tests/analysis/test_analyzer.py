@@ -11,6 +11,7 @@ from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.analyzer import LONGEST_WORD
 from klsa_search.analysis.languages import stop_list, stop_words_of
 from klsa_search.analysis.workers import TermNumbering
+from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
@@ -186,6 +187,6 @@ def test_names_with_signs(text, terms):
 def test_names_keep_terms_and_tokens_alike(text):
     analyzer = Analyzer(AnalysisSettings(stop_words="none"))
     assert [token.term for token in analyzer.tokens(text)] == analyzer.terms(text)
-    assert TermNumbering(analyzer).numbered([text]).terms == list(
+    assert TermNumbering(analyzer).numbered(AnalysedTexts([text])).terms == list(
         dict.fromkeys(analyzer.terms(text))
     )

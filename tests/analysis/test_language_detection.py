@@ -92,23 +92,23 @@ def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     records = [{"id": str(n), "text": TEXTS["german"]} for n in range(3)]
     index = klsa.build(source(records), name="it", home=tmp_path)
     assert (len(index), index.settings.language) == (3, "german")
-    assert index.manifest.detected == LanguageEntry(language="german", share=1.0)
+    assert index.manifest.detected == [LanguageEntry(language="german", share=1.0)]
     assert plan(records).size.sampled == 3
     refitted = refit(index.path.parent)
     assert refitted.manifest.detected == index.manifest.detected
-    assert rebuild(refitted, language="english").manifest.detected is None
+    assert rebuild(refitted, language="english").manifest.detected == []
     index = klsa.build(records, name="it", home=tmp_path, language="de", replace=True)
-    assert (index.settings.language, index.manifest.detected) == ("german", None)
+    assert (index.settings.language, index.manifest.detected) == ("german", [])
 
 
 def test_untranslated_documents_at_the_beginning_do_not_decide(tmp_path):
     records = [
         {"id": str(n), "text": TEXTS["english" if n < 700 else "german"]} for n in range(1_833)
     ]
-    named = klsa.build(records, name="named", home=tmp_path, language="german")
+    named = klsa.build(records, name="named", home=tmp_path, language="german,english")
     found = klsa.build(iter(records), name="found", home=tmp_path)
-    assert found.manifest.detected.language == "german"
-    assert 0.55 < found.manifest.detected.share < 0.7
+    assert [entry.language for entry in found.manifest.detected] == ["german", "english"]
+    assert 0.55 < found.manifest.detected[0].share < 0.7
     assert found.manifest.fingerprint == named.manifest.fingerprint
     assert found.document("699").text == TEXTS["english"]
     for query in ("Pumpen", "engines"):
@@ -116,22 +116,21 @@ def test_untranslated_documents_at_the_beginning_do_not_decide(tmp_path):
             hit.score for hit in named.search(query)
         ]
     parts = klsa.build(iter(records), name="parts", home=tmp_path, partitions=2, workers=1)
-    assert parts.settings.language == "german"
+    assert parts.settings.language == "german,english"
 
 
 def test_an_index_begun_empty_detects_its_language_by_a_refit(tmp_path):
     index = klsa.build([], name="it", home=tmp_path)
-    assert (index.settings.language, index.manifest.detected) == ("auto", None)
+    assert (index.settings.language, index.manifest.detected) == ("auto", [])
     assert index.analyzer.terms("pumps") == ["pump"]
     index.write([Document(id=str(n), text=TEXTS["german"]) for n in range(3)])
     refitted = refit(index.path.parent)
-    assert (refitted.settings.language, refitted.manifest.detected.share) == ("german", 1.0)
+    assert refitted.manifest.detected == [LanguageEntry(language="german", share=1.0)]
 
 
 def test_the_sample_spans_the_collection_and_depends_on_it_alone():
-    fields = Settings().searched_fields
     documents = [Document(id=str(n), text=f"number {n}") for n in range(10_000)]
-    one, other = TextSample(fields), TextSample(fields)
+    one, other = TextSample(Settings()), TextSample(Settings())
     one.add(documents)
     for document in documents:
         other.add([document])

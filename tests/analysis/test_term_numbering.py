@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis import workers as numbering
 from klsa_search.analysis.workers import NO_TERM, AnalysisWorkers, TermNumbering
+from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.errors import KlsaError
 from tests.support.processes import child_processes
 from tests.support.waiting import PATIENCE
@@ -24,20 +25,20 @@ TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
 
 def test_a_worked_example():
     numbering = TermNumbering(Analyzer())
-    first = numbering.numbered(TEXTS)
+    first = numbering.numbered(AnalysedTexts(TEXTS))
     assert first.terms == ["wing", "flow"]
     of, the = (NO_TERM - Analyzer().stop_code(word) for word in ("of", "the"))
     such = NO_TERM - Analyzer().stop_code("such")
     assert first.numbers.tolist() == [0, of, the, 0, 1, such, 0, the, of]
     assert first.lengths.tolist() == [4, 0, 3, 2]
-    second = numbering.numbered(["drag flow"])
+    second = numbering.numbered(AnalysedTexts(["drag flow"]))
     assert (second.terms, second.numbers.tolist()) == (["drag"], [2, 1])
 
 
 @given(st.text(st.sampled_from("aA漢字ก\u0e31 '’s.ﬁ½ the of wing")))
 def test_a_number_stands_where_the_word_does(text):
     analyzer = Analyzer()
-    found = TermNumbering(analyzer).numbered([text])
+    found = TermNumbering(analyzer).numbered(AnalysedTexts([text]))
     tokens = analyzer.tokens(text)
     kept = [place for place, number in enumerate(found.numbers) if number >= 0]
     assert kept == [token.position for token in tokens]
@@ -46,7 +47,9 @@ def test_a_number_stands_where_the_word_does(text):
 
 def test_words_that_were_forgotten_keep_their_numbers(monkeypatch):
     monkeypatch.setattr(numbering, "CACHED_WORDS", 2)
-    found = TermNumbering(Analyzer()).numbered(["wing flow drag wing " + "x" * 300 + " flow"])
+    found = TermNumbering(Analyzer()).numbered(
+        AnalysedTexts(["wing flow drag wing " + "x" * 300 + " flow"])
+    )
     assert found.numbers.tolist() == [0, 1, 2, 0, NO_TERM, 1]
 
 
@@ -54,7 +57,9 @@ def test_workers_give_what_the_analyser_gives():
     analyzer = Analyzer()
     dictionaries: dict[int, list[str]] = {}
     with AnalysisWorkers(analyzer, 2) as workers:
-        for found in [workers.submit([text, f"text{n}"]) for n, text in enumerate(TEXTS * 5)]:
+        for found in [
+            workers.submit(AnalysedTexts([text, f"text{n}"])) for n, text in enumerate(TEXTS * 5)
+        ]:
             texts = found.result()
             dictionaries.setdefault(texts.numbering, []).extend(texts.terms)
             assert len(texts.numbers) == sum(texts.lengths)
@@ -72,7 +77,7 @@ def test_batches_keep_their_order_though_a_process_is_held_up():
     with AnalysisWorkers(Analyzer(), 2) as workers:
         batches = ["wings", "drag", "wings drag flow", "flow"]
         os.kill(child_processes("analysis.workers")[0], signal.SIGSTOP)
-        futures = [workers.submit([text]) for text in batches]
+        futures = [workers.submit(AnalysedTexts([text])) for text in batches]
         for _ in zip(range(3), as_completed(futures, PATIENCE), strict=False):
             pass  # all but the one that is held up
         os.kill(child_processes("analysis.workers")[0], signal.SIGCONT)
@@ -90,8 +95,9 @@ def test_a_script_without_a_guard_may_use_workers(tmp_path):
     script.write_text(
         "from klsa_search.analysis import Analyzer\n"
         "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "from klsa_search.collection.searched_text import AnalysedTexts\n"
         "with AnalysisWorkers(Analyzer(), 1) as workers:\n"
-        "    print(workers.submit(['wings']).result().terms)\n"
+        "    print(workers.submit(AnalysedTexts(['wings'])).result().terms)\n"
     )
     assert (
         subprocess.check_output([sys.executable, str(script)], text=True, timeout=PATIENCE)
@@ -101,17 +107,17 @@ def test_a_script_without_a_guard_may_use_workers(tmp_path):
 
 def test_a_worker_that_dies_is_reported_with_its_signal():
     with AnalysisWorkers(Analyzer(), 1) as workers:
-        workers.submit(["wings"]).result()
+        workers.submit(AnalysedTexts(["wings"])).result()
         os.kill(child_processes("analysis.workers")[0], signal.SIGKILL)
         with pytest.raises(KlsaError, match=r"ended early \(signal 9\)"):
-            workers.submit(["wings"]).result()
+            workers.submit(AnalysedTexts(["wings"])).result()
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
 def test_no_worker_is_left_behind(failure):
     with pytest.raises(failure), AnalysisWorkers(Analyzer(), 2) as workers:
         left = child_processes("analysis.workers")
-        workers.submit(["wings"] * 10_000)
+        workers.submit(AnalysedTexts(["wings"] * 10_000))
         raise failure
     assert not any(map(_alive, left))
 
@@ -121,8 +127,9 @@ def test_workers_end_with_their_parent():
         "import os\n"
         "from klsa_search.analysis import Analyzer\n"
         "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "from klsa_search.collection.searched_text import AnalysedTexts\n"
         "workers = AnalysisWorkers(Analyzer(), 2)\n"
-        "workers.submit(['wings']).result()\n"
+        "workers.submit(AnalysedTexts(['wings'])).result()\n"
         "os.kill(os.getpid(), 9)\n"
     )
     # Its workers hold stderr as well: its end is read once the last of them is gone.

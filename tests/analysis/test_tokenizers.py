@@ -11,6 +11,7 @@ from klsa_search.analysis import tokenizers
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.analysis.workers import AnalysisWorkers, TermNumbering
+from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.errors import SettingsError
 from tests.support import own_words
@@ -48,10 +49,10 @@ def test_its_words_are_cased_stemmed_and_left_out_as_any():
 
 def test_numbers_stand_where_words_do_here_and_in_other_processes():
     found = analyzer()
-    here = TermNumbering(found).numbered([TEXT, "搜索"])
+    here = TermNumbering(found).numbered(AnalysedTexts([TEXT, "搜索"]))
     assert (here.terms, here.numbers.tolist()) == (["我", "写", "搜索引擎", "搜索"], [0, 1, 2, 3])
     with AnalysisWorkers(found, 1) as workers:
-        there = workers.submit([TEXT, "搜索"]).result()
+        there = workers.submit(AnalysedTexts([TEXT, "搜索"])).result()
     assert (there.terms, there.numbers) == (here.terms, here.numbers)
     assert pickle.loads(pickle.dumps(found)) == found != Analyzer()
 
@@ -127,10 +128,10 @@ def test_errors_of_a_tokenizer_name_it():
 
 def test_tokenizers_in_workers_may_print_and_their_errors_are_reported():
     with AnalysisWorkers(analyzer(own_words.picky), 1) as workers:
-        assert workers.submit(["wing"]).result().terms == ["wing"]
+        assert workers.submit(AnalysedTexts(["wing"])).result().terms == ["wing"]
         with pytest.raises(SettingsError, match="no shouting"):
-            workers.submit(["wing!"]).result()
-        assert workers.submit(["dough"]).result().numbers.tolist() == [1]
+            workers.submit(AnalysedTexts(["wing!"])).result()
+        assert workers.submit(AnalysedTexts(["dough"])).result().numbers.tolist() == [1]
 
 
 def test_errors_of_the_module_are_reported(tmp_path, monkeypatch):

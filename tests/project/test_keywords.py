@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_type_hints
 
 import pytest
@@ -116,6 +116,7 @@ def test_names_and_types_are_those_of_the_settings():
     weighted = {"boosts": FieldWeights}  # is kept as text
     assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}
     also = weighted | {
+        "language": str | Sequence[str],  # is kept as text
         "search": FieldWeights,
         "tokenizer": str | Tokenizer | None,  # is kept as its name
         "split": Mapping[str, str] | tuple[str, ...] | list[str],  # as NAME=SEPARATOR

@@ -6,6 +6,7 @@ import pytest
 from studies.effectiveness import (
     folded_in,
     kinds,
+    languages,
     quality,
     reuters,
     spelling,
@@ -139,3 +140,15 @@ def test_tasks_of_reuters():
     task = reuters.topics_of(stories)
     assert [query.text for query in task.queries] == ["grain"]
     assert len(task.judgements) == 48
+
+
+def test_languages(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(languages, "task_of", lambda name, _: toy_task(name))
+    found = languages.report(Bench(tmp_path), tmp_path, ["one+other"])
+    assert {key: entry["language"] for key, entry in found.items()} == {
+        "one+other one": "auto",
+        "one+other other": "auto",
+    }
+    alone, first, english, each = found["one+other one"]["map"]
+    assert first == english == each <= alone
+    assert "each its own" in capsys.readouterr().out

@@ -82,7 +82,10 @@ def counts_of_texts(
 
     counted = [
         QueryTerms.of(
-            vocabulary.numbers.get(term, UNKNOWN) for part in parts for term in analyzer.terms(part)
+            vocabulary.numbers.get(term, UNKNOWN)
+            for in_language in [analyzer.for_document(parts)]
+            for part in parts
+            for term in in_language.terms(part)
         )
         for parts in texts
     ]

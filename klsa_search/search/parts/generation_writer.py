@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.searched_text import all_texts
+from klsa_search.collection.searched_text import searched_texts
 from klsa_search.collection.vectors import set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion
@@ -123,8 +123,9 @@ class GenerationWriter:
             if fault := declared.fault(put.metadata):
                 raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
         if analyzer.tokenizes:  # a document that it refuses would block the log
-            for text in all_texts(prepared, state.info.settings.searched_fields):
-                analyzer.terms(text)
+            for document in prepared:
+                for text in searched_texts(document, state.info.settings.searched_fields):
+                    analyzer.terms(text)
         return prepared
 
 

@@ -126,7 +126,9 @@ class QueryBuilder:
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
         terms = tuple(word.number for word in variant.words)
-        self.variants[variant.written] = " ".join(word.text for word in variant.words)
+        written = " ".join(word.text for word in variant.words)
+        if written != variant.written:  # else it is the same word in another language
+            self.variants[variant.written] = written
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)
         self.writings.append((keys, variant.words))

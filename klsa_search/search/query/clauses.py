@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -49,6 +51,12 @@ COMPOUNDING: Final = frozenset(
     {"danish", "dutch", "estonian", "finnish", "german", "hungarian", "norwegian", "swedish"}
 )
 """Languages that write compounds as one word."""
+
+LESS_LIKELY: Final = 10.0
+"""Factor by which words may be less frequent in a further language of a query."""
+
+UNSEEN: Final = 0.1
+"""Frequency of a word that is in no document."""
 
 _NO_WORDS: Final[frozenset[str]] = frozenset()
 
@@ -154,8 +162,9 @@ class ClauseReader:
         corrects  whether to correct words that no document contains
         The parts of a word are () if no document writes it in parts.
         """
+        words, in_languages = self._in_languages(words)
         if builder.rules.spelling == "off":
-            return words, [], {}
+            return words, in_languages, {}
         joined, pieces = list[Variant](), self._pieces.of(text)
         if traits_of(pieces) & MAY_JOIN or self._compounds.may_join(pieces):
             joined = self._compounds.joined(text, pieces, builder.rules.evidence)
@@ -164,7 +173,52 @@ class ClauseReader:
         if corrects:
             joined += self._more_common(words, builder)
             words = self._correct(words, builder, covered_words(joined))
-        return words, joined, self._divided(words, builder)
+        return words, in_languages + joined, self._divided(words, builder)
+
+    def _in_languages(self, words: list[Word]) -> tuple[list[Word], list[Variant]]:
+        """Return words with their terms in the languages that they are in, and further terms.
+
+        Words are in the language in which they are most frequent, and in others in which they are
+        almost as frequent; a word that is known in none of these may be in any.
+        """
+        if len(self._analyzer.languages) == 1:
+            return words, []
+        read, further = list[Word](), list[Variant]()
+        readings = [self._readings(word) for word in words]
+        likely = {
+            language: sum(math.log(max(frequency[language], UNSEEN)) for _, frequency in readings)
+            for language in self._analyzer.languages
+        }
+        least = max(likely.values()) - math.log(LESS_LIKELY)
+        chosen = [language for language, value in likely.items() if value >= least]
+        for word, (number_of, _) in zip(words, readings, strict=True):
+            numbers = dict.fromkeys(number_of[language] for language in chosen)
+            if NO_TERM in numbers or numbers.keys() == {UNKNOWN}:
+                numbers = {word.number: None}
+            number, *others = [each for each in numbers if each != UNKNOWN] or [UNKNOWN]
+            read.append(Word(word.text, number))
+            further += [
+                Variant(word.text, (number,), (Word(word.text, other),)) for other in others
+            ]
+        return read, further
+
+    def _readings(self, word: Word) -> tuple[dict[str, int], dict[str, int]]:
+        """Return number and frequency of a word in each language; stop words are in all documents.
+
+        Of each document with the term of the word, whatever its language.
+        """
+        kernel, numbers, frequencies = (
+            self._snapshot.query_kernel,
+            dict[str, int](),
+            dict[str, int](),
+        )
+        for language in self._analyzer.languages:
+            terms = self._analyzer.in_language(language).terms(word.text)
+            number = self._snapshot.vocabulary.numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
+            numbers[language] = number
+            frequency = int(kernel.frequencies[number]) if number >= 0 else 0
+            frequencies[language] = kernel.documents if number == NO_TERM else frequency
+        return numbers, frequencies
 
     def _replace_split(
         self, words: list[Word], joined: list[Variant], evidence: Evidence
@@ -200,17 +254,20 @@ class ClauseReader:
         builder: QueryBuilder,
     ) -> None:
         """Restrict the documents to those that contain the words of a clause, or do not."""
-        numbers = _trim(self._stop_words.numbers(words))
-        if not numbers:
+        patterns = list(filter(None, map(_trim, self._stop_words.patterns(words))))
+        if not patterns:
             return
-        matching = self._stop_words.containing(clause.text, numbers, clause.field)
+        matching = np.zeros(len(self._snapshot), np.bool_)
+        for numbers in patterns:
+            matching |= self._stop_words.containing(clause.text, numbers, clause.field)
         stops = [word.text for word in words if word.number == NO_TERM]
         builder.stop_words += stops if clause.sign != "-" else []
         for variant in variants:
             if variant.written == clause.text:
                 terms = [word.number for word in variant.words]
                 matching |= containing_phrase(self._snapshot, terms, clause.field)
-        builder.restrict(clause, pattern_names(self._snapshot, numbers), matching)
+        names = (pattern_names(self._snapshot, numbers) for numbers in patterns)
+        builder.restrict(clause, tuple(chain.from_iterable(names)), matching)
 
     def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
         """Return the parts of each word that may have some, of ten words of a query at most."""
@@ -266,7 +323,7 @@ class ClauseReader:
 
     def _in_compounds(self, word: str) -> list[int]:
         """Return the terms of compounds that a word which no document contains is a part of."""
-        if self._analyzer.settings.language not in COMPOUNDING:
+        if COMPOUNDING.isdisjoint(self._analyzer.languages):
             return []
         return self._term_dictionary.compounds(word)[:EXPANSIONS]
 

@@ -90,7 +90,7 @@ class OperatorReader:
         if result and result[0].sign == "-" and _NUMBER.match(result[0].text):
             relaxed[result[0].written] = "number"
             result = [as_words(result[0].text)]
-        is_finnish = self._analyzer.settings.language == "finnish"
+        is_finnish = "finnish" in self._analyzer.languages
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
             if is_suffix and not before.has_sign and (is_finnish or len(clause.text) == 1):

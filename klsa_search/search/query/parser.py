@@ -97,6 +97,7 @@ class QueryParser:
         columns: Mapping[str, Field],
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
+        analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self._snapshot, self._analyzer = snapshot, analyzer
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
         searched = snapshot.forward.fields.searched
@@ -201,6 +202,8 @@ class QueryParser:
     ) -> ParsedQuery | None:
         """Parse a query of words by the forms of its words; return None for any other."""
         if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
+            return None
+        if len(self._analyzer.languages) > 1:  # which the words have to tell together
             return None
         in_capitals, shouted = query.isupper(), _is_in_capitals(query)
         if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:

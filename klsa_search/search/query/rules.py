@@ -62,14 +62,15 @@ class RuleSet:
         lengths: dict[str, set[int]] = {}
         for number, rule in enumerate(self.rules):
             when = rule.when
-            terms = self.terms(when)
-            if terms is None:
+            query = when.query_is if when.query_is is not None else when.query_contains
+            if query is None:
                 self._always.append(number)
-            elif when.query_is is not None:
-                self._exact.setdefault(terms, []).append(number)
-            elif terms:
-                self._contained.setdefault(terms, []).append(number)
-                lengths.setdefault(terms[0], set()).add(len(terms))
+            for terms in () if query is None else analyzer.readings(query):
+                if when.query_is is not None:
+                    self._exact.setdefault(terms, []).append(number)
+                elif terms:
+                    self._contained.setdefault(terms, []).append(number)
+                    lengths.setdefault(terms[0], set()).add(len(terms))
         self._exact.pop((), None)  # words that searches ignore
         self._lengths = {first: sorted(some) for first, some in lengths.items()}
         self._conditions = {
@@ -92,9 +93,9 @@ class RuleSet:
 
         Cost: the analysis of the query, and look-ups of its terms.
         """
-        by_words = self._exact or self._contained
-        terms = tuple(self._analyzer.terms(query)) if by_words else ()
-        return [self.rules[number] for number in self._numbers(terms)]
+        readings = self._analyzer.readings(query) if self._exact or self._contained else ((),)
+        numbers = {number for terms in readings for number in self._numbers(terms)}
+        return [self.rules[number] for number in sorted(numbers)]
 
     def matching(self, readings: Iterable[Terms], filter_: FilterLike | None) -> list[Rule]:
         """Return the rules that apply to one of the readings of a query now, in their order.
@@ -144,13 +145,13 @@ def readings_of(
         for word, correction in interpretation.corrections.items()
         if word not in interpretation.unknown
     }
-    typed = tuple(analyzer.terms(query))
-    understood = tuple(analyzer.terms(replace_words(query, replaced))) if replaced else typed
+    typed = analyzer.readings(query)
+    understood = analyzer.readings(replace_words(query, replaced)) if replaced else typed
     last = last_word(query)
     if completions := interpretation.prefixes.get(f"{last}*"):
-        before = len(understood) - len(list(analyzer.terms(last)))
-        understood = (*understood[:before], completions[0])
-    return tuple(dict.fromkeys((typed, understood)))
+        size = len(analyzer.terms(last))
+        understood = tuple((*terms[: len(terms) - size], completions[0]) for terms in understood)
+    return tuple(dict.fromkeys((*typed, *understood)))
 
 
 class _Condition:

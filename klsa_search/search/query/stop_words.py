@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask, Scores
-from klsa_search.search.engine.query_terms import NO_TERM
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.evidence import Evidence
@@ -42,6 +42,20 @@ class StopWords:
             word.number if word.number != NO_TERM else NO_TERM - stop_code(word.text)
             for word in words
         ]
+
+    def patterns(self, words: Sequence[Word]) -> list[list[int]]:
+        """Return the numbers of the words of a phrase, in each of the languages of documents."""
+        analyzer, known = self._analyzer, self._snapshot.vocabulary.numbers
+        found = {tuple(self.numbers(words)): None}
+        for language in analyzer.languages if len(analyzer.languages) > 1 else ():
+            terms = [analyzer.in_language(language).terms(word.text) for word in words]
+            found[
+                tuple(
+                    known.get(term[0], UNKNOWN) if term else NO_TERM - analyzer.stop_code(word.text)
+                    for word, term in zip(words, terms, strict=True)
+                )
+            ] = None
+        return [list(numbers) for numbers in found]
 
     def of(self, words: Sequence[Word]) -> list[Word]:
         """Return those of the words that are stop words of the forward index."""

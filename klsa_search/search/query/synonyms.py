@@ -30,14 +30,14 @@ class Synonyms:
     def __init__(self, given: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
         self.given = given
         texts = {*given, *(other for others in given.values() for other in others)}
-        terms_of = {text: tuple(analyzer.terms(text)) for text in texts}
+        readings = {text: analyzer.readings(text) for text in texts}
         by_terms: dict[Terms, dict[Terms, Synonym]] = {}
         for word, others in given.items():
-            terms = terms_of[word]
-            for other in others:
-                synonym = Synonym(other, terms_of[other])
-                if terms and synonym.terms and synonym.terms != terms:
-                    by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
+            meant = [Synonym(other, terms) for other in others for terms in readings[other]]
+            for terms in readings[word]:
+                for synonym in meant:
+                    if terms and synonym.terms and synonym.terms not in readings[word]:
+                        by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
         self._of = {terms: tuple(others.values()) for terms, others in by_terms.items()}
         lengths: dict[str, set[int]] = {}
         for terms in self._of:

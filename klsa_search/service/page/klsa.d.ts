@@ -410,7 +410,7 @@ export interface IndexDetails extends IndexSummary {
   fingerprint: string | null;
   settings: Record<string, unknown> | null;
   /** Language of most of the text, and its share of it; null if the settings named a language. */
-  detected_language: { language: string; share: number } | null;
+  detected_languages: { language: string; share: number }[];
   counts: Record<string, unknown> | null;
   /** Number of passages; null if documents are not divided into passages. */
   passages: number | null;

@@ -93,9 +93,10 @@ class IndexDetails(IndexSummary):
     created: str | None = Field(description="time of the build: UTC, ISO 8601")
     fingerprint: str | None = Field(description="fingerprint of documents and settings")
     settings: dict[str, Any] | None
-    detected_language: LanguageEntry | None = Field(
-        description="language of most of the text, and its share of it, as the build detected it; "
-        "null if the settings named a language, or if there was too little text to tell"
+    detected_languages: list[LanguageEntry] = Field(
+        description="languages of the documents, and their shares of the text, as the build "
+        "detected them, the commonest first; empty if the settings named a language, or if there "
+        "was too little text to tell"
     )
     counts: Counts | None
     passages: int | None = Field(
@@ -126,7 +127,7 @@ class IndexDetails(IndexSummary):
             created=manifest.build.created if manifest else None,
             fingerprint=manifest.fingerprint if manifest else None,
             settings=index.settings.model_dump(mode="json") if index is not None else None,
-            detected_language=manifest.detected if manifest else None,
+            detected_languages=manifest.detected if manifest else [],
             counts=manifest.counts if manifest else None,
             passages=index.passage_count if index is not None else None,
             fields=_columns(status.index) if status.index is not None else None,
