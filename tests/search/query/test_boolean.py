@@ -125,7 +125,7 @@ def test_excluded_words_do_not_rank(index):
             dict.fromkeys(["cats~", "dogs^3", "mice~0.5"], "not_an_operator"),
         ),
         ("AT&T x^2 a~b ~cats R|D", {}),
-        ("AND gate", {}),
+        ("AND gate", {"AND": "not_an_operator"}),
         ("cats and not dogs", {}),
         ("2*3 5\" don't", {}),
     ],
