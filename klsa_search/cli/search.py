@@ -38,7 +38,9 @@ SEARCHES: Final = 100
 _HITS: Final = 10_000
 """Maximum searches, and hits of all of them, of one request of a batch."""
 
-_SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
+_SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "disjunctive_facets"} | {
+    "distinct",
+    "min_score",
     "highlight",
     "snippet_length",
     "prefix",
@@ -112,6 +114,14 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_sc
     metavar="FIELD",
     multiple=True,
     help="Count the values of this metadata field over all matches; repeatable",
+)
+@click.option(
+    "--disjunctive-facet",
+    "disjunctive_facets",
+    metavar="FIELD",
+    multiple=True,
+    help="Count the values of this metadata field as if --filter had no conditions on it; "
+    "repeatable",
 )
 @click.option(
     "--distinct", metavar="FIELD", help="Return only the best document of each value of this field"

@@ -303,8 +303,8 @@ class Index:
         filter    condition on metadata, as text or JSON (`klsa_search.search.filters`); does not
                   change scores. With a filter or `sort` a blank query finds every document
         sort      metadata fields to sort by, as `field:asc` or `field:desc`, then by score
-        facets    metadata fields of which to count values over all matches, the `max_facet_values`
-                  most frequent of each
+        facets    metadata fields of which to count the `max_facet_values` most frequent values;
+                  those of `disjunctive_facets` as if `filter` had no conditions on them
         distinct  metadata field; only the best document for each of its values is returned
         min_score minimum score of matches; all of them are ranked then
         highlight return where the words of the query are in title, snippet and passages of other

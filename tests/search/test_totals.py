@@ -106,6 +106,36 @@ def test_facets_and_filters_count_the_documents_of_the_total(index, query, ranke
             assert kept.total == count
 
 
+CHOICES = {
+    "shelf IN [a, b]": None,
+    "year >= 2012 AND shelf = a": "year >= 2012",
+    "(shelf = a OR shelf = b) AND (year >= 2011 AND NOT shelf EXISTS)": "year >= 2011",
+    "shelf = a OR year = 2011": "shelf = a OR year = 2011",
+    "year < 2013": "year < 2013",
+}
+
+
+@given(
+    st.sampled_from(QUERIES),
+    st.sampled_from(RANKERS),
+    st.sampled_from(list(CHOICES.items())),
+    st.sampled_from([{}, {"sort": ["year"]}, {"min_score": 0.1}]),
+)
+def test_a_disjunctive_facet_ignores_the_conditions_on_its_field(
+    index, query, ranker, choice, more
+):
+    assume(is_answered(index, ranker) and (query.strip() or more.get("sort") or choice[1]))
+    (chosen, without), k = choice, 3
+    counted = index.search(
+        query, k, filter=chosen, disjunctive_facets=["shelf"], facets=["year"], **more, **ranker
+    )
+    plain = index.search(query, k, filter=chosen, facets=["year"], **more, **ranker)
+    assert counted.facets["year"] == plain.facets["year"]
+    assert (counted.total, counted.hits) == (plain.total, plain.hits)
+    wide = index.search(query, k, filter=without, facets=["shelf"], **more, **ranker)
+    assert counted.facets["shelf"] == wide.facets["shelf"]
+
+
 @pytest.mark.parametrize("k", [1, 10, 50])
 def test_a_rare_word_finds_its_document_and_those_near_it(index, k):
     assert index.search("rare", k, ranker="bm25").total == 1

@@ -87,6 +87,26 @@ def in_postorder(filter_: Filter) -> list[Filter]:
     return operands
 
 
+def without_field(filter_: Filter, field: str) -> Filter | None:
+    """Return a filter without those parts of its ANDs that are about one field alone; None if no
+    part is left.
+
+    >>> brand, price = Condition("brand", "IN", ("a", "b")), Condition("price", "<", (9,))
+    >>> without_field(And((brand, price)), "brand") == price
+    True
+    >>> without_field(Or((brand, price)), "brand") == Or((brand, price))
+    True
+    """
+    conditions = [node for node in in_postorder(filter_) if isinstance(node, Condition)]
+    if conditions and all(condition.field == field for condition in conditions):
+        return None
+    if not isinstance(filter_, And):
+        return filter_
+    parts = [without_field(part, field) for part in filter_.parts]
+    left = tuple(part for part in parts if part is not None)
+    return left[0] if len(left) == 1 else And(left)
+
+
 def truth_of(filter_: Filter) -> bool | None:
     """Return whether a filter matches every document, or none; None if that depends on documents.
 

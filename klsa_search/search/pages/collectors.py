@@ -14,6 +14,8 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.filters.conditions import without_field
+from klsa_search.search.filters.masks import filter_of
 from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
 from klsa_search.search.pages.facets import Facet, facet_of
 from klsa_search.search.pages.planning import QueryPlan
@@ -218,6 +220,9 @@ def collect(
         pinned = Pinned(top, [*positions.values()])
     distinct = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
+    facet_fields |= {
+        name: fields.filterable(name, "disjunctive_facets") for name in request.disjunctive_facets
+    }
     keys = sort_keys(request.sort, fields)
     found: DocumentMask | None = None
     order: Collector = ScoreCollector(rank, mask, plan.page)
@@ -250,11 +255,41 @@ def collect(
         return top, {}
     if distinct is None:
         top = top._replace(total=int(np.count_nonzero(found)))
+    counted = dict.fromkeys(facet_fields, found)
+    for name in request.disjunctive_facets:
+        counted[name] = _found_without(state, plan, name, is_blank=is_blank, found=found)
     facets = {
-        name: facet_of(field, found, request.max_facet_values)
+        name: facet_of(field, counted[name], request.max_facet_values)
         for name, field in facet_fields.items()
     }
     return top, facets
+
+
+def _found_without(
+    state: State, plan: QueryPlan, name: str, *, is_blank: bool, found: DocumentMask
+) -> DocumentMask:
+    """Return which documents are found if the filter has no conditions on a field: (N,).
+
+    found  those that are found
+    Cost: a ranking of all matches, if the filter has such conditions.
+    """
+    request = plan.request
+    if request.filter is None:
+        return found
+    filter_ = filter_of(request.filter)
+    wider = without_field(filter_, name)
+    if wider == filter_:
+        return found
+    plan = plan._replace(request=request.model_copy(update={"filter": wider}))
+    mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
+    size, least = len(found), request.min_score
+    if is_blank:
+        matches = _match_all(size, mask, least)
+    else:
+        rank = _ranking(state, plan, mask, [*positions], is_blank=False)
+        matches = _matches(size, rank, mask, least)
+    matches[np.array([*positions], np.int64)] = True
+    return matches
 
 
 def _is_blank(plan: QueryPlan) -> bool:

@@ -104,6 +104,11 @@ class QueryOptions(BaseModel):
     )
     sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
     facets: Names = Field((), description="metadata fields to count the values of")
+    disjunctive_facets: Names = Field(
+        (),
+        description="metadata fields to count the values of as if the filter had no conditions on "
+        "them: those of which a user may choose several values, joined by OR",
+    )
     max_facet_values: int = Field(100, ge=1, description="maximum number of values of each facet")
     distinct: Text | None = Field(
         None,
@@ -170,6 +175,7 @@ class SearchOptions(RankingOptions, total=False):
     filter: FilterLike | None
     sort: Iterable[str]
     facets: Iterable[str]
+    disjunctive_facets: Iterable[str]
     max_facet_values: int
     distinct: str | None
     min_score: float | None
@@ -234,6 +240,12 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
                 "max_tokens: only the first passages can be limited in tokens; use "
                 "group = 'passage' without offset",
                 field="max_tokens",
+            )
+        if self.distinct is not None and self.distinct in self.disjunctive_facets:
+            raise QueryError(
+                f"disjunctive_facets: the values of {self.distinct!r} are distinct among the hits; "
+                "count it in `facets`",
+                field="disjunctive_facets",
             )
         if not (self.positive or self.negative):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
@@ -125,7 +125,8 @@ def _merged(
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
     hits = _fetched(searches, order, plan.offset)
-    merged = merged_facets(facets_of_pages, query.max_facet_values, query.facets)
+    names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
+    merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins)))
     return plan._replace(request=query, rules=rules), total, merged, hits
 
@@ -377,7 +378,7 @@ def _fetched(searches: PartSearches, order: Sequence[_Place], offset: int) -> Pa
 
 
 def merged_facets(
-    facets_of_pages: Sequence[Mapping[str, Facet]], limit: int, names: Sequence[str]
+    facets_of_pages: Sequence[Mapping[str, Facet]], limit: int, names: Iterable[str]
 ) -> dict[str, Facet]:
     """Return the facets of all partitions.
 

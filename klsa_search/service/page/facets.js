@@ -2,7 +2,7 @@
 
 import { el, fill, pretty, written } from "./dom.js";
 import { count, monthName, t } from "./words.js";
-import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
+import { CHOSEN, EVERY, filtering, FROM, takesEvery, TO } from "./query.js";
 
 const SHOWN = 6; // values of a field before they are asked for
 const REQUESTED = 50; // values of a field
@@ -29,22 +29,12 @@ export function facetFields(fields) {
   return worth.slice(0, MOST).map(([name]) => name);
 }
 
-/** Further searches, by field, that count its other values while one is chosen. They rank as the
- * search itself does, so that all counts are of the same matches. */
-export function alternatives(state, fields) {
-  const chosen = facetFields(fields).filter((name) => state.all(CHOSEN + name).length);
-  return chosen.map((name) => {
-    const { filter: _, ...search } = searchOf(state, fields);
-    const filter = filterOf(state, fields, name);
-    return { name, search: { ...search, ...(filter === null ? {} : { filter }), k: 1,
-      fields: [], facets: [name], max_facet_values: REQUESTED } };
-  });
-}
-
-/** What a search has to ask for so that `drawFacets` can draw it. */
-export function counted(fields) {
+/** What a search has to ask for so that `drawFacets` can draw it: other values of a field that is
+ * chosen by OR are counted as if none were. */
+export function counted(state, fields) {
   const names = facetFields(fields);
-  return names.length ? { facets: names, max_facet_values: REQUESTED } : {};
+  const [every, any] = [true, false].map((each) => names.filter((name) => takesEvery(state, name) === each));
+  return names.length ? { facets: every, disjunctive_facets: any, max_facet_values: REQUESTED } : {};
 }
 
 const opened = new Set(); // fields of which all values are shown
@@ -76,6 +66,7 @@ function drawn(name, facet, state, field) {
   const isRange = ["date", "number"].includes(field.type) && !chosen.length;
   if (isRange ? facet.low === null && !isBound(name, state) : !values.length) return null;
   return el("fieldset.facet", el("legend", pretty(name)),
+    chosen.length > 1 && field.lists ? everyOf(name, state) : null,
     isRange ? range(name, facet, state) : listed(name, values, chosen, facet.others, state));
 }
 
@@ -95,6 +86,14 @@ function listed(name, values, chosen, others, state) {
     more.remove();
   } } }, t("{count} more", { count: count(sorted.length - shown.length) }));
   return [list, more];
+}
+
+/** The choice whether documents have all chosen values of a field of lists, or any of them. */
+function everyOf(name, state) {
+  const id = `every-${name}`;
+  const change = (event) => state.change({ [EVERY + name]: event.target.checked ? "yes" : null, page: null });
+  return el("label", { for: id }, el("input", { type: "checkbox", id, checked: takesEvery(state, name), on: { change } }),
+    t("all of these"));
 }
 
 function row(name, { value, count: number }, chosen, state) {

@@ -144,6 +144,7 @@ export interface SearchOptions {
   filter?: string | Record<string, unknown>;
   sort?: string[];
   facets?: string[];
+  disjunctive_facets?: string[];
   max_facet_values?: number;
   distinct?: string;
   min_score?: number;

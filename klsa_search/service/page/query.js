@@ -8,6 +8,14 @@ export const CHOSEN = "is.";
 export const FROM = "from.";
 export const TO = "to.";
 
+/** Prefix of parameters that are set for fields of which documents must have all chosen values. */
+export const EVERY = "every.";
+
+/** Whether documents must have all chosen values of a field, instead of any. */
+export function takesEvery(state, name) {
+  return Boolean(state.get(EVERY + name));
+}
+
 /** Ranking: "klsa", "bm25", or "compare" for both side by side. */
 export function rankerOf(state) {
   const given = state.get("ranker");
@@ -45,7 +53,7 @@ export function pagesOf(total) {
 export function filtering(state) {
   const names = state.entries().map(([name]) => name);
   return [...new Set(names)].filter(
-    (name) => name === "filter" || [CHOSEN, FROM, TO].some((each) => name.startsWith(each)),
+    (name) => name === "filter" || [CHOSEN, EVERY, FROM, TO].some((each) => name.startsWith(each)),
   );
 }
 
@@ -55,14 +63,16 @@ export function isAsked(state) {
     || state.all("positive").length);
 }
 
-/** The filter in words of the service, or null; without what is chosen of the field `but`. */
-export function filterOf(state, fields, but = null) {
+/** The filter in words of the service, or null. */
+export function filterOf(state, fields) {
   const conditions = [];
   for (const [name, field] of Object.entries(fields)) {
-    if (name === but) continue;
     const write = (value) => (field.type === "number" ? String(Number(value)) : quoted(value));
     const values = state.all(CHOSEN + name);
-    if (values.length) conditions.push(`${quoted(name)} IN [${values.map(write).join(", ")}]`);
+    const groups = takesEvery(state, name) ? values.map((value) => [value]) : [values];
+    for (const group of groups.filter(({ length }) => length)) {
+      conditions.push(`${quoted(name)} IN [${group.map(write).join(", ")}]`);
+    }
     for (const [prefix, sign] of [[FROM, ">="], [TO, "<="]]) {
       const bound = state.get(prefix + name);
       if (bound) conditions.push(`${quoted(name)} ${sign} ${write(bound)}`);

@@ -193,7 +193,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             explain=self.explain,
             reranked=self.rerank or 0,
             vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
-            facets=len(self.facets),
+            facets=len({*self.facets, *self.disjunctive_facets}),
             max_facet_values=self.max_facet_values,
             sorts=len(self.sort) + (self.distinct is not None),
             everything=(self.rules and counts.boosts > 0)

@@ -3,7 +3,7 @@
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, pretty, reasonOf } from "../dom.js";
 import { many, phrase, t } from "../words.js";
-import { alternatives, counted, drawChips, drawFacets, facetFields, ordered, without } from "../facets.js";
+import { counted, drawChips, drawFacets, facetFields, ordered, without } from "../facets.js";
 import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
 import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, searchOf } from "../query.js";
@@ -108,17 +108,8 @@ async function asked(signal) {
   const offset = (pageOf(state) - 1) * HITS;
   const search = { ...searchOf(state, fields), k: HITS, offset, highlight: true, quality: true,
     analytics: "typing", // each letter is searched
-    ...counted(fields) };
-  const others = alternatives(state, fields);
-  const queries = others.map(({ search }) => ({ ...search, index: context.index,
-    analytics: false }));
-  const [answer, more] = await Promise.all([
-    searched(search, signal),
-    others.length ? client.multiSearch(queries, { signal }) : [],
-  ]);
-  const facets = { ...answer.facets };
-  for (const [at, { name }] of others.entries()) facets[name] = more[at].facets[name];
-  return { ...answer, facets };
+    ...counted(state, fields) };
+  return searched(search, signal);
 }
 
 function askedBoth(signal) {
@@ -127,7 +118,7 @@ function askedBoth(signal) {
   return Promise.all(["bm25", "klsa"].map((ranker) => searched({
     ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
     analytics: false, rules: false, // which would hide how the rankings differ
-    ...(ranker === "klsa" ? counted(fields) : {}),
+    ...(ranker === "klsa" ? counted(state, fields) : {}),
   }, signal)));
 }
 

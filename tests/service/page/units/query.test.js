@@ -35,7 +35,9 @@ test("a filter quotes names and values, and writes numbers as numbers", () => {
 });
 
 test("a filter leaves out the field that is being counted", () => {
-  assert.equal(filterOf(given("is.year=2020"), FIELDS, "year"), null);
+  assert.equal(filterOf(given(""), FIELDS), null);
+  const every = filterOf(given("is.tag=a&is.tag=b&every.tag=yes"), { tag: { type: "keyword" } });
+  assert.equal(every, '"tag" IN ["a"] AND "tag" IN ["b"]');
 });
 
 test("bounds and a filter in words are joined", () => {
