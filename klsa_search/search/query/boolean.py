@@ -139,8 +139,9 @@ class _Reader:
     def operator(self, clause: Clause, has_operand: bool) -> None:
         name = clause.text
         if not has_operand or (name != "NOT" and not self._after_operand):
-            self.operand(clause)  # not between words
-            self._stray.append(name)
+            self._stray.append(name)  # not between words
+            if not self._after_operand:
+                self.operand(clause)
             return
         assert name in ("AND", "OR", "NOT")
         if name == "NOT":

@@ -171,7 +171,8 @@ class Corrector:
         is_word = shortest <= len(folded) <= LONGEST and folded.isalpha()
         parts = self._compounds.parts(word, evidence, anywhere=is_word)
         best = None
-        has_short_part = any(len(part.text) == 1 for part in parts)
+        # An abbreviation such as U.S.A. is meant rather than a word that is alike.
+        has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self._best(folded, evidence, where)
         if best is None and not parts and is_word and where.context is not None:

@@ -153,3 +153,12 @@ def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(tmp_path):
         for match in ("any", "all"):
             found = {hit.id for hit in index.search("paragraph classification", 20, match=match)}
             assert found >= {"2", "5", "8", "11", "12"}
+
+
+def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
+    texts = ["the U.S.A. and the UK", "a USB cable"] + [f"cable {n}" for n in range(20)]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(documents, name="points", home=tmp_path) as index:
+        found = index.search("usa")
+        assert [hit.id for hit in found] == ["0"]
+        assert found.interpretation.corrections == {"usa": "u s a"}
