@@ -16,6 +16,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -193,8 +194,13 @@ def find_key(keys: dict[str, Key], token: str) -> Key | None:
     parts = _TOKEN.fullmatch(token)
     key = keys.get(parts["id"]) if parts else None
     stored = bytes.fromhex(key.sha256) if key and key.sha256 else _NO_HASH
-    digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
-    return key if hmac.compare_digest(digest, stored) else None
+    return key if hmac.compare_digest(_digest(token), stored) else None
+
+
+@lru_cache(1024)
+def _digest(token: str) -> bytes:
+    """Return the SHA-256 of a token. OpenSSL takes 2 to 20 µs: as long as a tenth of a search."""
+    return sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 class KeyUses:

@@ -22,7 +22,7 @@ FILES = {
     for path in sorted(PAGE.rglob("*"))
     if path.is_file()
 }
-KILOBYTES = 250
+KILOBYTES = 256
 
 
 @pytest.mark.parametrize(
