@@ -30,16 +30,8 @@ from klsa_search.search.filters.conditions import (
 )
 from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.search.filters.relative_dates import absolute, is_relative
-from klsa_search.storage.columns.columns import (
-    Field,
-    Fields,
-    RangeMask,
-    any_of,
-    between,
-    containing,
-    present,
-    ranges_of,
-)
+from klsa_search.storage.columns.column import Column, RangeMask
+from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (
     LocalForms,
     amount,
@@ -222,21 +214,21 @@ def _finder(
         values = [_typed(field, value, now, fields.forms) for value in condition.values]
         match condition.comparison:
             case "=" | "IN":
-                return ranges_of(field, any_of, values)
+                return ranges_of(field, Column.any_of, values)
             case "CONTAINS":
-                return ranges_of(field, containing, str(values[0]))
+                return ranges_of(field, Column.containing, str(values[0]))
             case "EXISTS":
-                return ranges_of(field, present)
+                return ranges_of(field, Column.present)
             case "TO":
-                return ranges_of(field, between, *values)
+                return ranges_of(field, Column.between, *values)
             case "<":
-                return ranges_of(field, between, None, values[0], "neither")
+                return ranges_of(field, Column.between, None, values[0], "neither")
             case "<=":
-                return ranges_of(field, between, None, values[0])
+                return ranges_of(field, Column.between, None, values[0])
             case ">":
-                return ranges_of(field, between, values[0], None, "neither")
+                return ranges_of(field, Column.between, values[0], None, "neither")
             case ">=":
-                return ranges_of(field, between, values[0], None)
+                return ranges_of(field, Column.between, values[0], None)
     except QueryError as error:
         raise QueryError(f"filter: {error.message}", field="filter") from None
 

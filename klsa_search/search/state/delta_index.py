@@ -33,7 +33,7 @@ from klsa_search.search.state.later_documents import LaterDocuments
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
-from klsa_search.storage.columns.delta_columns import DeltaColumns
+from klsa_search.storage.columns.later_columns import LaterColumns
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import Write
 
@@ -142,7 +142,7 @@ class DeltaIndex:
         # Quantised mean lengths: of the build, of live documents, and of `_base_segment`.
         self._first_length = self._length = self._base_length = statistics.quantised_length
         bits = self._base_segment.postings.block_bits
-        self._fields = DeltaColumns(
+        self._fields = LaterColumns(
             state.fields,
             info.manifest.fields,
             settings.declared(),

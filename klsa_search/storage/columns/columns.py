@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +16,20 @@ from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.columns.filter_values import moments, numbers, text
-from klsa_search.storage.columns.format import FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
+from klsa_search.storage.columns.column import (
+    NO_TEXTS,
+    Column,
+    ColumnArrays,
+    Inclusive,
+    RangeMask,
+    joined,
+)
+from klsa_search.storage.columns.format import FILES, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.texts import KeywordTexts
 from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
 from klsa_search.storage.manifest import FieldsEntry
-
-Inclusive = Literal["both", "low", "high", "neither"]
-RangeMask = Callable[[int, int], DocumentMask]
-"""Returns the part of a mask for doc ids from the first up to the second, in new memory."""
 
 
 class Field:
@@ -59,53 +63,50 @@ class Field:
         self,
         name: str,
         type: FieldType,  # noqa: A002 - as users name it
-        missing: int,
-        values: npt.NDArray[Any],
-        starts: Integers | None,
-        texts: KeywordTexts,
+        columns: Sequence[Column],
+        live: DocumentMask | None = None,
         misfits: int = 0,
     ) -> None:
+        """Columns of consecutive documents; `live` says which are not deleted, None if all are."""
         self.name = name
         self.type: FieldType = type
-        self._missing = missing
-        self._values = values
-        self._starts = starts
-        self._texts = texts
         self.misfits = misfits
+        self._columns, self._live = tuple(columns), live
 
     @property
     def missing(self) -> int:
-        """Return the number of documents without a value."""
-        return self._missing
+        """Return the number of documents without a value. Cost: that of a mask."""
+        documents = len(self) if self._live is None else int(np.count_nonzero(self._live))
+        return documents - int(np.count_nonzero(self.present()))
 
     @property
     def values(self) -> npt.NDArray[Any]:
         """Return codes, numbers or microseconds."""
-        return self._values
+        return self._arrays.values
 
     @property
     def starts(self) -> Integers | None:
         """Return the start of the values of each document; None if none has several."""
-        return self._starts
+        return self._arrays.starts
 
     @property
     def texts(self) -> KeywordTexts:
         """Return the texts of a keyword field."""
-        return self._texts
+        return self._arrays.texts
 
     @property
     def content(self) -> int:
         """Return about how many bytes the distinct texts of a keyword field have; 0 for others."""
-        return self._texts.size
+        return sum(column.content for column in self._columns)
 
     @property
     def value_count(self) -> int:
         """Return the number of values that a mask compares: of each document one, or its list."""
-        return len(self._values)
+        return sum(column.value_count for column in self._columns)
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
-        return len(self.values) if self.starts is None else len(self.starts) - 1
+        return sum(map(len, self._columns))
 
     def __repr__(self) -> str:
         """Return name, type and size."""
@@ -118,7 +119,7 @@ class Field:
         >>> index.fields["year"].present().tolist()
         [True, True, True, True, True, False]
         """
-        return self._ranges(present)(0, len(self))
+        return self._ranges(Column.present)(0, len(self))
 
     def equal(self, value: object) -> DocumentMask:
         """Return a mask of documents with this value; a date without time is the whole day, in UTC.
@@ -137,7 +138,7 @@ class Field:
         ['heat', 'pump', 'grip']
         """
         listed = values if isinstance(values, str) else list(values)
-        return self._ranges(any_of, listed)(0, len(self))
+        return self._ranges(Column.any_of, listed)(0, len(self))
 
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
@@ -151,7 +152,7 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["seen"].between("2024-03-01", "2024-03-31")))
         ['pump', 'leak']
         """
-        return self._ranges(between, low, high, inclusive)(0, len(self))
+        return self._ranges(Column.between, low, high, inclusive)(0, len(self))
 
     def containing(self, text: str) -> DocumentMask:
         """Return a mask of documents with a text that contains this, ignoring case.
@@ -161,129 +162,47 @@ class Field:
         >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
         ['heat', 'pump']
         """
-        return self._ranges(containing, text)(0, len(self))
+        return self._ranges(Column.containing, text)(0, len(self))
 
     def _ranges(self, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
-        return predicate(self, *arguments)
+        """See `ranges_of`."""
+        masks = [predicate(column, *arguments) for column in self._columns]
+        live = self._live
+        if live is None and len(masks) == 1:
+            return masks[0]
+        ends = np.cumsum([len(column) for column in self._columns]).tolist()
+
+        def joined_mask(first: int, after: int) -> DocumentMask:
+            mask = np.empty(after - first, np.bool_)
+            for begin, end, mask_of in zip([0, *ends[:-1]], ends, masks, strict=True):
+                low, high = max(first, begin), min(after, end)
+                if low < high:
+                    mask[low - first : high - first] = mask_of(low - begin, high - begin)
+            if live is not None:
+                mask &= live[first:after]
+            return mask
+
+        return joined_mask
+
+    @lazy_property
+    def _arrays(self) -> ColumnArrays:
+        """The values of all documents; those of several columns are joined at the first use."""
+        if self._live is None and len(self._columns) == 1:
+            return self._columns[0].arrays
+        return joined(self._columns, self.type, self._live)
 
 
 def ranges_of(field: Field, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
-    """Return a predicate of a field, such as `present`, to evaluate by ranges of doc ids.
+    """Return a predicate of columns, such as `Column.present`, to evaluate by ranges of doc ids.
 
-    arguments  of the predicate after the field
+    arguments  of the predicate after the column
     """
     return field._ranges(predicate, *arguments)
 
 
-def present(field: Field) -> RangeMask:
-    """See `Field.present`."""
-    starts = field.starts
-    if starts is not None:
-        return lambda first, after: starts[first + 1 : after + 1] > starts[first:after]
-    if field.type == "number":
-        return _mask(field, lambda values: values == values)  # NaN is missing
-    missing = MISSING[field.type]
-    return _mask(field, lambda values: values != missing)
-
-
-def any_of(field: Field, values: Iterable[object]) -> RangeMask:
-    """See `Field.any_of`."""
-    if isinstance(values, str):
-        raise QueryError(f"values = {values!r} is a text; give a list of values", field=field.name)
-    if field.type == "keyword":
-        codes = {field.texts.code(text(field.name, value)) for value in values}
-        # The last entry is for -1, a missing value.
-        table = np.zeros(len(field.texts) + 1, np.bool_)
-        table[[code for code in codes if code is not None]] = True
-        return _mask(field, lambda codes: table[codes])
-    spans = sorted({_span(field, value) for value in values})
-    if not spans:
-        return lambda first, after: np.zeros(after - first, np.bool_)
-    if len(spans) == 1:
-        return _within(field, *spans[0])
-    begins, ends = np.array(spans, field.values.dtype).T
-    # The last end of all spans that begin up to a value decides whether one contains it.
-    last = np.maximum.accumulate(ends)
-
-    def in_spans(values: npt.NDArray[Any]) -> DocumentMask:
-        begun = np.searchsorted(begins, values, "right") - 1
-        return np.asarray((begun >= 0) & (values <= last[begun]))
-
-    return _mask(field, in_spans)
-
-
-def between(field: Field, low: object, high: object, inclusive: Inclusive = "both") -> RangeMask:
-    """See `Field.between`."""
-    if field.type == "keyword":
-        raise QueryError(
-            f"{field.name!r} is a keyword field, which has no ranges; use its values",
-            field=field.name,
-        )
-    first = last = None
-    if low is not None:
-        # An exclusive lower bound starts after the last equal value.
-        first = _span(field, low)[0 if inclusive in ("both", "low") else 1]
-    if high is not None:
-        last = _span(field, high)[1 if inclusive in ("both", "high") else 0]
-    return _within(field, first, last, inclusive)
-
-
-def containing(field: Field, text: str) -> RangeMask:
-    """See `Field.containing`."""
-    if field.type != "keyword":
-        raise QueryError(
-            f"{field.name!r} is a {field.type} field, which cannot contain texts; use its values",
-            field=field.name,
-        )
-    table = np.append(field.texts.containing(text), False)
-    return _mask(field, lambda codes: table[codes])
-
-
-def _span(field: Field, value: object) -> tuple[float, float]:
-    coerce = numbers if field.type == "number" else moments
-    return coerce(field.name, value)
-
-
-def _within(
-    field: Field, first: float | None, last: float | None, inclusive: Inclusive = "both"
-) -> RangeMask:
-    """Return the mask of values within bounds, which excludes missing values.
-
-    One comparison a bound: NaN is within none, and a missing date is below all.
-    """
-    above = np.greater_equal if inclusive in ("both", "low") else np.greater
-    below = np.less_equal if inclusive in ("both", "high") else np.less
-    if first is None and field.type == "date":
-        first, above = MISSING["date"], np.greater
-    if first is not None and last is not None:
-        low, high = first, last
-        return _mask(field, lambda values: above(values, low) & below(values, high))
-    if first is not None:
-        low = first
-        return _mask(field, lambda values: above(values, low))
-    if last is not None:
-        high = last
-        return _mask(field, lambda values: below(values, high))
-    return present(field)
-
-
-def _mask(field: Field, match: Callable[[npt.NDArray[Any]], DocumentMask]) -> RangeMask:
-    """Return the mask of documents with a matching value."""
-    values, starts = field.values, field.starts
-    if starts is None:
-        return lambda first, after: match(values[first:after])
-
-    def any_match(first: int, after: int) -> DocumentMask:
-        begins = starts[first : after + 1]
-        before = np.zeros(begins[-1] - begins[0] + 1, np.int64)
-        np.cumsum(match(values[begins[0] : begins[-1]]), out=before[1:])
-        up_to = before[begins - begins[0]]
-        return np.asarray(up_to[1:] > up_to[:-1])
-
-    return any_match
-
-
-_NO_TEXTS: Final = KeywordTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+def extended(field: Field, column: Column, live: DocumentMask, misfits: int) -> Field:
+    """Return a field of these and later documents, of which some are deleted."""
+    return Field(field.name, field.type, [*field._columns, column], live, misfits)
 
 
 class Fields(Mapping[str, Field]):
@@ -319,8 +238,7 @@ class Fields(Mapping[str, Field]):
         if name in self._columns:
             return self._columns[name]
         if self.is_blank(name):
-            values = np.broadcast_to(np.int32(MISSING["keyword"]), self._size)
-            return Field(name, "keyword", self._size, values, None, _NO_TEXTS)
+            return Field(name, "keyword", [Column.blank(name, "keyword", self._size)])
         if name in self.others:
             fact = f"field {name!r} is not filterable: {self.others[name]}"
         else:
@@ -384,12 +302,15 @@ def open_fields(
         document_starts = None
         if entry.lists and starts is not None:
             document_starts, start = starts[start : start + documents + 1], start + documents + 1
-        texts = _NO_TEXTS
+        texts = NO_TEXTS
         if entry.type == "keyword":
             texts = KeywordTexts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1
         values = arrays[entry.type][begin : begin + entry.values]
-        opened[name] = Field(
-            name, entry.type, entry.missing, values, document_starts, texts, misfits=entry.misfits
-        )
+        column_arrays = ColumnArrays(values, document_starts, texts)
+        column = Column(
+            name, entry.type, documents, partial(ColumnArrays, *column_arrays), len(values),
+            texts.size,
+        )  # fmt: skip
+        opened[name] = Field(name, entry.type, [column], misfits=entry.misfits)
     return Fields(opened, fields.others, documents, forms)

@@ -18,14 +18,8 @@ from klsa_search.collection import Document
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns import values as limits
-from klsa_search.storage.columns.columns import (
-    any_of,
-    between,
-    containing,
-    open_fields,
-    present,
-    ranges_of,
-)
+from klsa_search.storage.columns.column import Column
+from klsa_search.storage.columns.columns import open_fields, ranges_of
 from klsa_search.storage.columns.declared import DeclaredFields
 from klsa_search.storage.columns.values import Limits, TypeMismatch, as_number, number
 from klsa_search.storage.columns.writer import FieldsWriter
@@ -121,9 +115,9 @@ def test_keywords(metadata, asked, batch, room):
         wanted = text.casefold()
         found = [any(wanted in each.casefold() for each in own) for own in expected]
         assert fields["x"].containing(text).tolist() == found
-        matching = ranges_of(fields["x"], containing, text)
+        matching = ranges_of(fields["x"], Column.containing, text)
         assert in_parts(matching, len(expected), batch) == fields["x"].containing(text).tolist()
-    some = ranges_of(fields["x"], any_of, asked)
+    some = ranges_of(fields["x"], Column.any_of, asked)
     assert in_parts(some, len(expected), batch) == fields["x"].any_of(asked).tolist()
 
 
@@ -135,10 +129,10 @@ def test_numbers(metadata, asked, batch):
     low, high = asked[:2]
     among = [any(low <= value <= high for value in own) for own in expected]
     assert fields["x"].between(low, high).tolist() == among
-    inside = ranges_of(fields["x"], between, low, high)
+    inside = ranges_of(fields["x"], Column.between, low, high)
     assert in_parts(inside, len(expected), batch) == among
     assert fields["x"].between().tolist() == [bool(own) for own in expected]
-    assert in_parts(ranges_of(fields["x"], present), len(expected), batch) == list(
+    assert in_parts(ranges_of(fields["x"], Column.present), len(expected), batch) == list(
         map(bool, expected)
     )
     for inclusive in ("low", "high", "neither"):
@@ -175,7 +169,7 @@ def test_dates(metadata, low, high, day):
         assert fields["x"].between(first, last).tolist() == [
             any(low <= moment <= high for moment in own) for own in moments
         ]
-        up_to = ranges_of(fields["x"], between, None, last)
+        up_to = ranges_of(fields["x"], Column.between, None, last)
         assert in_parts(up_to, len(moments), 2) == [
             any(moment <= high for moment in own) for own in moments
         ]

@@ -8,7 +8,7 @@ follow from the build and the log alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocumentMask, GrowableArray, Integers
+from klsa_search.core.array_types import DocumentMask, GrowableArray
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
-from klsa_search.core.cached import lazy_property
 from klsa_search.storage.columns.builder import distinct
-from klsa_search.storage.columns.columns import Field, Fields, RangeMask, ranges_of
-from klsa_search.storage.columns.format import DTYPES, MISSING
+from klsa_search.storage.columns.column import Column, ColumnArrays
+from klsa_search.storage.columns.columns import Field, Fields, extended
+from klsa_search.storage.columns.format import DTYPES
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.texts import KeywordTexts, texts_of
+from klsa_search.storage.columns.texts import texts_of
 from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,
@@ -38,22 +38,19 @@ from klsa_search.storage.columns.values import (
 from klsa_search.storage.columns.writer import MAX_NAME
 from klsa_search.storage.manifest import FieldsEntry
 
-_Parts = Sequence[tuple[int, Field]]
-
-
 NOT_BUILT: Final = (
     "it first occurs in documents added after the build, and the index has partitions; declare it "
     "with --field NAME:TYPE and build again"
 )
 
 
-class DeltaColumns:
+class LaterColumns:
     """The fields of later documents. One thread appends; returned fields do not change.
 
     built     columns of the build
     entry     fields in the manifest
     declared  declared fields and their types
-    first     doc id of the first later document
+    first     number of documents of the build
     forms     of dates and numbers
     Memory: 20 bytes a value, and the texts.
     """
@@ -108,16 +105,12 @@ class DeltaColumns:
             elif not column.has_values(later):
                 others[name] = NO_VALUE
             else:
-                parts = partial(_parts, column.built, column.part(column.kind), self._first)
-                misfits = column.misfits(later)
-                columns[name] = CombinedField(
-                    name, column.kind, parts, live, misfits, column.content(), column.value_count()
+                built = column.built or Field(
+                    name, column.kind, [Column.blank(name, column.kind, self._first)]
                 )
+                present = column.column(column.kind)
+                columns[name] = extended(built, present, live, column.misfits(later))
         return Fields(columns, others, len(live), self._forms)
-
-
-def _parts(built: Field | None, later: Callable[[], Field], first: int) -> _Parts:
-    return [*([(0, built)] if built is not None else []), (first, later())]
 
 
 class _Column:
@@ -185,18 +178,11 @@ class _Column:
         built = self.built.misfits if self.built is not None else 0
         return built + int(np.count_nonzero(live[self._misfits.rows]))
 
-    def content(self) -> int:
-        """Return the bytes of the distinct texts, of the build and of later documents."""
-        return self._content + (self.built.content if self.built is not None else 0)
-
-    def value_count(self) -> int:
-        """Return the number of values, of the build and of later documents."""
-        return int(self._starts.rows[-1]) + (self.built.value_count if self.built else 0)
-
-    def part(self, kind: FieldType) -> Callable[[], Field]:
-        """Return a function that makes the column of the present later documents."""
-        arguments = kind, self._values.rows, self._starts.rows, len(self._texts)
-        return lambda: self._part(*arguments)
+    def column(self, kind: FieldType) -> Column:
+        """Return the column of the present later documents."""
+        starts = self._starts.rows
+        make = partial(self._arrays, kind, self._values.rows, starts, len(self._texts))
+        return Column(self._name, kind, len(starts) - 1, make, int(starts[-1]), self._content)
 
     def _set_kind(self, kind: FieldType) -> None:
         self.kind = kind
@@ -232,129 +218,14 @@ class _Column:
         codes = [self._numbers[text] for text in fits if text in self._numbers]
         return codes, all_fit and len(codes) == len(fits)
 
-    def _part(
+    def _arrays(
         self, kind: FieldType, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], texts: int
-    ) -> Field:
-        built_texts = self._texts[:texts]
+    ) -> ColumnArrays:
+        """Return values with texts in order."""
+        distinct_texts = self._texts[:texts]
         if kind == "keyword":
-            order = sorted(range(texts), key=built_texts.__getitem__)
+            order = sorted(range(texts), key=distinct_texts.__getitem__)
             codes = np.empty(texts, np.int32)
             codes[order] = np.arange(texts, dtype=np.int32)
-            values, built_texts = codes[values], [built_texts[number] for number in order]
-        missing = int(np.count_nonzero(np.diff(starts) == 0))
-        return Field(self._name, kind, missing, values, starts, texts_of(built_texts))
-
-
-_Values = npt.NDArray[Any]
-
-
-class CombinedField(Field):
-    """A field in parts of consecutive doc ids; doc ids between them have no value.
-
-    parts    first doc id and column of each, made on first use
-    live     (N,) whether a doc id has a document
-    misfits  documents with a value that is not of the type
-    content  bytes of the distinct texts
-    value_count  number of values
-    Masks are made part by part. `values`, `starts` and `texts` are combined on first use: O(N), and
-    the texts.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        type: FieldType,  # noqa: A002 - as users name it
-        parts: Callable[[], _Parts],
-        live: DocumentMask,
-        misfits: int = 0,
-        content: int = 0,
-        value_count: int = 0,
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.misfits = misfits
-        self._content, self._value_count = content, value_count
-        self._make_parts, self._live = parts, live
-
-    def __len__(self) -> int:
-        """Return N, the number of doc ids."""
-        return len(self._live)
-
-    @property
-    def content(self) -> int:
-        """Return the bytes of the distinct texts, those of deleted documents included."""
-        return self._content
-
-    @property
-    def value_count(self) -> int:
-        """Return the number of values, those of deleted documents included."""
-        return self._value_count
-
-    @property
-    def missing(self) -> int:
-        """Return the number of documents without a value."""
-        return int(np.count_nonzero(self._live) - np.count_nonzero(self.present()))
-
-    @property
-    def values(self) -> _Values:
-        """Return codes, numbers or microseconds."""
-        return self._combined[0]
-
-    @property
-    def starts(self) -> Integers | None:
-        """Return the start of the values of each document; None if none has several."""
-        return self._combined[1]
-
-    @property
-    def texts(self) -> KeywordTexts:
-        """Return the texts of a keyword field that live documents have."""
-        return self._combined[2]
-
-    @lazy_property
-    def _parts(self) -> _Parts:
-        return self._make_parts()
-
-    def _ranges(self, predicate: Callable[..., RangeMask], *arguments: object) -> RangeMask:
-        masks = [
-            (begin, begin + len(part), ranges_of(part, predicate, *arguments))
-            for begin, part in self._parts
-        ]
-
-        def combined(first: int, after: int) -> DocumentMask:
-            mask = np.zeros(after - first, np.bool_)
-            for begin, end, mask_of in masks:
-                low, high = max(first, begin), min(after, end)
-                if low < high:
-                    mask[low - first : high - first] = mask_of(low - begin, high - begin)
-            mask &= self._live[first:after]
-            return mask
-
-        return combined
-
-    @lazy_property
-    def _combined(self) -> tuple[_Values, Integers | None, KeywordTexts]:
-        counts = np.zeros(len(self), np.int64)
-        pieces, names = [], []
-        for first, part in self._parts:
-            live = self._live[first : first + len(part)]
-            sizes = np.diff(part.starts) if part.starts is not None else part.present().astype(int)
-            values = part.values if part.starts is not None else part.values[sizes > 0]
-            pieces.append(values[np.repeat(live, sizes)])
-            counts[first : first + len(part)] = sizes * live
-            if self.type == "keyword":
-                codes, pieces[-1] = np.unique(pieces[-1], return_inverse=True)
-                names.append([part.texts[code] for code in codes.tolist()])
-        texts = sorted({text for document_texts in names for text in document_texts})
-        if self.type == "keyword":
-            codes_of = {text: code for code, text in enumerate(texts)}
-            pieces = [
-                np.array([codes_of[text] for text in document_texts], np.int32)[piece]
-                for document_texts, piece in zip(names, pieces, strict=True)
-            ]
-        values = np.concatenate(pieces).astype(DTYPES[self.type])
-        if (counts > 1).any():
-            starts = np.concatenate(([0], np.cumsum(counts)))
-            return values, starts, texts_of(texts)
-        dense = np.full(len(self), MISSING[self.type], DTYPES[self.type])
-        dense[counts > 0] = values
-        return dense, None, texts_of(texts)
+            values, distinct_texts = codes[values], [distinct_texts[number] for number in order]
+        return ColumnArrays(values, starts, texts_of(distinct_texts))

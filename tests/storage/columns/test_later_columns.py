@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from klsa_search.collection import Document
 from klsa_search.errors import QueryError
-from klsa_search.storage.columns import delta_columns as module
-from klsa_search.storage.columns.columns import any_of, between, present, ranges_of
-from klsa_search.storage.columns.delta_columns import DeltaColumns
+from klsa_search.storage.columns import later_columns as module
+from klsa_search.storage.columns.column import Column
+from klsa_search.storage.columns.columns import ranges_of
+from klsa_search.storage.columns.later_columns import LaterColumns
 from tests.storage.columns.test_columns import in_parts, written
-
-GAP = 3
 
 VALUES = st.one_of(
     st.sampled_from(["a", "b", "", "2024-03-01", "2024-03-02T09:30:00Z", "true", "zz"]),
@@ -42,14 +41,12 @@ COLLECTIONS = ALIKE.flatmap(
 def grown(built, later, dead=(), types=None, *, batch=2):
     """The fields of documents built in and later ones, and the positions that live."""
     said, fields = written(built, types)
-    first = len(built) + GAP
-    growing = DeltaColumns(fields, said, types or {}, first)
+    growing = LaterColumns(fields, said, types or {}, len(built))
     documents = [Document(id=f"later{at}", metadata=each) for at, each in enumerate(later)]
     for begin in range(0, len(documents), batch):
         growing.extend(documents[begin : begin + batch])
-    living = np.ones(first + len(later), np.bool_)
-    living[len(built) : first] = False
-    living[[at if at < len(built) else at + GAP for at in dead]] = False
+    living = np.ones(len(built) + len(later), np.bool_)
+    living[list(dead)] = False
     return growing.fields(living), living, fields
 
 
@@ -73,8 +70,8 @@ def same(joined, living, fresh):
     for mask, expected in masks:
         assert not mask[~living].any()
         assert mask[living].tolist() == expected.tolist()
-    assert in_parts(ranges_of(joined, present), len(living), 3) == joined.present().tolist()
-    predicate = (between, 2, None) if joined.type == "number" else (any_of, [])
+    assert in_parts(ranges_of(joined, Column.present), len(living), 3) == joined.present().tolist()
+    predicate = (Column.between, 2, None) if joined.type == "number" else (Column.any_of, [])
     some = ranges_of(joined, *predicate)
     assert in_parts(some, len(living), 2) == some(0, len(living)).tolist()
     assert (joined.starts is None) == (fresh.starts is None)
@@ -128,7 +125,7 @@ def test_a_value_that_does_not_fit_counts_as_missing():
     built = [{"x": 1, "on": "2024-03-01"}]
     later = [{"x": 2}, {"x": "many", "on": "soon"}, {"x": [3, "N/A"]}]
     fields, _, _ = grown(built, later)
-    assert fields["x"].between(1, 3).tolist() == [True, False, False, False, True, False, True]
+    assert fields["x"].between(1, 3).tolist() == [True, True, False, True]
     assert (fields["x"].missing, fields["x"].misfits) == (1, 2)
     assert (fields["on"].missing, fields["on"].misfits) == (3, 1)
     assert not fields.others
@@ -161,7 +158,7 @@ def test_writes_make_no_column_that_the_build_did_not():
 
 def test_true_and_false_go_on_as_such():
     fields, living, _ = grown([{"x": True}], [{"x": False}, {}])
-    assert fields["x"].equal(False).tolist() == [False, False, False, False, True, False]
+    assert fields["x"].equal(False).tolist() == [False, True, False]
     assert fields["x"].missing == 1
     fields, _, _ = grown([{"x": "yes"}], [{"x": False}])
     assert fields["x"].texts[:] == ["false", "yes"]
@@ -170,14 +167,14 @@ def test_true_and_false_go_on_as_such():
 
 def test_declared_fields_take_what_can_be_read_as_theirs():
     fields, _, _ = grown([{"x": 1}], [{"x": "2"}], types={"x": "number"})
-    assert fields["x"].equal(2).tolist() == [False] * 4 + [True]
+    assert fields["x"].equal(2).tolist() == [False, True]
     with pytest.raises(QueryError):
         fields["x"].equal("two")
 
 
 def test_snapshots_stay_as_they_are():
     said, built = written([{"x": "a"}])
-    growing = DeltaColumns(built, said, {}, 1)
+    growing = LaterColumns(built, said, {}, 1)
     growing.extend([Document(id="1", metadata={"x": "c"})])
     before = growing.fields(np.ones(2, np.bool_))
     growing.extend([Document(id="2", metadata={"x": ["b", "c"]}), Document(id="3")])
