@@ -38,7 +38,7 @@ Writes are durable and searchable when the call returns:
 >>> index.add([{"id": "horn", "text": "A horn that will not sound."}])
 1
 >>> [hit.id for hit in index.search("horn", ranker="bm25").hits], len(index), index.max_doc
-(['horn'], 7, 65)
+(['horn'], 7, 7)
 >>> before = index.snapshot()
 >>> index.delete(["horn", "never there"]), len(index), len(before)
 (1, 6, 7)
