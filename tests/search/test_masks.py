@@ -19,7 +19,7 @@ OF_ONE_PART = [{"ranker": "lsi"}, {"spectral": "exponential"}]
 """Rankers that need the eigenvectors of all documents."""
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
+@pytest.fixture(scope="module", params=[1, 4])
 def index(tmp_path_factory, request) -> Index:
     texts = random_documents(300, 40)
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]

@@ -85,12 +85,12 @@ def searched(state, request, models):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("query", ["oil valve", "d4", "leak -w3"])
-def test_steps_on_a_state_find_what_the_index_finds(index, state, query, options):
+def test_steps_on_a_state_find_what_the_index_finds(index, state, options):
     models = MODELS if "rerank" in options else NO_MODELS
     with closing(open_generation(index.path, models)) as opened:
-        expected = opened.search(query, **options)
-    assert searched(state, Query(query, **options), models) == expected
+        for query in ("oil valve", "d4", "leak -w3"):
+            expected = opened.search(query, **options)
+            assert searched(state, Query(query, **options), models) == expected, query
 
 
 def test_a_query_has_every_option_of_a_search():
@@ -127,10 +127,7 @@ def test_options_next_to_a_query_object_are_an_error(index, options):
     [
         ({"k": 0}, "k"),
         ({"k": True}, "k"),
-        ({"sort": "year"}, "sort"),
         ({"sort": [1]}, "sort"),
-        ({"facets": ["year"] * 101}, "facets"),
-        ({"min_score": float("nan")}, "min_score"),
         ({"snippet_length": 10_001}, "snippet_length"),
         ({"alpha": 2.0}, "alpha"),
         ({"boosts": "title^0"}, "boosts"),

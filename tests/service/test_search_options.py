@@ -159,7 +159,6 @@ def test_fields_choose_the_parts_of_a_response(client):
         ({"q": "x", "k": 101, "explain": True}, "explain", "at most 100"),
         ({"q": "x", "filter": "year >"}, "filter", "incomplete"),
         ({"q": "x", "filter": "nothing = 1"}, "filter", "unknown field 'nothing'"),
-        ({"q": "x", "sort": ["nothing"]}, "sort", "unknown field 'nothing'"),
         ({"q": "x", "min_score": "much"}, "min_score", "number"),
         ({"q": "x", "index": "two"}, "index", "differs from 'one' in the path"),
     ],

@@ -77,7 +77,7 @@ def is_small(monkeypatch):
 
 
 @pytest.fixture(
-    scope="module", params=[{}, {"partitions": 2, "workers": 1}, {"passages": "20"}], ids=str
+    scope="module", params=[{"partitions": 2, "workers": 1}, {"passages": "20"}], ids=str
 )
 def sniffers(request, tmp_path_factory):
     """Return 600 documents, which all contain *sniffer*; five with *most*, one with a code."""
