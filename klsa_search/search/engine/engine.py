@@ -149,19 +149,17 @@ class _Results:
     def __init__(self, queries: int, k: int) -> None:
         self.documents = np.empty((queries, k), np.int32)
         self.scores = np.empty((queries, k), np.float32)
-        self.exact = np.empty((queries, k), np.uint8)
 
-    def top_docs(self, counts: Sequence[tuple[int, int]], *, has_exact: bool) -> list[TopDocs]:
+    def top_docs(
+        self, counts: Sequence[tuple[int, int]], exact: npt.NDArray[np.uint8] | None = None
+    ) -> list[TopDocs]:
         """Return the results of each query: views of arrays that the batch shares."""
-        return [
-            TopDocs(
-                self.documents[row, :count],
-                self.scores[row, :count],
-                total,
-                self.exact[row, :count] if has_exact else None,
-            )
-            for row, (count, total) in enumerate(counts)
-        ]
+        tops = []
+        for row, (count, total) in enumerate(counts):
+            place = row, slice(count)
+            exact_parts = None if exact is None else exact[place]
+            tops.append(TopDocs(self.documents[place], self.scores[place], total, exact_parts))
+        return tops
 
 
 _NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
@@ -211,7 +209,7 @@ class Bm25Engine:
             counts = self._engine.bm25(
                 part, request.words, totals, results.documents, results.scores
             )
-            answers += results.top_docs(counts, has_exact=False)
+            answers += results.top_docs(counts)
         return answers
 
     def saturations(self, terms: Integers, doc_ids: DocIds) -> npt.NDArray[np.uint16]:
@@ -298,11 +296,12 @@ class KlsaEngine:
         for begin in range(0, len(queries), batch):
             part = queries[begin : begin + batch]
             results = _Results(len(part), request.k)
+            exact = np.empty((len(part), request.k), np.uint8)
             counts = self._engine.score(
                 part, params, depths, request.words, totals, results.documents, results.scores,
-                results.exact,
+                exact,
             )  # fmt: skip
-            answers += results.top_docs(counts, has_exact=True)
+            answers += results.top_docs(counts, exact)
         return answers
 
     def explain(
@@ -363,13 +362,13 @@ class KlsaEngine:
         request = EngineQuery(min(k, self._kernel.size), mask, totals)
         if not request.k:
             return NO_HITS
-        results = _Results(1, request.k)
+        results, exact = _Results(1, request.k), np.empty((1, request.k), np.uint8)
         depths = self.shared_depths(request, params)
         counts = self._engine.score_shared(
             terms, params, depths, shared.native(), request.words, totals,
-            results.documents, results.scores, results.exact,
+            results.documents, results.scores, exact,
         )  # fmt: skip
-        (top,) = results.top_docs([counts], has_exact=True)
+        (top,) = results.top_docs([counts], exact)
         return top
 
     def shared_depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:

@@ -205,7 +205,8 @@ class QueryParser:
             return None
         if len(self._analyzer.languages) > 1:  # which the words have to tell together
             return None
-        in_capitals, shouted = query.isupper(), _is_in_capitals(query)
+        in_capitals = query.isupper()
+        shouted = in_capitals and _is_in_capitals(query)
         if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
             return None
         if typed and settings.spelling != "off" and MAY_BE_CODE.search(query) and codes_of(query):
