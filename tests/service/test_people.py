@@ -4,6 +4,7 @@ import hashlib
 import logging
 
 import pytest
+from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service import passwords, sign_in
@@ -226,6 +227,20 @@ def test_a_key_of_some_indexes_manages_no_people(client, file):
     key = add_key(file, "chief", ["people"], ["first"])
     body = {"name": "anna", "scopes": ["search"]}
     failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 403)
+
+
+def test_people_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
+    file = tmp_path / "elsewhere.json"
+    headers = {"X-API-Key": add_key(file, "chief", ["people"])}
+    with Catalog(home, interval=0) as catalog:
+        client = TestClient(catalog_app(catalog, keys=Keys(file, ())))
+        for name in ("anna", "ben"):
+            body = {"name": name, "scopes": ["search"]}
+            assert client.post("/people", json=body, headers=headers).status_code == 201
+        listed = client.get("/people", headers=headers).json()["people"]
+        assert [each["name"] for each in listed] == ["anna", "ben"]
+        left = client.delete("/people/anna", headers=headers).json()["people"]
+        assert [each["name"] for each in left] == ["ben"]
 
 
 def test_names_are_taken_once(file):

@@ -98,7 +98,7 @@ class Access:
             if self.key is None:
                 raise WritingRefused(
                     "writes need an API key; create one on the machine of the "
-                    "service (klsa-keys add NAME --scope write), or start "
+                    f"service (klsa-keys add NAME --scope {scope}), or start "
                     "klsa-serve with --writable if everyone who can reach it may "
                     "write"
                 )
@@ -168,14 +168,11 @@ class Keys:
         """The path of the file."""
         return self._path
 
-    def people(self) -> list[Key]:
-        """Return the people of the file."""
-        self._check_if_due()
-        return [key for key in (self._keys or {}).values() if key.is_person]
-
     def person(self, name: str) -> Key | None:
         """Return the person of a name, or None."""
-        return next((person for person in self.people() if person.name == name), None)
+        self._check_if_due()
+        people = (key for key in (self._keys or {}).values() if key.is_person)
+        return next((person for person in people if person.name == name), None)
 
     def access(
         self,
@@ -251,10 +248,11 @@ class Keys:
 
 
 def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
-    """Log which keys were added and revoked, to the audit log."""
+    """Log which keys and people were added and revoked, to the audit log."""
     for change, keys, others in (("added", now, before), ("revoked", before, now)):
         for id_ in keys.keys() - others.keys():
-            CHANGES.info("API key %s was %s", keys[id_].name, change)
+            kind = "person" if keys[id_].is_person else "API key"
+            CHANGES.info("%s %s was %s", kind, keys[id_].name, change)
 
 
 def _valid(key: Key | None) -> Key:

@@ -12,7 +12,7 @@ from pydantic import Field
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService, Resources
-from klsa_search.service.keys import Key, Scope, add_person, revoke_key
+from klsa_search.service.keys import Key, Scope, add_person, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
@@ -70,8 +70,8 @@ class PasswordAnswer(Answer):
 @router.get("/people", summary="List people")
 async def people(request: Request, service: Service) -> PeopleAnswer:
     """Return the people who can sign in by name and password."""
-    found = await _run(service, request, lambda keys: keys.people())
-    by_name = sorted(found, key=lambda person: person.name)
+    found = await _run(service, request, lambda keys: read_keys(keys.path))
+    by_name = sorted((key for key in found if key.is_person), key=lambda person: person.name)
     return PeopleAnswer(people=[PersonAnswer.of(person) for person in by_name])
 
 
