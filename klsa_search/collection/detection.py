@@ -110,7 +110,7 @@ def sniff(path: Path) -> str | None:
     A table is recognised by a header with an id column and `title` or `text`. The suffix decides
     only if the content does not, so that an invalid first line is reported as such.
     """
-    if format_of_file(path).name in ("docbook", "notebook"):  # texts in XML and JSON
+    if format_of_file(path).name in ("docbook", "markdown", "notebook"):  # may begin as XML or JSON
         return None
     start = head(path).lstrip()
     by_suffix = table_of(path)
