@@ -93,6 +93,16 @@ def test_stop_words_of_one_language_are_no_words_of_a_query(index):
     assert found(index, "and then") == {"en1"}
 
 
+def test_function_words_tell_the_language_of_a_query(index):
+    for query, first in (
+        ("was ist mit dem Drucker", "de0"),
+        ("what is with the printer", "en0"),
+        ("wie kann man Dateien speichern", "de3"),
+        ("how can one save a file", "en3"),
+    ):
+        assert index.search(query)[0].id == first, query
+
+
 def test_forms_of_both_languages_are_highlighted(index):
     (hit,) = index.search("Pumpe", highlight=True)
     assert "<mark>Pumpen</mark>" in hit.highlight["snippet"].html

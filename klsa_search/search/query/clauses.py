@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -203,9 +204,10 @@ class ClauseReader:
         return read, further
 
     def _readings(self, word: Word) -> tuple[dict[str, int], dict[str, int]]:
-        """Return number and frequency of a word in each language; stop words are in all documents.
+        """Return number and frequency of a word in each language.
 
-        Of each document with the term of the word, whatever its language.
+        Words on its stop list are in all documents. Else each document with the term of the word
+        counts, whatever its language.
         """
         kernel, numbers, frequencies = (
             self._snapshot.query_kernel,
@@ -217,7 +219,8 @@ class ClauseReader:
             number = self._snapshot.vocabulary.numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
             numbers[language] = number
             frequency = int(kernel.frequencies[number]) if number >= 0 else 0
-            frequencies[language] = kernel.documents if number == NO_TERM else frequency
+            is_listed = word.text.casefold() in stop_list(language)
+            frequencies[language] = kernel.documents if is_listed else frequency
         return numbers, frequencies
 
     def _replace_split(
@@ -322,8 +325,13 @@ class ClauseReader:
         return corrected
 
     def _in_compounds(self, word: str) -> list[int]:
-        """Return the terms of compounds that a word which no document contains is a part of."""
+        """Return the terms of compounds that a word which no document contains is a part of.
+
+        Not of function words: *mit* is no part of *Mitarbeiter*.
+        """
         if COMPOUNDING.isdisjoint(self._analyzer.languages):
+            return []
+        if self._analyzer.term(word) in self._analyzer.common():
             return []
         return self._term_dictionary.compounds(word)[:EXPANSIONS]
 

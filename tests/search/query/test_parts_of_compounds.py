@@ -12,6 +12,7 @@ GERMAN = {
     "house": "Das Krankenhaus liegt am Wald",
     "forest": "Der Wald ist kühl",
     "edge": "Waldränder sind hell",
+    "staff": "Mitarbeiter schlafen",
 }
 
 
@@ -32,6 +33,7 @@ def test_words_are_found_in_compounds(index):
         ("Haus Wald", {"house", "forest"}),
         ("Wald", {"house", "forest"}),  # a word of documents stands for itself
         ("ken", set()),  # neither beginning nor end
+        ("mit Wald", {"house", "forest"}),  # a function word
         ("Xyz", set()),
     ):
         assert {hit.id for hit in index.search(query)} == expected, query
