@@ -38,6 +38,7 @@ from klsa_search.search.parts.part_search import (
     PartRequest,
 )
 from klsa_search.search.query.evidence import Answers as EvidenceAnswers
+from klsa_search.search.query.evidence import Question
 from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.log import LogPosition
 
@@ -241,6 +242,7 @@ class RemoteSearches:
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
         self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
         self._failed: dict[int, str] = {}
+        self.answers: dict[Question, Any] = {}
 
     alone = None
 

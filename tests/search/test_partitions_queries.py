@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search import Index, build
+from klsa_search.search.parts.part_search import LocalSearches
 
 WORDS = [
     "engine",
@@ -121,3 +122,22 @@ def test_suggestions_are_those_of_all_documents(one: Index, four: Index) -> None
     for typed in ("eng", "gear b", "turbine ", "valida", "engnie", "Pri", "zzz"):
         assert four.suggest(typed) == one.suggest(typed)
         assert len(four.suggest(typed, 3)) <= 3
+
+
+def test_answers_of_all_partitions_are_found_once_in_a_state(
+    four: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+    begin = LocalSearches.begin
+
+    def counted(searches: LocalSearches, requests: Any) -> Any:
+        rounds.append(1)
+        return begin(searches, requests)
+
+    monkeypatch.setattr(LocalSearches, "begin", counted)
+    for query in ("engnie gearbox", "validaton presure", '"gear box" engine'):
+        first = found(four, query)
+        asked = len(rounds)
+        assert found(four, query) == first
+        assert len(rounds) == asked + 1
+        rounds.clear()

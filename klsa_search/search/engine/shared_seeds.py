@@ -175,7 +175,8 @@ def shared_seeds(
 
     found  best documents of each partition; None for a partition that does not answer
     step   value of one step of k_q
-    Documents with equal scores are in the order of their ordinals, then of the partitions.
+    Documents with equal scores are in the order of their ordinals; later ones follow, partition by
+    partition.
     """
     known = [_NO_SEEDS if each is None else each for each in found]
     best = _best_of(known, params.best)
@@ -245,7 +246,7 @@ def _best_of(found: Sequence[LocalSeeds], count: int) -> _Best:
     place = np.concatenate([np.arange(size) for size in sizes])
     steps = np.concatenate([each.steps for each in found])
     ordinals = np.concatenate([each.documents for each in found])
-    order = np.lexsort((partition, ordinals, -steps))[:count]
+    order = np.lexsort((partition, np.minimum(ordinals, FIRST_LATER), -steps))[:count]
     partition = partition[order]
     return _Best(steps[order], partition, place[order], _keys(ordinals[order], partition))
 

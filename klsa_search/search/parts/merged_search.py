@@ -12,6 +12,7 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
@@ -42,7 +43,7 @@ from klsa_search.search.parts.part_search import (
     scores_of,
 )
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.query.evidence import NONE, Answers, Question, added
+from klsa_search.search.query.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of
 
@@ -189,7 +190,7 @@ def _merged_ranking(
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
     scores = np.concatenate([page.scores for _, page in answered])
     ordinals = np.concatenate([page.ordinals for _, page in answered])
-    order = np.lexsort((doc_ids, ordinals, -scores))[: request.query.k]
+    order = np.lexsort((doc_ids, np.minimum(ordinals, FIRST_LATER), -scores))[: request.query.k]
     return doc_ids[order], scores[order]
 
 
@@ -248,6 +249,8 @@ def plan_and_seeds(
 
 def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
+    answers = searches.answers
+    request = request._replace(evidence=answers)
     requests = [request] * searches.count
     if request.query.mask is not None:
         requests = [
@@ -272,9 +275,9 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
             before if is_named else after
             for before, after, is_named in zip(begun, again, named, strict=True)
         ]
-    answers: dict[Question, Any] = {}
-    while any(plan.answers for plan in begun if plan is not None):
-        answers |= added([plan.answers for plan in begun if plan is not None])
+    while any(asked := [plan.answers for plan in begun if plan is not None]):
+        if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
+            answers = {**answers, **added(asked)}
         requests = [request._replace(evidence=answers) for request in requests]
         begun = list(searches.begin(requests))
     return begun
@@ -310,7 +313,9 @@ def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: in
             for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
         ]
         follows = not (page.leading and page.leading[entry.place])
-        score, ordinal = page.scores[entry.place], page.ordinals[entry.place]
+        # Later documents are in the order of partitions: their ordinals count hidden ones.
+        ordinal = min(int(page.ordinals[entry.place]), FIRST_LATER)
+        score = page.scores[entry.place]
         return not is_named, *values, follows, -score, ordinal, entry
 
     def is_new(entry: _Place) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
@@ -28,7 +29,7 @@ from klsa_search.search.parts.doc_ids import global_doc_ids, local_doc_id
 from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches
-from klsa_search.search.query.evidence import Question, added
+from klsa_search.search.query.evidence import Question, SharedAnswers, added
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.restricted_states import RestrictedStates
 from klsa_search.search.state.state import State
@@ -41,6 +42,9 @@ from klsa_search.storage.partitions import PartitionSet, generations_of, partiti
 from klsa_search.storage.passages import PassageId
 
 T = TypeVar("T")
+
+MAX_ANSWERS: Final = 2**16
+"""Answers that searches of one state share, at most."""
 
 
 class PartitionFiles(NamedTuple):
@@ -84,11 +88,19 @@ class OpenedSet:
     writers: Sequence[PartitionWriter]
     views: tuple[GenerationReader, ...]
     restricted: RestrictedStates[OpenedSet] = field(init=False, default_factory=RestrictedStates)
+    _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
 
     @property
     def states(self) -> tuple[State, ...]:
         """Return the states of the partitions."""
         return tuple(view.state() for view in self.views)
+
+    @property
+    def answers(self) -> SharedAnswers:
+        """Return the answers of all partitions that searches of this state share."""
+        if len(self._answers[0]) > MAX_ANSWERS:
+            self._answers[0] = SharedAnswers()  # running searches keep theirs
+        return self._answers[0]
 
     @property
     def shared(self) -> PartitionSet:
@@ -269,7 +281,8 @@ class OpenedSet:
 def _ordinals(state: State) -> Iterator[int]:
     """Yield the numbers by which the live documents of a partition are ordered."""
     live = np.array(state.documents.live_doc_ids(), np.int64)
-    return iter(state.snapshot.ordinals_of(live).tolist())
+    # Later documents are in the order of partitions.
+    return iter(np.minimum(state.snapshot.ordinals_of(live), FIRST_LATER).tolist())
 
 
 class PartitionsOpener(Protocol):
@@ -318,4 +331,4 @@ class LocalPartitions:
 
     def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""
-        return LocalSearches(opened.states)
+        return LocalSearches(opened.states, answers=opened.answers)

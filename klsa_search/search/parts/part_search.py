@@ -40,7 +40,14 @@ from klsa_search.search.pages.hits import fetch_hits, hits_of
 from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.query.evidence import NONE, Answers, Evidence, OpenQuestions
+from klsa_search.search.query.evidence import (
+    NONE,
+    Answers,
+    Evidence,
+    OpenQuestions,
+    Question,
+    SharedAnswers,
+)
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (
@@ -278,6 +285,10 @@ class PartSearches(Protocol):
         """Return the number of parts."""
 
     @property
+    def answers(self) -> dict[Question, Any]:
+        """Return the answers of all partitions that are known, to add others."""
+
+    @property
     def sizes(self) -> Sequence[int]:
         """Return the numbers of doc ids of the parts."""
 
@@ -315,8 +326,14 @@ class PartSearches(Protocol):
 class LocalSearches:
     """One search in all parts in this process: see `PartSearches`."""
 
-    def __init__(self, states: Sequence[State], models: Models = NO_MODELS) -> None:
+    def __init__(
+        self,
+        states: Sequence[State],
+        models: Models = NO_MODELS,
+        answers: SharedAnswers | None = None,
+    ) -> None:
         self.count, self.alone = len(states), states[0] if len(states) == 1 else None
+        self.answers = SharedAnswers() if answers is None else answers
         self._states, self._models = states, models
         self._searches: list[PartSearch | None] = [None] * len(states)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
@@ -66,6 +67,7 @@ class Compounds:
         self._common = analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
         self._local_parts = cached_method(self._find_local_parts, CACHED)
+        self._parts_in_all: dict[tuple[str, bool], Words] = {}  # by the evidence of all partitions
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
@@ -79,12 +81,13 @@ class Compounds:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
-        Cost: that of a phrase for each division whose parts are all terms, once a word if only
-        documents of the snapshot are evidence.
+        Cost: that of a phrase for each division whose parts are all terms, once a word unless
+        partitions are in other processes.
         """
         if evidence is LOCAL:
             return self._local_parts(word, anywhere)
-        return self._find_parts(evidence, word, anywhere)
+        find = partial(self._find_parts, evidence, word, anywhere)
+        return evidence.kept(self._parts_in_all, (word, anywhere), find)
 
     def _find_local_parts(self, word: str, anywhere: bool) -> Words:
         return self._find_parts(LOCAL, word, anywhere)

@@ -26,6 +26,10 @@ NONE: Final[Answers] = MappingProxyType({})
 
 _Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
+_Key = TypeVar("_Key", bound=Hashable)
+
+MOST_KEPT: Final = 2**16
+"""Entries of a table of what follows from answers, at most."""
 
 
 class OpenQuestions(Exception):
@@ -42,12 +46,32 @@ class Evidence:
     def __init__(self, known: Answers = NONE) -> None:
         self.known = known
         self.own: dict[Question, Any] = {}
+        self._own_given = 0
 
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
-        if question not in self.known and question not in self.own:
+        found: _Answer
+        if question in self.known:
+            found = self.known[question]
+            return found
+        if question not in self.own:
             self.own[question] = answer()
-        found: _Answer = self.known[question] if question in self.known else self.own[question]
+        self._own_given += 1
+        found = self.own[question]
+        return found
+
+    def kept(self, table: dict[_Key, _Total], key: _Key, find: Callable[[], _Total]) -> _Total:
+        """Return what follows from answers: found once, if it depends on shared answers alone.
+
+        table  of one state of the index
+        """
+        if not isinstance(self.known, SharedAnswers):
+            return find()
+        if key in table:
+            return table[key]
+        before, found = self._own_given, find()
+        if self._own_given == before and len(table) < MOST_KEPT:
+            table[key] = found
         return found
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
@@ -57,6 +81,20 @@ class Evidence:
             return found
         self.own[question] = answer()
         raise OpenQuestions
+
+
+class SharedAnswers(dict[Question, Any]):
+    """Answers of all partitions in one state, which all searches of it share; thread-safe."""
+
+    def learn(self, answers: Sequence[Answers]) -> bool:
+        """Add the sums of answers to the questions that all partitions ask; return if any are new.
+
+        Others are left out: another search may have learned what some partitions do not ask.
+        """
+        new = set(answers[0]).intersection(*answers[1:]).difference(self)
+        for question in new:
+            self.setdefault(question, reduce(add, (each[question] for each in answers)))
+        return bool(new)
 
 
 class _LocalEvidence(Evidence):

@@ -35,6 +35,7 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
@@ -97,7 +98,7 @@ class BestDocuments:
         """Return the best of both."""
         columns = [np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS]
         values, ordinals, partitions, *_ = columns
-        best = np.lexsort((partitions, ordinals, -values))[: self.count]
+        best = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -values))[: self.count]
         return BestDocuments(self.count, *(column[best] for column in columns))
 
 
