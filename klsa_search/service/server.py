@@ -59,6 +59,10 @@ def configured(
     )
 
 
+_MAX_JOINED: Final = 2**16
+"""Bytes up to which a write is joined with the one before."""
+
+
 class OneWriteProtocol(HttpToolsProtocol):
     """HTTP that sends the head of an answer with its body, by one system call instead of two."""
 
@@ -76,8 +80,11 @@ class _JoinedWrites:
 
     def write(self, data: bytes) -> None:
         """Write data with what is held, or hold it until the end of the iteration."""
-        if self._held:
-            self._held += data
+        if len(data) > _MAX_JOINED:  # to copy it would take longer than a call
+            self._flush()
+            self._transport.write(data)
+        elif self._held:
+            self._held = b"".join((self._held, data))
             self._flush()
         else:
             self._held = data

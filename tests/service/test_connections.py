@@ -43,6 +43,17 @@ def test_head_and_body_of_an_answer_are_sent_at_once(served):
         assert body.endswith(b"}")
 
 
+def test_large_answers_are_whole_and_keep_their_order(catalog_of, tmp_path):
+    texts = {str(size): "x" * size for size in (1, 2**15, 2**16, 2**18)}
+    documents = [{"id": id_, "title": "", "text": text} for id_, text in texts.items()]
+    build_tiny(tmp_path, documents=documents)
+    with serving(catalog_of(tmp_path)) as served, served.client() as client:
+        for id_ in [*texts, *texts]:
+            client.ask(f"/documents/{id_}")
+        for id_ in [*texts, *texts]:
+            assert client.answer()[2]["text"] == texts[id_]
+
+
 def test_head_is_answered_without_a_body(served):
     with served.client() as client:
         for path in ("/", "/health", "/search?q=wing", "/docs", "/documents/nope"):
