@@ -83,7 +83,7 @@ def client(url):
         yield client
 
 
-def test_results_are_those_of_the_library(client, tmp_path):
+def test_results_are_those_of_the_library(client, url, tmp_path):
     build(BIKES, name="shop", home=tmp_path).close()
     index, shop = open_index(tmp_path / "shop"), client.index("shop")
     for options in (
@@ -94,6 +94,17 @@ def test_results_are_those_of_the_library(client, tmp_path):
     ):
         assert shop.search("bicycle heads", **options) == index.search("bicycle heads", **options)
     assert shop.explain("red", "1", alpha=0.5) == index.explain("red", "1", alpha=0.5)
+    rows = {"columns": ["id", "price"], "filter": "price < 100", "limit": 2}
+    expected = b"".join(index.export("bicycle", **rows))
+    assert b"".join(shop.export("bicycle", **rows)) == expected
+    with pytest.raises(QueryError, match="colour"):
+        list(shop.export("bicycle", ["colour"]))
+
+    async def pieces():
+        async with AsyncClient(url) as service:
+            return [piece async for piece in service.index("shop").export("bicycle", **rows)]
+
+    assert b"".join(asyncio.run(pieces())) == expected
     assert shop.suggest("bi") == index.suggest("bi")
     for given in ({}, {"typed": "9", "k": 1, "query": "bicycle", "filter": "price < 100"}):
         typed = {"typed": "", **given}

@@ -140,6 +140,15 @@ REQUESTS = {
     "POST /indexes/{name}/analyze": {"parameters": NAMES, "body": {"text": "The roads were wet"}},
     "GET /indexes/{name}/spectrum": {"parameters": NAMES},
     "GET /suggest": {"parameters": {"q": "wet r", "k": 3}},
+    "GET /indexes/{name}/export": {"parameters": {**NAMES, "q": "coolant", "columns": "id,title"}},
+    "POST /indexes/{name}/export": {
+        "parameters": NAMES,
+        "body": {"q": "coolant", "format": "jsonl", "columns": ["id", "title", "year"], "limit": 2},
+    },
+    "POST /indexes/{name}/suggest": {
+        "parameters": NAMES,
+        "body": {"q": "coo", "k": 2, "filter": {"field": "year", ">=": 2020}},
+    },
     "GET /indexes/{name}/suggest": {"parameters": {**NAMES, "q": "coo", "k": 2}},
     "POST /indexes/{name}/facet-search": {
         "parameters": NAMES,

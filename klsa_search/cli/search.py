@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 from click.core import ParameterSource
@@ -176,6 +177,20 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "disjunctive_facets
     "dimensions",
     default="the index's own",
 )
+@click.option(
+    "--format",
+    "row_format",
+    type=click.Choice(["csv", "jsonl"]),
+    help="Print all hits, or -k, as rows of CSV or lines of JSON",
+)
+@click.option(
+    "--column",
+    "columns",
+    metavar="NAME",
+    multiple=True,
+    help="With --format, print this column: rank, id, score, title, snippet, text or a metadata "
+    "field; repeatable  [default: all but text]",
+)
 @json_option
 @debug_option
 @click.version_option(package_name="klsa-search")
@@ -194,6 +209,8 @@ def klsa_search(
     embedders: tuple[str, ...],
     reranker: str | None,
     explain_id: str | None,
+    row_format: Literal["csv", "jsonl"] | None,
+    columns: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Search the index NAME for QUERY, or for a batch of queries.
@@ -208,6 +225,10 @@ def klsa_search(
         raise click.UsageError("--batch and --run must be given together")
     if as_json and batch is not None:
         raise click.UsageError("--json is for a single QUERY: a batch is written to --run")
+    if row_format is not None and (as_json or batch is not None or explain_id is not None):
+        raise click.UsageError("--format prints the hits of QUERY: leave out the other output")
+    if columns and row_format is None:
+        raise click.UsageError("--column needs --format csv or --format jsonl")
     only_search = sorted(_SEARCH_ONLY & without_none(options).keys())
     if explain_id is not None and (batch is not None or only_search):
         raise click.UsageError(
@@ -233,6 +254,13 @@ def klsa_search(
             _run_batch(index, batch, run_file, k, threads, given)
         return
     assert query is not None
+    if row_format is not None:
+        source = click.get_current_context().get_parameter_source("k")
+        limit = None if source is ParameterSource.DEFAULT else k
+        searched: Any = index  # with one method of the same name here and there
+        for piece in searched.export(query, columns, format=row_format, limit=limit, **given):
+            sys.stdout.buffer.write(piece)
+        return
     if explain_id is not None:
         facts, explanation = _answered(index, "explain", query, explain_id, given)
         if as_json:

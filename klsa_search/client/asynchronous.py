@@ -42,6 +42,19 @@ def _method(
     return method
 
 
+def _stream(
+    make: Callable[Concatenate[Any, P], Call[bytes]],
+) -> Callable[Concatenate[Any, P], AsyncIterator[bytes]]:
+    """Return the method that sends a call and yields its answer as it arrives."""
+
+    @documented_as(make)
+    def method(self: Any, /, *args: P.args, **options: P.kwargs) -> AsyncIterator[bytes]:
+        pieces: AsyncIterator[bytes] = self.stream(make(self._calls, *args, **options))
+        return pieces
+
+    return method
+
+
 class AsyncClient:
     """A service at `url`, over a pool of connections; for the coroutines of one event loop.
 
@@ -108,6 +121,17 @@ class AsyncClient:
             await asyncio.sleep(pause)
             attempt += 1
 
+    async def stream(self, call: Call[bytes]) -> AsyncIterator[bytes]:
+        """Send a call once, when the first piece is read, and yield its answer as it arrives."""
+        try:
+            async with self._http.stream(**self._service.request(call)) as response:
+                if not response.is_success:
+                    await response.aread()
+                async for piece in self._service.checked(response).aiter_bytes():
+                    yield piece
+        except httpx.RequestError as error:
+            raise self._service.failure(error) from None
+
     request = _method(ServiceCalls.request)
     indexes = _method(ServiceCalls.indexes)
     delete_index = _method(ServiceCalls.delete_index)
@@ -152,13 +176,14 @@ class AsyncRemoteIndex:
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name = name
-        self.send = client.send
+        self.send, self.stream = client.send, client.stream
         self._calls = IndexCalls(name)
 
     info = _method(IndexCalls.info)
     refit = _method(IndexCalls.refit)
     update_settings = _method(IndexCalls.update_settings)
     search = _method(IndexCalls.search)
+    export = _stream(IndexCalls.export)
     explain = _method(IndexCalls.explain)
     suggest = _method(IndexCalls.suggest)
     facet_search = _method(IndexCalls.facet_search)

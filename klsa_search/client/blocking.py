@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx
@@ -35,6 +35,19 @@ def _method(make: Callable[Concatenate[Any, P], Call[T]]) -> Callable[Concatenat
     def method(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
         answer: T = self.send(make(self._calls, *args, **options))
         return answer
+
+    return method
+
+
+def _stream(
+    make: Callable[Concatenate[Any, P], Call[bytes]],
+) -> Callable[Concatenate[Any, P], Iterator[bytes]]:
+    """Return the method that sends a call and yields its answer as it arrives."""
+
+    @documented_as(make)
+    def method(self: Any, /, *args: P.args, **options: P.kwargs) -> Iterator[bytes]:
+        pieces: Iterator[bytes] = self.stream(make(self._calls, *args, **options))
+        return pieces
 
     return method
 
@@ -104,6 +117,16 @@ class Client:
             time.sleep(pause)
             attempt += 1
 
+    def stream(self, call: Call[bytes]) -> Iterator[bytes]:
+        """Send a call once, when the first piece is read, and yield its answer as it arrives."""
+        try:
+            with self._http.stream(**self._service.request(call)) as response:
+                if not response.is_success:
+                    response.read()
+                yield from self._service.checked(response).iter_bytes()
+        except httpx.RequestError as error:
+            raise self._service.failure(error) from None
+
     request = _method(ServiceCalls.request)
     indexes = _method(ServiceCalls.indexes)
     delete_index = _method(ServiceCalls.delete_index)
@@ -147,13 +170,14 @@ class RemoteIndex:
 
     def __init__(self, client: Client, name: str) -> None:
         self.name = name
-        self.send = client.send
+        self.send, self.stream = client.send, client.stream
         self._calls = IndexCalls(name)
 
     info = _method(IndexCalls.info)
     refit = _method(IndexCalls.refit)
     update_settings = _method(IndexCalls.update_settings)
     search = _method(IndexCalls.search)
+    export = _stream(IndexCalls.export)
     explain = _method(IndexCalls.explain)
     suggest = _method(IndexCalls.suggest)
     facet_search = _method(IndexCalls.facet_search)

@@ -69,10 +69,9 @@ class IndexCalls:
     def refit(self) -> Call[Job]:
         """Rebuild the index from its documents in the background: see `wait` of the client.
 
-        If a refit of it waits or runs, its job is returned. WritingRefused.
+        Return the job of a refit that waits or runs already, if there is one. WritingRefused.
         """
-        path = f"{self._path}/refit"
-        return Call("POST", path, _JOB.validate_python, {}, is_idempotent=False)
+        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {}, is_idempotent=False)
 
     def update_settings(self, **settings: Unpack[IndexSettings]) -> Call[Job | None]:
         """Change settings; return the job of the refit if one of them needs it: see `wait`.
@@ -92,6 +91,21 @@ class IndexCalls:
         """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
         body = search_body(self.name, as_query(query, k, options))
         return Call("POST", "/search", results_of, body)
+
+    def export(
+        self,
+        query: str | Query,
+        columns: Iterable[str] = (),
+        *,
+        format: Literal["csv", "jsonl"] = "csv",  # noqa: A002 - as in `Index`
+        limit: int | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Call[bytes]:
+        """Return the hits of a search as rows: see `Index.export`; at most 10,000."""
+        body = search_body(None, as_query(query, 10, options))
+        del body["index"], body["k"]
+        body |= {"columns": list(columns), "format": format, "limit": limit}
+        return Call("POST", f"{self._path}/export", bytes, body)
 
     def explain(
         self,
@@ -206,9 +220,8 @@ class IndexCalls:
         return Call("POST", path, read, body, is_idempotent=False)
 
     def analytics(self, days: int = 30, k: int = 20) -> Call[Analytics]:
-        """Return figures by day, frequent and failing queries, and clicked documents.
+        """Return figures by day, queries and clicked documents, k of each list.
 
-        k  length of each list
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         query = {"days": days, "k": k}
@@ -225,10 +238,7 @@ class IndexCalls:
         return Call("GET", f"{self._path}/analytics.csv", str, query=query, is_json=False)
 
     def synonym_proposals(self, days: int = 30, k: int = 10) -> Call[list[SynonymProposal]]:
-        """Return synonyms for the k most searched words that no or few documents contain.
-
-        Nothing is set: see `set_synonyms`. Errors as `analytics`.
-        """
+        """Return synonyms for the k most searched words that few documents contain; none is set."""
         return Call(
             "GET",
             f"{self._path}/analytics/synonyms",

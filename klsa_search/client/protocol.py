@@ -124,12 +124,17 @@ class Service:
             return None  # a timeout, or not HTTP, or the answer may be lost
         return min(float(after) if after.isdigit() else 0.1 * 2**attempt, _MAX_PAUSE)
 
+    def checked(self, response: httpx.Response) -> httpx.Response:
+        """Return an answer, or raise the error that it reports."""
+        if not response.is_success:
+            raise self._reported(response)
+        return response
+
     def read(self, call: Call[T], response: Answer) -> T:
         """Return what an answer contains, or raise the error that it reports."""
         if not isinstance(response, httpx.Response):
             raise self.failure(str(response).rstrip(".") or type(response).__name__) from None
-        if not response.is_success:
-            raise self._reported(response)
+        self.checked(response)
         try:
             return call.read(response.json() if call.is_json else response.text)
         except ValidationError as error:

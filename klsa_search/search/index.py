@@ -19,6 +19,7 @@ from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
+from klsa_search.search.parts.exports import Exports
 from klsa_search.search.parts.merged_search import (
     explain_part,
     rank_parts,
@@ -52,9 +53,8 @@ class Index:
         self, reader: Reader, batches: BatchWriter | None, models: Models = NO_MODELS
     ) -> None:
         self._reader, self._batches, self._models = reader, batches, models
-        self._writer = Writer(reader, batches, models)
-        self._configuration = Configuration(reader)
-        self._suggestions = Suggestions(reader)
+        self._writer, self._configuration = Writer(reader, batches, models), Configuration(reader)
+        self._suggestions, self._exports = Suggestions(reader), Exports(reader, models)
 
     @property
     def path(self) -> Path:
@@ -103,10 +103,7 @@ class Index:
 
     @property
     def max_doc(self) -> int:
-        """Return the number of doc ids, including deleted documents: the length of masks.
-
-        Equal to the number of documents until one is deleted or replaced.
-        """
+        """Return the number of doc ids, including deleted documents: the length of masks."""
         return self._reader.max_doc
 
     @property
@@ -249,6 +246,7 @@ class Index:
     hits = delegated("_reader", Reader.hits)
     excerpt = delegated("_reader", Reader.excerpt)
     suggest = delegated("_suggestions", Suggestions.suggest)
+    export = delegated("_exports", Exports.export)
     parameters = delegated("_reader", Reader.parameters)
     query_counts = delegated("_reader", Reader.query_counts)
     warm_up = delegated("_reader", Reader.warm_up)

@@ -31,6 +31,7 @@ from klsa_search.service.routes import (
     analytics,
     documents,
     evaluation,
+    exports,
     fetch,
     indexes,
     judgements,
@@ -58,6 +59,7 @@ ROUTERS: Final = (
     router,
     mining.router,
     suggest.router,
+    exports.router,
     fetch.router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     sync.router,

@@ -90,10 +90,10 @@ class IndexService:
         self.replications = resources.replications
         self.visible = VisibleIndexes(resources.catalog, access)
         self._admission = resources.admission
-        self._heavy = resources.heavy
+        self.heavy = resources.heavy
         self._writes = resources.writes
         self._write_failures = resources.write_failures
-        self._state = state
+        self.state = state
 
     async def current_statuses(self, also: str | None = None) -> list[Status]:
         """Return the states of the visible indexes with all acknowledged changes.
@@ -155,7 +155,7 @@ class IndexService:
             quick = None
 
         def as_json(index: Index) -> bytes:
-            self._state["index"] = index.name
+            self.state["index"] = index.name
             if token_filter is not None:
                 index = restricted_by_token(index, token_filter)
             answer = compute(index)
@@ -176,7 +176,7 @@ class IndexService:
                     await self._admission.run(partial(self.catalog.catch_up, name))
                 with self.catalog.use_if_current(name) as index:
                     heavy = index is not None and cost(index) > MAX_LIGHT_COST
-            pool = self._heavy if heavy else self._admission
+            pool = self.heavy if heavy else self._admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
 
@@ -227,7 +227,7 @@ class IndexService:
 
         def work() -> T:
             with self.catalog.writing(target) as index:
-                self._state["index"] = index.name
+                self.state["index"] = index.name
                 return change(index)
 
         return await self._run_write(target, work)
@@ -268,7 +268,7 @@ class IndexService:
         read-only; WritingRefused, InsufficientScope.
         """
         self.access.require("write", name)
-        self._state["index"] = name
+        self.state["index"] = name
 
         def work() -> None:
             with _settings_from_client():
@@ -291,7 +291,7 @@ class IndexService:
         IndexNotFound; QueryError for an alias; WritingRefused, InsufficientScope.
         """
         self.access.require("write", name)
-        self._state["index"] = name
+        self.state["index"] = name
 
         def work() -> list[str]:
             with _settings_from_client():
@@ -328,10 +328,10 @@ class IndexService:
         """
         target = self.visible.resolve("write", name) or name
         with self.catalog.use_if_current(target) as opened:
-            self._state["index"] = target
+            self.state["index"] = target
             index = target if opened is None else opened.name
         recorder = self.analytics
-        return await self._heavy.run(lambda: compute(recorder, index))
+        return await self.heavy.run(lambda: compute(recorder, index))
 
     async def refit(self, name: str) -> Job:
         """Request a refit of an index, and return its job.
@@ -343,7 +343,7 @@ class IndexService:
 
         def work() -> Job:
             with self.catalog.use(target) as index:
-                self._state["index"] = index.name
+                self.state["index"] = index.name
                 return jobs.request(index.name, index.generation, {})
 
         return await self._admission.run(work)

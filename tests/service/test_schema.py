@@ -13,6 +13,7 @@ from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest
 
 TEXTS = {
+    "/indexes/{name}/export",
     "/metrics",
     "/indexes/{name}/judgements.qrels",
     "/indexes/{name}/judgements.tsv",
@@ -112,7 +113,7 @@ def test_every_route_documents_its_answers_and_failures(schema):
         assert operation["summary"]
         for status, response in operation["responses"].items():
             if path in TEXTS and status == "200":
-                kind = "text/csv" if path.endswith(".csv") else "text/plain"
+                kind = "text/csv" if path.endswith((".csv", "/export")) else "text/plain"
                 assert list(response["content"]) == [kind]
                 continue
             schema_ = response["content"]["application/json"]["schema"]

@@ -304,6 +304,12 @@ def requests_of(q, chosen, an_id, a_filter, kernel, explain, index):
             {"field": "kind", "q": "", "query": q, "filter": a_filter, "k": 100},
         ),
         "GET /indexes/{name}/suggest": (f"{name}/suggest?{urlencode({'q': q})}", None),
+        "POST /indexes/{name}/suggest": (f"{name}/suggest", {"q": q, "filter": a_filter}),
+        "GET /indexes/{name}/export": (f"{name}/export?{urlencode({'q': q})}", None),
+        "POST /indexes/{name}/export": (
+            f"{name}/export",
+            {"q": q, "filter": a_filter, "format": "jsonl", "columns": ["id", "score", "text"]},
+        ),
         "GET /suggest": (f"/suggest?{urlencode({'index': index, 'q': q[:4]})}", None),
         "GET /documents/{id}": (f"/documents/{in_path}?index={index}&vectors=true", None),
         "GET /indexes/{name}/documents/{id}": (f"{name}/documents/{in_path}?span=0-9", None),

@@ -94,8 +94,8 @@ class RankingParameters(BaseModel):
         return cast(SearchParameters, {name: getattr(self, name) for name in names})
 
 
-class QueryOptions(BaseModel):
-    """Options of a search: what is found, counted and returned."""
+class MatchOptions(BaseModel):
+    """Options of a search that decide which hits it has, in which order and form."""
 
     filter: SkipValidation[FilterLike | None] = Field(
         None,
@@ -103,13 +103,6 @@ class QueryOptions(BaseModel):
         '{"field": "year", ">=": 2020}',
     )
     sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
-    facets: Names = Field((), description="metadata fields to count the values of")
-    disjunctive_facets: Names = Field(
-        (),
-        description="metadata fields to count the values of as if the filter had no conditions on "
-        "them: those of which a user may choose several values, joined by OR",
-    )
-    max_facet_values: int = Field(100, ge=1, description="maximum number of values of each facet")
     distinct: Text | None = Field(
         None,
         description="metadata field; only the best document for each of its values is returned",
@@ -117,11 +110,6 @@ class QueryOptions(BaseModel):
     min_score: float | None = Field(None, description="minimum score")
     positive: Names = Field((), description="IDs of relevant documents (relevance feedback)")
     negative: Names = Field((), description="IDs of irrelevant documents (relevance feedback)")
-    highlight: bool = Field(
-        False,
-        description="highlight the words of the query in title, snippet and passages of other "
-        "searched fields; each is then the passage whose words contribute most to the score",
-    )
     prefix: PrefixName | None = Field(
         None,
         description="last: search for completions of the last word too, for a search box that "
@@ -130,17 +118,39 @@ class QueryOptions(BaseModel):
     snippet_length: int = Field(
         LENGTH, ge=1, le=LONGEST, description="maximum length of a snippet, in characters"
     )
-    quality: bool = Field(
-        False,
-        description="return how good a match each hit is, from 0 to 1, and whether any is good",
-    )
-    explain: bool = Field(False, description="explain the score of each hit")
     rules: bool = Field(True, description="apply the rules of the index")
     group: GroupName = Field(
         "document",
         description="passage: return passages of long documents, with their texts, instead of "
         "documents; totals, facets and operators are then those of passages",
     )
+    vector: SkipValidation[VectorLike | None] = Field(
+        None,
+        description="vector of the query, as {space: numbers}: documents near to it score more, "
+        "and match even without a word of the query",
+    )
+
+
+class QueryOptions(MatchOptions):
+    """Options of a search: what is found, counted and returned."""
+
+    facets: Names = Field((), description="metadata fields to count the values of")
+    disjunctive_facets: Names = Field(
+        (),
+        description="metadata fields to count the values of as if the filter had no conditions on "
+        "them: those of which a user may choose several values, joined by OR",
+    )
+    max_facet_values: int = Field(100, ge=1, description="maximum number of values of each facet")
+    highlight: bool = Field(
+        False,
+        description="highlight the words of the query in title, snippet and passages of other "
+        "searched fields; each is then the passage whose words contribute most to the score",
+    )
+    quality: bool = Field(
+        False,
+        description="return how good a match each hit is, from 0 to 1, and whether any is good",
+    )
+    explain: bool = Field(False, description="explain the score of each hit")
     max_tokens: int | None = Field(
         None,
         ge=1,
@@ -149,11 +159,6 @@ class QueryOptions(BaseModel):
     )
     rerank: int | None = Field(
         None, ge=1, description="let the reranker order this many of the first hits"
-    )
-    vector: SkipValidation[VectorLike | None] = Field(
-        None,
-        description="vector of the query, as {space: numbers}: documents near to it score more, "
-        "and match even without a word of the query",
     )
 
 

@@ -78,6 +78,10 @@ export class Index {
     hit: Hit,
     options?: { type?: "click" | "conversion"; previous?: SearchAnswer } & RequestOptions,
   ): Promise<void>;
+  export(
+    q: string,
+    options?: SearchOptions & { format?: "csv" | "jsonl"; columns?: string[]; limit?: number } & RequestOptions,
+  ): Promise<string>;
   suggest(
     q: string, options?: { k?: number; filter?: string; match?: "any" | "most" | "all" } & RequestOptions,
   ): Promise<Suggestion[]>;

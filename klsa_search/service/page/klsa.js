@@ -170,6 +170,13 @@ export class Index {
     await this.#client.request("POST", `${this.#path}/events`, { body, signal });
   }
 
+  /** Return the hits of a search as CSV or JSON lines, a text of up to 10,000 rows.
+   * @param {string} q @param {object} [options] format, columns, limit and options of `search`
+   */
+  export(q, { signal, ...options } = {}) {
+    return this.#client.text("POST", `${this.#path}/export`, { body: { q, ...options }, idempotent: true, signal });
+  }
+
   /** Complete typed text. @param {string} q */
   async suggest(q, { signal, ...options } = {}) {
     const path = `${this.#path}/suggest`;

@@ -1,6 +1,9 @@
 """Search as you type, filters, pages, and messages for few hits."""
 
+import csv
+import io
 import shutil
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -161,6 +164,20 @@ def test_facets_filter_sort_and_pages(page):
     page.get_by_role("button", name="Clear all filters").click()
     expect(first).to_have_text("Harbour log 27")
     assert set(asked(page)) == {"q", "sort"}
+
+
+def test_results_are_saved_as_a_file_with_the_chosen_columns(page):
+    search(page, "harbour")
+    page.get_by_text("Download", exact=True).click()
+    for name in ("Score", "Snippet"):
+        page.get_by_role("group", name="Columns").get_by_label(name, exact=True).uncheck()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    content = Path(saved.value.path()).read_bytes().decode("utf-8-sig")
+    header, *rows = csv.reader(io.StringIO(content, newline=""))
+    assert header[:2] == ["id", "title"]
+    assert not {"score", "snippet"} & {*header}
+    assert len(rows) > 10
 
 
 def test_a_year_and_its_months_are_chosen_by_one_click(page):

@@ -4,6 +4,7 @@ import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, el, fill, pretty, reasonOf } from "../dom.js";
 import { many, phrase, t } from "../words.js";
 import { counted, drawChips, drawFacets, facetFields, ordered, without } from "../facets.js";
+import { exportPanel } from "../download.js";
 import { drawHit, drawPassage, pager } from "../hits.js";
 import { Latest, STALE } from "../latest.js";
 import { filtering, HITS, idFilter, isAsked, pageOf, pagesOf, rankerOf, searchOf } from "../query.js";
@@ -327,7 +328,8 @@ function drawSummary(answer) {
       context.tools ? el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`) : null,
       verdict(answer)),
     el("label.sort", el("span.quiet", t("Match"), " "), match),
-    fields.length ? el("label.sort", el("span.quiet", t("Sort by"), " "), sort) : null);
+    fields.length ? el("label.sort", el("span.quiet", t("Sort by"), " "), sort) : null,
+    total ? exportPanel(context.index, searchOf(state, details.fields), details.fields) : null);
   focused?.focus();
 }
 

@@ -1,0 +1,164 @@
+"""Results of a search as CSV or JSON lines, in pieces, with the columns asked for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Literal, Unpack
+
+from klsa_search.collection.nested import value_at
+from klsa_search.errors import QueryError
+from klsa_search.search.models import Models
+from klsa_search.search.pages.options import Query, SearchOptions, as_query
+from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.parts.merged_search import search_parts
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.ranking.parameters import checked_integer
+from klsa_search.storage.columns.columns import Fields
+
+Format = Literal["csv", "jsonl"]
+
+BATCH: Final = 1_000
+"""Rows that are read at once; those of a piece."""
+
+HIT_COLUMNS: Final = (
+    *("rank", "id", "score", "title", "snippet", "text"),
+    *("document_id", "page", "heading", "more_passages"),
+)
+"""Columns besides the fields of metadata."""
+
+BEFORE_FIELDS: Final = ("rank", "id", "score", "title", "snippet")
+"""Columns by default, followed by the filterable fields."""
+
+_UNUSED: Final = {"facets": (), "disjunctive_facets": (), "highlight": False, "quality": False,
+                  "explain": False}  # fmt: skip
+_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+
+
+class Exports:
+    """Writes the results of searches of an index as rows."""
+
+    def __init__(self, reader: Reader, models: Models) -> None:
+        self._reader, self._models = reader, models
+
+    def export(
+        self,
+        query: str | Query,
+        columns: Iterable[str] = (),
+        *,
+        format: Format = "csv",  # noqa: A002 - as in the HTTP API
+        limit: int | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Iterator[bytes]:
+        r"""Return the hits of a search as CSV or JSON lines, in pieces of at most 1,000 rows.
+
+        columns  rank, id, score, title, snippet, text, document_id, page, heading, more_passages,
+                 or names and paths of metadata fields, in this order; by default rank, id, score,
+                 title, snippet and the filterable fields
+        limit    number of rows, at most; by default all hits
+        options  as of `search`; facets, explanations, highlights and qualities are left out
+        All rows are of one state of the index. CSV is UTF-8 with a byte order mark, as Excel needs
+        it, and lines end with \r\n. Lists are joined by "; ", other values that are not texts or
+        numbers are JSON. A text that a spreadsheet may take for a formula, as it begins with one of
+        = + - @ or a tab, gets a ' before it, unless it is a number. QueryError. Memory: a piece.
+        Cost: a search for each piece, in which all hits before it are ranked again.
+
+        >>> for piece in index.export("wet roads", ["id", "title", "about"], limit=2):
+        ...     print(piece.decode("utf-8-sig").replace("\r\n", "|"))
+        id,title,about|tyre,Tyres,tyres|grip,Tyres again,tyres|
+        >>> b"".join(index.export("wet roads", ["id", "year"], format="jsonl", limit=1))
+        b'{"id": "tyre", "year": 2023}\n'
+        """
+        reader = self._reader.view()
+        query = as_query(query, 10, options)
+        for name in ("rerank", "max_tokens"):
+            if getattr(query, name) is not None:
+                raise QueryError(
+                    f"{name}: it changes the first hits only; leave it out", field=name
+                )
+        if format not in ("csv", "jsonl"):
+            raise QueryError(f"format = {format!r}: choose csv or jsonl", field="format")
+        if limit is not None:
+            limit = checked_integer("limit", limit)
+        names = _checked_columns(columns, reader.fields)
+        query = query.model_copy(update=_UNUSED)
+        first = self._batch(reader, query, 0, limit)
+        return self._pieces(reader, query, first, names, (format, limit))
+
+    def _batch(self, reader: Reader, query: Query, rows: int, limit: int | None) -> SearchResults:
+        """Return the results after so many rows; pages of one k do not overlap."""
+        k = BATCH if limit is None else min(BATCH, limit)
+        page = {"k": k, "offset": query.offset + rows}
+        return search_parts(reader, query.model_copy(update=page), self._models)
+
+    def _pieces(
+        self,
+        reader: Reader,
+        query: Query,
+        results: SearchResults,
+        names: Sequence[str],
+        form: tuple[Format, int | None],
+    ) -> Iterator[bytes]:
+        (format_, limit), rows = form, 0
+        if format_ == "csv":
+            yield b"\xef\xbb\xbf" + _csv([names])
+        while results.hits:
+            hits = results.hits if limit is None else results.hits[: limit - rows]
+            values = [[_value(reader, hit, name) for name in names] for hit in hits]
+            if format_ == "csv":
+                yield _csv(values)
+            else:
+                lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+                         for row in values)  # fmt: skip
+                yield "".join(f"{line}\n" for line in lines).encode()
+            rows += len(values)
+            if len(values) < BATCH or rows == limit:
+                return
+            results = self._batch(reader, query, rows, limit)
+
+
+def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:
+    """Return the names of columns; QueryError for one that neither hits nor documents have."""
+    if isinstance(columns, str):
+        raise QueryError(f"columns = {columns!r} is a text; give a list", field="columns")
+    names = list(columns) or [*BEFORE_FIELDS, *(name for name in fields if name not in HIT_COLUMNS)]
+    of_documents = {*HIT_COLUMNS, *fields, *fields.others}
+    for name in names:
+        if not any(f"{other}.".startswith(f"{name}.") for other in of_documents):
+            raise QueryError(
+                f"columns: no document has a field {name!r}; choose from "
+                f"{', '.join((*HIT_COLUMNS, *fields))}",
+                field="columns",
+            )
+    return names
+
+
+def _value(reader: Reader, hit: Hit, name: str) -> Any:
+    """Return what a column has for a hit."""
+    if name == "text":
+        return reader.document(hit.id).text if hit.text is None else hit.text
+    value = getattr(hit, name) if name in HIT_COLUMNS else None
+    return value_at(hit.metadata, name) if value is None else value
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out).writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue().encode()
+
+
+def _cell(value: Any) -> str | float:
+    """Return a value as a cell that no spreadsheet reads as a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        value = "; ".join(map(str, value))
+    elif not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
