@@ -276,7 +276,7 @@ def reading_options(collection: Collection) -> dict[str, Any]:
 def require_fields(
     collection: Collection, settings: Settings, fields: FieldsEntry, documents: int
 ) -> None:
-    """Raise SettingsError if no document has a field that is searched, HTML, split or declared.
+    """Raise SettingsError if no document has a field that settings name.
 
     Fields of stored documents need only be searched before: their last value may be deleted.
     """
@@ -297,6 +297,8 @@ def require_fields(
     if stored:
         return
     if not fields.more:
+        if name := settings.language_field:
+            _refuse("language_field", name, {name}.difference(metadata), metadata)
         for name in settings.html or ():
             _refuse("html", name, {name}.difference(names), names)
         for name, separator in settings.separators().items():

@@ -12,6 +12,7 @@ from klsa_search.analysis.language_detection import detect_languages, language_a
 from klsa_search.analysis.languages import languages_of, stated_language
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import AnalysisSettings
+from klsa_search.errors import SettingsError
 from klsa_search.indexing.rewrite import refit
 from klsa_search.indexing.verify import verify
 
@@ -152,6 +153,11 @@ def test_a_field_gives_the_language(tmp_path):
     index.patch("1", {"lang": "en"})
     assert found(index, "Pumpe", spelling="off") == set()
     assert found(index, "Pumpen") == {"1"}
+
+
+def test_a_field_that_no_document_has_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match="'tongue'"):
+        klsa.build(MIXED, name="field", home=tmp_path, language_field="tongue")
 
 
 def test_named_languages_hold_from_the_beginning(tmp_path):
