@@ -375,13 +375,14 @@ class Compounds:
     def is_split(self, variant: Variant, evidence: Evidence) -> bool:
         """Return whether a joined word is meant instead of its parts, as in *head phones*.
 
-        No document has these side by side, and the word is no rarer than the rarest known part.
+        No document has these side by side, and the word is at least half as frequent as the rarest
+        known part.
         """
         words = words_of(variant.written)
         numbers = [self._numbers[word] for word in words]
         (joined,) = variant.words
         known = [self._frequency(number) for number in numbers if number >= 0]
-        if self._frequency(joined.number) < min(known, default=0):
+        if 2 * self._frequency(joined.number) < min(known, default=0):
             return False
         if UNKNOWN in numbers:
             return True

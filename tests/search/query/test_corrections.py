@@ -147,12 +147,13 @@ def test_every_word_is_either_searched_or_said_to_be_left_out(shop, typed, match
 
 def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(tmp_path):
     texts = ["paragraph", "classification", "classification of a paragraph"] * 4
-    texts.append("paragraphclassification")
+    texts += ["paragraphclassification", "head of sales", "phones", "phone", "heads", "headphones"]
     rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     with build(rows, name="help", home=tmp_path, ranker="bm25") as index:
         for match in ("any", "all"):
             found = {hit.id for hit in index.search("paragraph classification", 20, match=match)}
             assert found >= {"2", "5", "8", "11", "12"}
+            assert [hit.id for hit in index.search("head phones", match=match)] == ["17"]
 
 
 def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
