@@ -11,7 +11,7 @@ from scipy import sparse
 from klsa_search import build
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, add_terms
-from tests.support.worlds import random_documents
+from tests.support.worlds import TOPIC_QUERIES, random_documents, topic_records
 
 PLAIN = {"language": "none"}
 METHODS = {"rm3": RM3, "rocchio": ROCCHIO}
@@ -125,3 +125,31 @@ def test_documents_without_the_word_are_found_through_those_with_it(ranker, tmp_
     assert [hit.id for hit in results] == texts[:2]
     assert results.parameters == {"boosts": ""}
     index.close()
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_several_partitions_expand_queries_by_the_documents_of_all(tmp_path, count):
+    made = topic_records(150)
+    pair = [
+        build(made, name="one", home=tmp_path),
+        build(made, name="parts", home=tmp_path, partitions=count, workers=1),
+    ]
+    for ranker in METHODS:
+        for query in TOPIC_QUERIES:
+            one, parts = (index.search(query, 200, ranker=ranker) for index in pair)
+            assert [(hit.id, hit.score) for hit in parts] == [(hit.id, hit.score) for hit in one]
+    for index in pair:
+        index.add(topic_records(20, 1, 300))
+        index.delete(["d4", "d301"])
+    for ranker in METHODS:
+        for query in TOPIC_QUERIES:
+            one, parts = (
+                {hit.id: hit.score for hit in index.search(query, 200, ranker=ranker).hits}
+                for index in pair
+            )
+            # Equal documents, and terms with equal shares, may be chosen in another order.
+            first = sorted(one, key=one.__getitem__)[-10:]
+            assert len(parts.keys() & set(first)) >= 9
+            assert [parts.get(id_, 0) for id_ in first] == pytest.approx(
+                [one[id_] for id_ in first], rel=0.05
+            )

@@ -45,6 +45,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.partitions import number_of_partition
 from klsa_search.storage.vectors import open_vectors
 
 if TYPE_CHECKING:
@@ -136,6 +137,11 @@ class Snapshot:
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
         return self.query_kernel.size
+
+    @property
+    def partition(self) -> int:
+        """Return the number of the partition; 0 if it is the only one."""
+        return 0 if self.ordinals is None else number_of_partition(self.generation.parent)
 
     def lexical(self, query: QueryTerms) -> Scores:
         """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""

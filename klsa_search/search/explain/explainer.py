@@ -133,8 +133,10 @@ class Explainer:
         self._terms, self._query = terms, QueryTerms.of(terms)
         self._feedback_documents: DocIds = np.zeros(0, np.int64)
         query, feedback = self._query, self._ranker.feedback
-        if feedback is not None and boosted_bm25(snapshot, query, parameters).any():
-            query, self._feedback_documents = expand_query(snapshot, query, parameters, feedback)
+        if feedback is not None:
+            query, self._feedback_documents = expand_query(
+                snapshot, query, parameters, feedback, searcher.evidence.total
+            )
         self._query_weights = QueryWeights.of(snapshot, query, parameters)
         self._features, self._shared = Features(snapshot), searcher.seed_details
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])

@@ -47,8 +47,8 @@ from klsa_search.search.query.evidence import NONE, Answers, SharedAnswers, adde
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of
 
-RANKERS: Final = ("klsa", "bm25")
-"""Rankers of which the score of a document depends on the seeds and statistics alone."""
+RANKERS: Final = ("klsa", "bm25", "rm3", "rocchio")
+"""Rankers that add up what depends on all documents; others may need these in one place."""
 
 
 class _Place(NamedTuple):

@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
@@ -64,7 +66,7 @@ def rank_rm3(
     total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores with a relevance model. Cost: the postings of up to 20 more terms."""
-    return _rank(snapshot, query, parameters, RM3)
+    return _rank(snapshot, query, parameters, RM3, total)
 
 
 def rank_rocchio(
@@ -75,37 +77,109 @@ def rank_rocchio(
     total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores of the query moved towards its best documents. Cost: as for RM3."""
-    return _rank(snapshot, query, parameters, ROCCHIO)
+    return _rank(snapshot, query, parameters, ROCCHIO, total)
 
 
 def _rank(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    feedback: Feedback,
+    total: Total,
 ) -> Scores:
-    return boosted_bm25(
-        snapshot, expand_query(snapshot, query, parameters, feedback)[0], parameters
-    )
+    expanded, _ = expand_query(snapshot, query, parameters, feedback, total)
+    return boosted_bm25(snapshot, expanded, parameters)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best documents of a query, best first: sums over partitions.
+
+    scores, ordinals, partitions  (n,)
+    terms      of each, as texts, and f(t,d) of each
+    """
+
+    scores: Scores
+    ordinals: npt.NDArray[np.int64]
+    partitions: npt.NDArray[np.int64]
+    terms: tuple[tuple[list[str], npt.NDArray[np.float32]], ...]
+
+    def __add__(self, other: _Best) -> _Best:
+        """Return the best of both."""
+        scores, ordinals, partitions = (
+            np.concatenate((getattr(self, name), getattr(other, name)))
+            for name in ("scores", "ordinals", "partitions")
+        )
+        first = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -scores))[:DOCUMENTS]
+        terms = (*self.terms, *other.terms)
+        of_first = tuple(terms[place] for place in first.tolist())
+        return _Best(scores[first], ordinals[first], partitions[first], of_first)
 
 
 def expand_query(
-    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    feedback: Feedback,
+    total: Total = own_total,
 ) -> tuple[QueryTerms, DocIds]:
-    """Return the query expanded by its best documents, and these; unchanged if there are none."""
-    best, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
-    if not len(best):
-        return query, best
-    return add_terms(query, snapshot.content_counts_of(best), scores, feedback), best
+    """Return the query expanded by its best documents, and these; unchanged if there are none.
+
+    total  adds up what depends on the documents of all partitions; documents of others are not
+           returned
+    """
+    local, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
+    if snapshot.numbering is None:
+        counts = snapshot.content_counts_of(local)
+        return (add_terms(query, counts, scores, feedback) if len(local) else query), local
+    best = total(("feedback",), lambda: _best_of(snapshot, local, scores))
+    if not len(best.scores):
+        return query, local
+    from scipy import sparse
+
+    here = best.ordinals[best.partitions == snapshot.partition]
+    texts = sorted({term for terms, _ in best.terms for term in terms})
+    places, numbers = {text: at for at, text in enumerate(texts)}, snapshot.vocabulary.numbers
+    columns = [places[term] for terms, _ in best.terms for term in terms]
+    starts = np.cumsum([0, *(len(terms) for terms, _ in best.terms)])
+    values = np.concatenate([counts for _, counts in best.terms])
+    shape = len(best.scores), len(texts)
+    counts = sparse.csr_array((values, np.array(columns, np.int64), starts), shape=shape)
+    of_texts = np.array([numbers[text] for text in texts], np.int64)
+    expanded = add_terms(query, counts, best.scores, feedback, of_texts)
+    return expanded, local[np.isin(snapshot.ordinals_of(local), here)]
+
+
+def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> _Best:
+    """Return the best documents of a partition, with their terms."""
+    counts, texts = snapshot.content_counts_of(doc_ids), snapshot.vocabulary.terms
+    rows = zip(counts.indptr[:-1].tolist(), counts.indptr[1:].tolist(), strict=True)
+    terms = tuple(
+        (
+            [texts[number] for number in counts.indices[first:after].tolist()],
+            np.asarray(counts.data[first:after], np.float32),
+        )
+        for first, after in rows
+    )
+    partitions = np.full(len(doc_ids), snapshot.partition)
+    return _Best(scores, snapshot.ordinals_of(doc_ids), partitions, terms)
 
 
 def add_terms(
-    query: QueryTerms, counts: sparse.csr_array, scores: Scores, feedback: Feedback
+    query: QueryTerms,
+    counts: sparse.csr_array,
+    scores: Scores,
+    feedback: Feedback,
+    numbers_of: npt.NDArray[np.int64] | None = None,
 ) -> QueryTerms:
     """Add the terms of documents to the counts of a query: q' · ‖q‖ / original.
 
     Scaled so that scores remain in BM25 units, and a model of weight 0 gives BM25 to the bit.
 
-    query   at least one term
-    counts  f(d): (n, V) sparse, of the best documents
-    scores  (n,) their BM25 scores
+    query       at least one term
+    counts      f(d): (n, V) sparse, of the best documents
+    scores      (n,) their BM25 scores
+    numbers_of  (V,) term numbers of the columns, if these are others
     Cost: the entries of `counts`. Of terms with equal shares the first of the vocabulary are used.
     """
     norm = feedback.norm
@@ -114,6 +188,7 @@ def add_terms(
     lengths = squares ** (1 / norm)
     weights = (scores if feedback.by_score else 1) / np.where(lengths > 0, lengths, 1)
     terms, columns = np.unique(counts.indices, return_inverse=True)
+    terms = terms if numbers_of is None else numbers_of[terms]
     model = np.asarray(np.bincount(columns, counts.data * weights[documents]), dtype=np.float64)
     largest, shares = top_z(model, TERMS)
     scale = feedback.model / feedback.original * np.linalg.norm(query.counts, norm)

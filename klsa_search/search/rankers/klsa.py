@@ -42,7 +42,6 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import clipped_length
 from klsa_search.search.rankers.totals import Total, own_total
-from klsa_search.storage.partitions import number_of_partition
 
 
 class Part(NamedTuple):
@@ -149,7 +148,7 @@ def parts_of(
     if not len(best.values):
         return None
     z = min(parameters.z, len(best.values))
-    partition = _partition_of(snapshot)
+    partition = snapshot.partition
     here = np.flatnonzero(best.partitions[:z] == partition)
     seeds = best.doc_ids[here]
 
@@ -209,7 +208,7 @@ def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> 
     shares = np.zeros(len(doc_ids))
     if len(doc_ids):
         shares[0] = kernel.matched_share(query.numbers, query.counts, int(doc_ids[0]))
-    partitions = np.full(len(doc_ids), _partition_of(snapshot))
+    partitions = np.full(len(doc_ids), snapshot.partition)
     texts = _order_of_texts(snapshot, query)
     ordinals = snapshot.ordinals_of(doc_ids)
     return BestDocuments(
@@ -221,7 +220,7 @@ def _counted(
     snapshot: Snapshot, query: QueryTerms, best: BestDocuments
 ) -> tuple[DocIds, npt.NDArray[np.float32]]:
     """Return columns and impacts of the best documents: see `Parts`."""
-    is_here = best.partitions == _partition_of(snapshot)
+    is_here = best.partitions == snapshot.partition
     columns = np.where(is_here, best.doc_ids, -1)
     if not is_here.all():
         remote = snapshot.remote_ordinals
@@ -233,11 +232,6 @@ def _counted(
     impacts = np.empty_like(best.impacts)
     impacts[:, _order_of_texts(snapshot, query)] = best.impacts
     return columns[places], impacts[places]
-
-
-def _partition_of(snapshot: Snapshot) -> int:
-    """Return the number of the partition of a snapshot; 0 if it is the only one."""
-    return 0 if snapshot.ordinals is None else number_of_partition(snapshot.generation.parent)
 
 
 def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int64]:
