@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -75,18 +76,18 @@ class Forward:
 
     parts   codes of consecutive documents, and (n + 1,) the start of each; one after the other
     ranks   (V,) rank of each term
-    terms   (V,) term of each rank
     fields  names and weights of the parts of a document
+    built   that of the build, if it is extended
     """
 
     def __init__(
         self,
         parts: Sequence[ForwardPart],
         ranks: npt.NDArray[np.int32],
-        terms: npt.NDArray[np.int32],
         fields: SearchedFields,
+        built: Forward | None = None,
     ) -> None:
-        self.parts, self.ranks, self.terms, self.fields = tuple(parts), ranks, terms, fields
+        self.parts, self.ranks, self.fields, self._built = tuple(parts), ranks, fields, built
         self.codes = _native.DocumentBytes(self.parts)
         self.words = _native.ForwardCodes(self.codes, len(fields.names))
         self._weights = np.array(fields.weights, np.int64)
@@ -97,7 +98,7 @@ class Forward:
         codes, starts, ranks = (
             open_array(generation, f"forward_{name}") for name in ("codes", "starts", "ranks")
         )
-        return cls([(codes, starts)], ranks, np.argsort(ranks).astype(np.int32), fields)
+        return cls([(codes, starts)], ranks, fields)
 
     def extended(self, part: ForwardPart, terms: int) -> Forward:
         """Return the forward index of these and later documents; the rank of a later term is its
@@ -106,8 +107,16 @@ class Forward:
         terms  V, number of terms in all. Cost: O(V).
         """
         later = np.arange(len(self.ranks), terms, dtype=np.int32)
-        ranks, of_ranks = (np.concatenate((array, later)) for array in (self.ranks, self.terms))
-        return Forward((*self.parts, part), ranks, of_ranks, self.fields)
+        ranks = np.concatenate((self.ranks, later))
+        return Forward((*self.parts, part), ranks, self.fields, self)
+
+    @lazy_property
+    def terms(self) -> npt.NDArray[np.int32]:
+        """Return the term of each rank: (V,)."""
+        if self._built is None:
+            return np.argsort(self.ranks).astype(np.int32)
+        before = self._built.terms
+        return np.concatenate((before, np.arange(len(before), len(self.ranks), dtype=np.int32)))
 
     def counts(self, documents: DocIds) -> sparse.csr_array:
         """Return f(t,d) of some documents: (n, V) sparse float32, terms ascending.

@@ -178,7 +178,7 @@ def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
     names = [terms[number] for number in segment.terms]
     ranks = np.concatenate((epoch.ranks, np.arange(epoch.terms, len(terms)))).astype(np.int32)
     codes = segment.forward_codes, segment.forward_starts
-    forward = Forward([codes], ranks, np.argsort(ranks).astype(np.int32), fields)
+    forward = Forward([codes], ranks, fields)
     coded = forward.counts(np.arange(len(segment)))
     for d, counts in enumerate(expected):
         row = matrix[[d]]

@@ -147,5 +147,5 @@ def test_damaged_starts_give_counts_of_something(tmp_path, starts):
     forward, _ = written(tmp_path, [([1], [2, 3])])
     ((codes, _),) = forward.parts
     damaged = codes[:6], np.array(starts, np.int64)
-    forward = Forward([damaged], forward.ranks, forward.terms, forward.fields)
+    forward = Forward([damaged], forward.ranks, forward.fields)
     assert forward.counts(np.array([0, 1])).shape == (2, TERMS)
