@@ -173,7 +173,7 @@ def test_more_like_this_and_the_page_of_a_document(found):
 def test_a_document_that_is_not_there(browser, address):
     with watched(browser, address, expected=["404"]) as page:
         page.goto(f"{address}/?view=document&id=nope&index=notes")
-        expect(page.get_by_role("alert")).to_contain_text("nope")
+        expect(page.get_by_role("alert")).to_contain_text("The document was deleted")
         page.get_by_role("link", name="← Search").click()
         page.locator(".welcome").wait_for()
 

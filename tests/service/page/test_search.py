@@ -297,7 +297,7 @@ def test_a_failure_is_shown_and_can_be_retried(browser, address):
         page.locator(".hit").first.wait_for()
         page.route("**/indexes/notes/search", lambda route: route.abort())
         page.locator("#q").fill("oven")
-        alert.get_by_text("no answer from").wait_for()
+        alert.get_by_text("The service does not answer").wait_for()
         page.unroute("**/indexes/notes/search")
         page.get_by_role("button", name="Try again").click()
         page.locator(".hit h2", has_text="Cake").wait_for()
