@@ -15,8 +15,9 @@ PACKAGE = Path(klsa_search.__file__).parent
 ANALYSE = """
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.collection.searched_text import AnalysedTexts
 with AnalysisWorkers(Analyzer(), 1) as workers:
-    workers.submit(["a pump"]).result()
+    workers.submit(AnalysedTexts(["a pump"])).result()
 """
 PARSE = """
 import sys
@@ -74,11 +75,12 @@ def test_a_worker_imports_modules_next_to_the_script(tmp_path):
         "from klsa_search.analysis import Analyzer\n"
         "from klsa_search.analysis.tokenizers import trust\n"
         "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "from klsa_search.collection.searched_text import AnalysedTexts\n"
         "from klsa_search.core.config import AnalysisSettings\n"
         "import beside\n"
         "analyzer = Analyzer(AnalysisSettings(tokenizer=trust(beside.words)))\n"
         "with AnalysisWorkers(analyzer, 1) as workers:\n"
-        "    print(list(workers.submit(['a pump']).result().terms))\n"
+        "    print(list(workers.submit(AnalysedTexts(['a pump'])).result().terms))\n"
     )
     told = subprocess.check_output([sys.executable, script], cwd="/", text=True, timeout=PATIENCE)
     assert told == "['p']\n"
