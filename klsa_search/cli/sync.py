@@ -26,6 +26,7 @@ from klsa_search.core.progress import progress_bar
 from klsa_search.errors import CollectionError, IndexNotFound, KlsaError
 
 if TYPE_CHECKING:
+    from klsa_search.collection.model import Document
     from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.search.index import Index
     from klsa_search.search.sync import SyncResult
@@ -161,9 +162,12 @@ def follow(
     """
     from klsa_search.collection.file_cache import FileCache
 
+    def stored(document_id: str) -> Document:
+        return index.document(document_id)  # as it is at each call: a bound method keeps a state
+
     pending, first, failure = True, True, ""
     problems: object = None
-    cache, synced = FileCache(index.document), -1  # and the position in the log after the last sync
+    cache, synced = FileCache(stored), -1  # and the position in the log after the last sync
     for changed in ticks:
         if not (changed or pending):
             continue
@@ -171,7 +175,7 @@ def follow(
             index.refresh()
             before = index.last_write.seq
             if before != synced:  # others have written: their documents are not those of the files
-                cache = FileCache(index.document)
+                cache = FileCache(stored)
             collection.cache = cache
             result = index.sync(collection, max_delete=max_delete, partial=True)
         except IndexNotFound:
