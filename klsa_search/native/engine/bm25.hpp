@@ -175,7 +175,6 @@ inline i64 State::count_matches(const Mask& mask) {
     i64 total = 0, words = p.size / 64;
     for (i64 at = 0; at <= words; at++) {
         u64 word = b.matches[at];
-        if (at == words) word &= (u64(1) << (p.size & 63)) - 1;
         if (!mask.is_all() && at < mask.words.size) word &= mask.words[at];
         total += std::popcount(word);
     }

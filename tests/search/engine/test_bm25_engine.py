@@ -61,6 +61,19 @@ def same(one, other):
     return all(map(np.array_equal, one, other))
 
 
+def test_of_equal_scores_the_first_wins_whatever_order_they_are_collected_in():
+    """More documents than the buffer holds tie before the first of them is met."""
+    saturations = np.zeros((4096, 2))
+    saturations[:, 1] = 0.05  # in all, so its postings are looked up
+    saturations[[2, *range(16, 512, 16), *range(17, 512, 16)], 0] = 0.5
+    kernel = kernel_of(saturations, block_bits=13)
+    positions, scores, total = by_row(kernel, [0, 1], 1)
+    answer = best(Bm25Engine(kernel), [0, 1], 1)
+    assert positions.tolist() == [2]
+    assert same(answer[:2], (positions, scores))
+    assert answer.total == total
+
+
 queries = st.lists(st.integers(-1, 11), max_size=12)
 depths = st.sampled_from([1, 2, 9, 10, 11, 64, 99, 100, 101, 1000, 1001, 10**9])
 
