@@ -22,7 +22,7 @@ FILES = {
     for path in sorted(PAGE.rglob("*"))
     if path.is_file()
 }
-KILOBYTES = 256
+KILOBYTES = 260
 
 
 @pytest.mark.parametrize(

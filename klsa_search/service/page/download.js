@@ -4,7 +4,7 @@ import { client } from "./session.js";
 import { alertOf, el, fill, pretty } from "./dom.js";
 import { t } from "./words.js";
 
-const COLUMNS = ["id", "title", "score", "snippet"]; // besides the fields of metadata
+const COLUMNS = ["id", "title", "score", "snippet"];
 
 /** Save a text as a file; promises that it was fetched. */
 async function save(name, fetched) {
@@ -13,10 +13,7 @@ async function save(name, fetched) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** The results of a search as files: a panel with the columns to choose from.
- *
- * search  parameters of the search
- */
+/** A panel that saves the results of a search, with columns to choose from. */
 export function exportPanel(index, search, fields) {
   const names = [...COLUMNS, ...Object.keys(fields)];
   const chosen = new Set(names);
@@ -28,9 +25,9 @@ export function exportPanel(index, search, fields) {
     const columns = names.filter((name) => chosen.has(name));
     fill(told);
     try {
-      // A byte order mark is lost on the way through a text, and Excel needs it.
+      // Reading a text drops the byte order mark, which Excel needs.
       const text = await client.index(index).export(q, { ...options, columns, format });
-      await save(`${index}.${format}`, format === "csv" ? `\ufeff${text.replace(/^\ufeff/, "")}` : text);
+      await save(`${index}.${format}`, format === "csv" ? `\ufeff${text}` : text);
     } catch (failure) {
       fill(told, alertOf(failure));
     }
