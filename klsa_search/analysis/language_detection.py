@@ -29,6 +29,7 @@ MANY: Final = 0.1
 
 _LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
+_WORDS_OF_SHORT: Final = 15  # distinct ones of short texts together, some of which are names
 _SHORTEST: Final = 15  # letters of a text that is told with others
 _ENOUGH: Final = 500  # characters of a text that tell its language
 _LONG_PIECE: Final = 200  # characters; shorter texts are joined
@@ -137,7 +138,8 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
         elif letters >= _SHORTEST:
             alike[_identifier().classify(text)[0]].append(text)
     for piece in (piece for same in alike.values() for piece in _pieces(same)):
-        _classify(piece, votes, number)
+        if len(set(" ".join(piece).split())) >= _WORDS_OF_SHORT:
+            _classify(piece, votes, number)
     several = [
         language
         for language in sorted(votes, key=lambda language: (-votes[language], language))
