@@ -29,7 +29,7 @@ MANY: Final = 0.1
 
 _LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
-_WORDS_OF_SHORT: Final = 15  # distinct ones of short texts together, some of which are names
+_WORDS_OF_SHORT: Final = 11  # distinct ones of short texts together, some of which are names
 _SHORTEST: Final = 15  # letters of a text that is told with others
 _ENOUGH: Final = 500  # characters of a text that tell its language
 _LONG_PIECE: Final = 200  # characters; shorter texts are joined
