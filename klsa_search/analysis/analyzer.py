@@ -255,14 +255,14 @@ class Analyzer:
         aligned = Alignment(text)
         normal = aligned.text
         symbol_names = names(normal) if self.settings.symbols else {}
-        found: list[Token] = []
+        tokens: list[Token] = []
         for position, (first, after, is_pair) in enumerate(spans(normal)):
             word = symbol_names.get(first) or normal[first:after]
             terms = (term_of.pair(word),) if is_pair else term_of.all(word)
             if any(terms):
                 start, end = aligned.start(first), aligned.end(after - 1)
-                found += [Token(term, position, start, end) for term in terms if term]
-        return found
+                tokens += [Token(term, position, start, end) for term in terms if term]
+        return tokens
 
     def has_names(self, text: str) -> bool:
         """Return whether an ASCII text may contain names such as C++. Cost: 0.2 µs."""
@@ -317,9 +317,9 @@ class _TermOf(dict[str, str]):
         elif self._accents and name != language:
             self._accents = Accents(self._accents.kept)  # endings are for the language's stemmer
         extra, languages = set(settings.extra_stop_words), languages_of(settings.language)
-        listed = {each: stop_words_of(settings.stop_words, each) | extra for each in languages}
+        listed = {name: stop_words_of(settings.stop_words, name) | extra for name in languages}
         self._stop_words = frozenset(map(self.folded, listed[language]))
-        short = {word for each in languages for word in stop_words_of("short", each)}
+        short = {word for name in languages for word in stop_words_of("short", name)}
         form = self.folded if len(languages) == 1 else str.casefold  # the same in all languages
         coded = sorted(
             {form(word) for words in listed.values() for word in words},

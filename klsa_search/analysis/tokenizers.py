@@ -34,8 +34,8 @@ def trust(tokenizer: Tokenizer | str) -> str:
 
 def with_trusted_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings given by the user, with the tokenizer trusted and replaced by its name."""
-    given = settings.get("tokenizer")
-    return {**settings, "tokenizer": trust(given)} if given is not None else dict(settings)
+    tokenizer = settings.get("tokenizer")
+    return {**settings, "tokenizer": trust(tokenizer)} if tokenizer is not None else dict(settings)
 
 
 class ImportedTokenizer:
@@ -61,15 +61,15 @@ class ImportedTokenizer:
     def words(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the words of a text in order with start and end, without white space."""
         try:
-            found = list(self._find(text))
+            words = list(self._find(text))
         except Exception as error:  # user code may raise anything
             raise SettingsError(
                 f"tokenizer `{self._name}` failed ({type(error).__name__}: {error}); correct it",
                 field="tokenizer",
             ) from error
         before = 0
-        for each in found:
-            match each:
+        for item in words:
+            match item:
                 case (str() as word, int() as start, int() as end):
                     if before <= start < end <= len(text) and _is_text(word):
                         before = start
@@ -78,7 +78,7 @@ class ImportedTokenizer:
                             yield word, start, end
                         continue
             raise SettingsError(
-                f"tokenizer `{self._name}` returned {each!r}; it must return "
+                f"tokenizer `{self._name}` returned {item!r}; it must return "
                 "(word, start, end), within the text and in order",
                 field="tokenizer",
             )
@@ -115,19 +115,19 @@ def _name_of(tokenizer: Tokenizer) -> str:
 def _imported(name: str) -> Tokenizer:
     module, _, path = name.partition(":")
     try:
-        found = attrgetter(path)(import_module(module))
+        imported = attrgetter(path)(import_module(module))
     except Exception as error:  # user code may raise anything
         raise SettingsError(
             f"tokenizer `{name}` cannot be imported ({type(error).__name__}: "
             f"{error}); install its module, or put its folder on PYTHONPATH",
             field="tokenizer",
         ) from error
-    return _callable(name, found)
+    return _callable(name, imported)
 
 
-def _callable(name: str, found: object) -> Tokenizer:
-    if not callable(found):
+def _callable(name: str, imported: object) -> Tokenizer:
+    if not callable(imported):
         raise SettingsError(
             f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
         )
-    return found  # its results are checked at each call
+    return imported  # its results are checked at each call

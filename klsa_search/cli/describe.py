@@ -62,7 +62,7 @@ def _detected_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """Return rows of what the build has detected in the texts, or was told of them."""
     rows, settings = [], manifest.settings
     if detected := manifest.detected:
-        shares = "; ".join(f"{found.language}, {found.share:.0%} of the text" for found in detected)
+        shares = "; ".join(f"{entry.language}, {entry.share:.0%} of the text" for entry in detected)
         rows.append(("language detected" if len(detected) == 1 else "languages detected", shares))
     elif settings["language"] == AUTO:
         rows.append(("language detected", "too little text to tell; read as English"))

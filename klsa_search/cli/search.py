@@ -246,29 +246,29 @@ def klsa_search(
             )
     models = {"embedders": embedders_of(embedders), "reranker": reranker}
     index = _open_local(home, name, models) if url is None else _open_remote(url, key, name)
-    given = without_none(options)
+    options = without_none(options)
     if batch is not None and run_file is not None:
         if record_file is not None and not _is_remote(index):
-            _record_batch(index, batch, run_file, record_file, k, threads, given)
+            _record_batch(index, batch, run_file, record_file, k, threads, options)
         else:
-            _run_batch(index, batch, run_file, k, threads, given)
+            _run_batch(index, batch, run_file, k, threads, options)
         return
     assert query is not None
     if row_format is not None:
         source = click.get_current_context().get_parameter_source("k")
         limit = None if source is ParameterSource.DEFAULT else k
         searched: Any = index  # with one method of the same name here and there
-        for piece in searched.export(query, columns, format=row_format, limit=limit, **given):
+        for piece in searched.export(query, columns, format=row_format, limit=limit, **options):
             sys.stdout.buffer.write(piece)
         return
     if explain_id is not None:
-        facts, explanation = _answered(index, "explain", query, explain_id, given)
+        facts, explanation = _answered(index, "explain", query, explain_id, options)
         if as_json:
             write_json({**facts, **asdict(explanation)})
         else:
             write_explanation(explanation)
         return
-    facts, results = _answered(index, "search", query, k, given)
+    facts, results = _answered(index, "search", query, k, options)
     if as_json:
         write_json({**facts, **as_dict(results)})
     else:

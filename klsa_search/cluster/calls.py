@@ -114,7 +114,7 @@ class CallFailed(Exception):
 class Answers(NamedTuple):
     """Answers by partition, and reasons by failed partition."""
 
-    given: dict[int, Any]
+    values: dict[int, Any]
     failed: dict[int, str]
 
 

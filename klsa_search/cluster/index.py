@@ -43,8 +43,8 @@ class ClusterPartitions:
 
     def open(self, files: PartitionFiles) -> OpenedSet:
         """Start the processes of all partitions of the index in a folder."""
-        generations = generations_of(files.path, files.found)
-        tokenizer = files.found.manifest.checked_settings().tokenizer
+        generations = generations_of(files.path, files.partition_set)
+        tokenizer = files.partition_set.manifest.checked_settings().tokenizer
         partitions = RemotePartitions(self._cluster.replicas(generations, tokenizer))
         opened = [
             RemotePartition(partitions, number, generation)

@@ -107,8 +107,8 @@ class RemotePartitions:
     def _published_version(self, files: PartitionFiles) -> tuple[Version, dict[int, str]]:
         calls = [("publish",)] * self.count
         answers = self._call(calls, WRITER, alone=True)
-        self._published |= answers.given
-        self._unpublished -= answers.given.keys()
+        self._published |= answers.values
+        self._unpublished -= answers.values.keys()
         unknown = {
             number: why for number, why in answers.failed.items() if number not in self._published
         }
@@ -121,10 +121,10 @@ class RemotePartitions:
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
         ]
-        facts = (files.found.folders, positions, files.configuration)
+        facts = (files.partition_set.folders, positions, files.configuration)
         name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         statistics = CollectionStatistics.of(
-            [partition.statistics for partition in published], files.found.length
+            [partition.statistics for partition in published], files.partition_set.length
         )
         preparations = tuple(
             Preparation(name, position, statistics, files.configuration) for position in positions
@@ -140,7 +140,7 @@ class RemotePartitions:
         answers = self.read(version, calls, next(_turn))
         if answers.failed:
             raise missing(answers.failed, self.count)
-        statistics = CollectionStatistics.of([answers.given[n] for n in range(self.count)], 1.0)
+        statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)], 1.0)
         facts = repr((version.name, key_of(filter_)))
         name = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if version.restrictions:
@@ -160,21 +160,21 @@ class RemotePartitions:
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
             answers = self._call(calls, replica, alone=True)
-            prepared |= {number for number, is_made in answers.given.items() if is_made}
+            prepared |= {number for number, is_made in answers.values.items() if is_made}
         return prepared
 
     def read(self, version: Version, calls: Sequence[Call | None], first: int) -> Answers:
         """Return the answers to calls in a version; a host that was restarted is prepared again."""
         answers = self._call(calls, first)
-        stale = {n for n, answer in answers.given.items() if isinstance(answer, Unprepared)}
+        stale = {n for n, answer in answers.values.items() if isinstance(answer, Unprepared)}
         if not stale:
             return answers
         prepared = self.prepare(version, stale)
         again = [call if n in prepared else None for n, call in enumerate(calls)]
         repeated = self._call(again, first)
         answered = {
-            n: answer for n, answer in answers.given.items() if n not in stale
-        } | repeated.given
+            n: answer for n, answer in answers.values.items() if n not in stale
+        } | repeated.values
         failed = answers.failed | repeated.failed
         for number in stale:
             if isinstance(answered.get(number, Unprepared("")), Unprepared):
@@ -213,7 +213,7 @@ class RemotePartitions:
     def _one(self, answers: Answers, partition: int) -> Any:
         if partition in answers.failed:
             raise missing(answers.failed, self.count)
-        return answers.given[partition]
+        return answers.values[partition]
 
     def _call(self, calls: Sequence[Call | None], replica: int, *, alone: bool = False) -> Answers:
         """Return the answers of partitions; raise the error of the first that refuses.
@@ -223,7 +223,7 @@ class RemotePartitions:
         timeout = WRITE_TIMEOUT if alone else None
         first = replica % self._replicas.replicas
         answers = call_all(self._replicas, calls, first=first, alone=alone, timeout=timeout)
-        for answer in answers.given.values():
+        for answer in answers.values.values():
             if isinstance(answer, Refused):
                 raise answer.error
         return answers
@@ -315,7 +315,7 @@ class RemoteSearches:
         answers = self._partitions.read(self._version, calls, self._first)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)
-        return [answers.given.get(number) for number in range(self.count)]
+        return [answers.values.get(number) for number in range(self.count)]
 
 
 class RemoteField(NamedTuple):

@@ -54,14 +54,14 @@ class Dialect(NamedTuple):
 
     def differences(self) -> str:
         """Return what differs from RFC 4180, in words; blank if nothing does."""
-        found = [
+        differences = [
             f"delimiter {self.delimiter!r}" * (self.delimiter != ","),
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
             "blanks before quotes" * self.spaced,
             f"{self.preamble} lines before the header left out" * bool(self.preamble),
         ]
-        return ", ".join(filter(None, found))
+        return ", ".join(filter(None, differences))
 
 
 TSV: Final = Dialect("\t", quote=None)
@@ -100,28 +100,28 @@ def recognised(
     as Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand
     before the header.
     """
-    sample, whole = _sample(path, encoding)
+    sample, is_complete = _sample(path, encoding)
     first, _, rest = sample.partition("\n")
     first = first.lower()
     skipped = 0
     delimiters = list(DELIMITERS)
     if first.startswith("sep=") and first[4:] in DELIMITERS:
         delimiters, sample, skipped = [first[4:]], rest, 1
-    trials = [_Trial(Dialect(each, skipped=skipped), sample, whole) for each in delimiters]
+    trials = [_Trial(Dialect(trial, skipped=skipped), sample, is_complete) for trial in delimiters]
     if len(trials) > 1 and not is_header(trials[0].header):
-        trials = [each for each in trials if len(each.header) > 1] or trials
-        trials.sort(key=lambda each: each.rank(is_header), reverse=True)
+        trials = [trial for trial in trials if len(trial.header) > 1] or trials
+        trials.sort(key=lambda trial: trial.rank(is_header), reverse=True)
     best = trials[0]
     if not is_header(best.header):
-        best = _after_preamble(best, delimiters, sample, whole, is_header) or best
+        best = _after_preamble(best, delimiters, sample, is_complete, is_header) or best
         sample = sample.split("\n", best.dialect.preamble)[-1]
-    spaced = _Trial(best.dialect._replace(spaced=True), sample, whole)
+    spaced = _Trial(best.dialect._replace(spaced=True), sample, is_complete)
     if re.search(rf"{re.escape(best.dialect.delimiter)}[ ]+\"", sample) and spaced.fits:
         return spaced.dialect
     if best.header[0].startswith("'"):
-        other = _Trial(best.dialect._replace(quote="'"), sample, whole)
+        other = _Trial(best.dialect._replace(quote="'"), sample, is_complete)
     elif not best.fits and '\\"' in sample:
-        other = _Trial(best.dialect._replace(escape="\\"), sample, whole)
+        other = _Trial(best.dialect._replace(escape="\\"), sample, is_complete)
     else:
         return best.dialect
     return other.dialect if other.fits else best.dialect
@@ -133,11 +133,11 @@ def recognised_tsv(path: Path, encoding: str | None = None) -> Dialect:
     Cells are quoted, as by spreadsheets and pandas, if the rows have as many cells only then, or if
     each cell in quotes has a reason for them: a comma, quote or line end.
     """
-    sample, whole = _sample(path, encoding)
-    quoted = _Trial(Dialect("\t"), sample, whole)
+    sample, is_complete = _sample(path, encoding)
+    quoted = _Trial(Dialect("\t"), sample, is_complete)
     if not quoted.fits:
         return TSV
-    if not _Trial(TSV, sample, whole).fits:
+    if not _Trial(TSV, sample, is_complete).fits:
         return quoted.dialect
     cells = [cell for line in sample.splitlines() for cell in line.split("\t") if cell[:1] == '"']
     return quoted.dialect if cells and all(map(_QUOTED.fullmatch, cells)) else TSV
@@ -151,7 +151,7 @@ def _after_preamble(
     best: _Trial,
     delimiters: Iterable[str],
     sample: str,
-    whole: bool,
+    is_complete: bool,
     is_header: Callable[[list[str]], bool],
 ) -> _Trial | None:
     """Return the reading of a sample from the line that is its header; None without one."""
@@ -160,7 +160,7 @@ def _after_preamble(
         rest = "\n".join(lines[number:])
         for delimiter in delimiters:
             dialect = Dialect(delimiter, skipped=best.dialect.skipped + number, preamble=number)
-            trial = _Trial(dialect, rest, whole)
+            trial = _Trial(dialect, rest, is_complete)
             fewer = all(_cells(line, delimiter) < len(trial.header) for line in lines[:number])
             if len(trial.header) > 1 and fewer and is_header(trial.header):
                 return trial
@@ -175,15 +175,15 @@ def _cells(line: str, delimiter: str) -> int:
 class _Trial:
     """A sample of a file, read in a dialect.
 
-    whole   whether the sample is the whole file; otherwise its last row is ignored
+    is_complete  whether the sample is the whole file; otherwise its last row is ignored
     header  cells of the first row
     fits    whether no row is broken, and all have as many cells
     """
 
-    def __init__(self, dialect: Dialect, sample: str, whole: bool) -> None:
+    def __init__(self, dialect: Dialect, sample: str, is_complete: bool) -> None:
         self.dialect = dialect
         rows = list(_rows(dialect.reader(io.StringIO(sample, newline="\n"))))
-        if not whole and len(rows) > 1:
+        if not is_complete and len(rows) > 1:
             rows.pop()
         self.header = (rows and rows[0]) or [""]
         matching = sum(row is not None and _fits(row, len(self.header)) for row in rows)

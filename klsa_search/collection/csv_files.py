@@ -210,7 +210,9 @@ class Header(NamedTuple):
             else:
                 record.pop(self.names[at], None)
         for name in self.repeated:
-            values = [cell for each, cell in zip(self.names, cells, strict=False) if each == name]
+            values = [
+                cell for header, cell in zip(self.names, cells, strict=False) if header == name
+            ]
             values = [value for value in values if not is_blank(value)]
             record[name] = values if len(values) > 1 else (values or [""])[0]
         return record
@@ -253,8 +255,8 @@ def is_header(cells: list[str], columns: Columns) -> bool:
         names = {name.lower() for name in header_names(cells, "", columns)}
     except CollectionError:
         return False
-    known = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
-    return bool(columns.title or columns.text or names & known)
+    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
+    return bool(columns.title or columns.text or names & common)
 
 
 def _shown(cell: str) -> str:

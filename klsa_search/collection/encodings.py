@@ -209,18 +209,18 @@ def _implausible(sample: bytes, codec: str) -> float:
         text = sample.decode(codec)
     except UnicodeDecodeError:
         return 1.0
-    found = [
+    pairs = [
         (text[match.start() - 1], match[0])
         for match in _AFTER_LETTER.finditer(text)
         if match["inside"] is not None or match[0].isalpha()  # signs may follow a word
     ]
     wrong = sum(
-        not (each.isalpha() or each in _JOINS_WORDS)
-        or each in _SIGNS
-        or (each.isupper() and before.islower())
-        for before, each in found
+        not (character.isalpha() or character in _JOINS_WORDS)
+        or character in _SIGNS
+        or (character.isupper() and before.islower())
+        for before, character in pairs
     )
-    return wrong / len(found) if found else 0.0
+    return wrong / len(pairs) if pairs else 0.0
 
 
 def _detection_of_script(sample: bytes) -> _Detection:

@@ -67,8 +67,8 @@ class Selection:
         """Return why a file of an archive is left out, perhaps by a folder; None if it is read."""
         at = name.find("/")
         while at >= 0:
-            if found := self.exclusion(name[: at + 1]):
-                return found
+            if reason := self.exclusion(name[: at + 1]):
+                return reason
             at = name.find("/", at + 1)
         return self.exclusion(name)
 
@@ -206,13 +206,13 @@ def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(path) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         raise TruncatedFile(f"{path}: cannot be listed ({error.strerror})") from None
 
 
 def _identity(folder: Path) -> tuple[int, int]:
     """Return device and inode of a folder."""
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+    status = folder.stat()
+    return status.st_dev, status.st_ino

@@ -141,8 +141,8 @@ class Intake:
         if columns != self.columns:
             self.completed.add(columns)
             used = {"id": columns.id, "title": columns.title, "text": ", ".join(columns.text)}
-            given = {"id": self.columns.id, "title": "", "text": ""}
-            chosen = {role: name for role, name in used.items() if name and name != given[role]}
+            before = {"id": self.columns.id, "title": "", "text": ""}
+            chosen = {role: name for role, name in used.items() if name and name != before[role]}
             uses = ", ".join(f"{name!r} as {role}" for role, name in chosen.items())
             options = " ".join(f"--{role} {name}" for role, name in chosen.items())
             self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
@@ -225,9 +225,9 @@ class Intake:
             if name not in record and not has_path(record, name):
                 count, first = self._absent.get(name, (0, origin))
                 self._absent[name] = count + 1, first
-        if numbered and (given := columns.id_in(record)):
+        if numbered and (id_ := columns.id_in(record)):
             self.refuse(
-                f"{origin}: has {given!r}, unlike the first record, so that documents are "
+                f"{origin}: has {id_!r}, unlike the first record, so that documents are "
                 "numbered; give all an ID, or none"
             )
             return None
@@ -392,8 +392,8 @@ def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
 def _is_deeper(metadata: Mapping[Any, Any], levels: int) -> bool:
     level: list[Any] = [metadata]
     for _ in range(levels):
-        values = (each.values() if isinstance(each, Mapping) else each for each in level)
-        level = [value for each in values for value in each if isinstance(value, _CONTAINERS)]
+        values = (item.values() if isinstance(item, Mapping) else item for item in level)
+        level = [value for item in values for value in item if isinstance(value, _CONTAINERS)]
         if not level:
             return False
     return True

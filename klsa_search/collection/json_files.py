@@ -82,7 +82,7 @@ def queries(path: Path) -> list[Topic]:
 
     Always strict: a skipped query would change every measure.
     """
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for number, line in lines(path):
         if line.isspace():
             continue
@@ -90,11 +90,11 @@ def queries(path: Path) -> list[Topic]:
         fault = document_fault(document)
         if fault and document.id.strip():
             raise CollectionError(f"{path}:{number}: {fault}; correct the line")
-        if not document.id.strip() or document.id in found:
+        if not document.id.strip() or document.id in topics:
             fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
             raise CollectionError(f"{path}:{number}: the query id {fact}; correct the line")
-        found[document.id] = Topic(id=document.id, text=document.text)
-    return list(found.values())
+        topics[document.id] = Topic(id=document.id, text=document.text)
+    return list(topics.values())
 
 
 def document_of(line: str, origin: str) -> Document:
@@ -237,8 +237,8 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
             yield second
             yield from objects
         return
-    line, whole = first
-    lists = dict(_lists(whole))
+    line, content = first
+    lists = dict(_lists(content))
     with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
     if len(lists) > 1 and len(with_texts) == 1:
         others = ", ".join(repr(name) for name in lists if name not in with_texts)
@@ -251,7 +251,7 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
             f"to a file, as with: jq -c '.{next(iter(with_texts or lists))}[]' {path.name} > "
             "documents.jsonl"
         )
-    by_id = None if lists else _by_id(whole)
+    by_id = None if lists else _by_id(content)
     if lists:
         name, rows = next(iter(lists.items()))
         intake.note(path, f"read the list {name!r} of an object")
@@ -259,7 +259,7 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
         rows = by_id
         intake.note(path, "read as an object with a document for each ID")
     elif intake.takes_objects:
-        rows = [whole]
+        rows = [content]
     else:
         raise CollectionError(f"{path}: no array or lines of objects")
     for row in rows:
@@ -277,26 +277,30 @@ def _has_text(record: Mapping[str, Any]) -> bool:
     return bool(set(TEXT_NAMES).intersection(names) or PLAIN.common("text", names))
 
 
-def _lists(whole: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
+def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
     """Yield the lists of objects in an object, with their paths; not those in lists."""
-    for name, value in whole.items():
+    for name, value in content.items():
         if isinstance(value, dict):
             yield from _lists(value, f"{outer}{name}.")
         elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             yield f"{outer}{name}", value
 
 
-def _by_id(whole: Mapping[str, Any]) -> list[Any] | None:
+def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
     """Return the rows of an object of texts or objects by ID; None if it is something else."""
-    while len(whole) == 1 and all(isinstance(value, dict) for value in whole.values()):
-        (inner,) = whole.values()
+    while len(content) == 1 and all(isinstance(value, dict) for value in content.values()):
+        (inner,) = content.values()
         if _is_document(inner):
             break
-        whole = inner
-    if whole and all(isinstance(row, dict) and _is_document(row) for row in whole.values()):
-        return [{"id": id_, **row} for id_, row in whole.items()]
-    if len(whole) > 1 and not _names_id(whole) and all(isinstance(v, str) for v in whole.values()):
-        return [{"id": id_, "text": row} for id_, row in whole.items()]
+        content = inner
+    if content and all(isinstance(row, dict) and _is_document(row) for row in content.values()):
+        return [{"id": id_, **row} for id_, row in content.items()]
+    if (
+        len(content) > 1
+        and not _names_id(content)
+        and all(isinstance(v, str) for v in content.values())
+    ):
+        return [{"id": id_, "text": row} for id_, row in content.items()]
     return None
 
 

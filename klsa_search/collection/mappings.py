@@ -71,16 +71,16 @@ class Columns:
     text: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Mapping[str, str | Sequence[str]] | None) -> Columns:
+    def of(cls, mapping: Mapping[str, str | Sequence[str]] | None) -> Columns:
         """Return the columns of a mapping; CollectionError for unknown names and other values."""
-        columns = dict(given or {})
+        columns = dict(mapping or {})
         texts = columns.get("text", ())
         if isinstance(texts, str):
             columns["text"] = texts = (texts,)
         for name, column_names in columns.items():
-            each = texts if name == "text" else (column_names,)
-            known = name in ("id", "title", "text")
-            if not known or not all(isinstance(column, str) and column for column in each):
+            values = texts if name == "text" else (column_names,)
+            is_role = name in ("id", "title", "text")
+            if not is_role or not all(isinstance(column, str) and column for column in values):
                 raise CollectionError(
                     f"columns = {{{name!r}: {column_names!r}}} is not valid; give 'id' and "
                     "'title', each the name of a column, and 'text', one or "
@@ -96,12 +96,12 @@ class Columns:
 
     def as_mapping(self) -> dict[str, str | list[str]]:
         """Return the columns given, as `of` reads them."""
-        given: dict[str, str | list[str]] = {
+        columns: dict[str, str | list[str]] = {
             "id": self.id,
             "title": self.title,
             "text": list(self.text),
         }
-        return {role: names for role, names in given.items() if names}
+        return {role: names for role, names in columns.items() if names}
 
     def id_in(self, names: Collection[str]) -> str | None:
         """Return the id column among these names; None without one."""
@@ -140,16 +140,18 @@ class Columns:
         """
         if not self.lacks(names):
             return self._with_text(names).with_title(names)
-        found = {role: self.common(role, names) for role in COMMON_NAMES}
-        if not found["text"]:  # a summary alone may as well be any field
-            found["title"] = [name for name in found["title"] if name.strip().lower() != "summary"]
-        if not (found["title"] or found["text"]):
-            found |= _in_one_object(names)
+        by_role = {role: self.common(role, names) for role in COMMON_NAMES}
+        if not by_role["text"]:  # a summary alone may as well be any field
+            by_role["title"] = [
+                name for name in by_role["title"] if name.strip().lower() != "summary"
+            ]
+        if not (by_role["title"] or by_role["text"]):
+            by_role |= _in_one_object(names)
         if self.id_in(names) is not None:
-            found["id"] = []
-        if not (found["title"] or found["text"]):
+            by_role["id"] = []
+        if not (by_role["title"] or by_role["text"]):
             return self
-        for role, candidates in found.items():
+        for role, candidates in by_role.items():
             if len(candidates) > 1:
                 options = " or ".join(f"--{role} {name}" for name in candidates)
                 raise CollectionError(
@@ -158,7 +160,7 @@ class Columns:
                     "title and text",
                     field="columns",
                 )
-        chosen = {role: candidates[0] for role, candidates in found.items() if candidates}
+        chosen = {role: candidates[0] for role, candidates in by_role.items() if candidates}
         return Columns.of(({"id": self.id} if self.id else {}) | chosen)
 
     def _with_text(self, names: Sequence[str]) -> Columns:
@@ -186,15 +188,15 @@ def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
         outer, dot, name = path.rpartition(".")
         if dot and name in ID_NAMES:
             objects.setdefault(outer, {}).setdefault("id", []).append(path)
-        for role, own in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
-            if name.lower() in own or name.lower() in COMMON_NAMES[role]:
+        for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
+            if name.lower() in role_names or name.lower() in COMMON_NAMES[role]:
                 objects.setdefault(outer, {}).setdefault(role, []).append(path)
     with_text = [roles for roles in objects.values() if "text" in roles]
     if len(with_text) != 1:
         return {}
     roles = with_text[0]
-    for role, own in (("title", ("title",)), ("text", TEXT_NAMES)):
-        exact = [path for path in roles.get(role, ()) if path.rpartition(".")[2] in own]
+    for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)):
+        exact = [path for path in roles.get(role, ()) if path.rpartition(".")[2] in role_names]
         roles[role] = exact[:1] or roles.get(role, [])
     return roles
 
@@ -270,7 +272,7 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
             )
         return str(value)
     if separator is not None and isinstance(value, list | tuple):
-        parts = [_string({name: each}, name, origin) for each in value]
+        parts = [_string({name: part}, name, origin) for part in value]
         return separator.join(filter(str.strip, parts))
     if isinstance(value, Mapping) and value:
         paths = ", ".join(f"{name}.{inner}" for inner in list(flat(value))[:3])
@@ -294,9 +296,9 @@ def merged(document: Document, changes: Mapping[str, Any]) -> Document:
     except RecursionError:
         raise BadDocument(f"{origin}: the changes are nested too deeply; flatten them") from None
     for name in ID_NAMES:
-        if str(given := rest.pop(name, document.id)) != document.id:
+        if str(id_ := rest.pop(name, document.id)) != document.id:
             raise BadDocument(
-                f"{origin}: a patch cannot change the id to {str(given)[:60]!r}; delete the "
+                f"{origin}: a patch cannot change the id to {str(id_)[:60]!r}; delete the "
                 "document and add another",
                 field="id",
             )
@@ -396,11 +398,11 @@ def json_value(value: Any) -> Any:
     if type(value) in _JSON:
         return None if isinstance(value, float) and isnan(value) else value
     if isinstance(value, list | tuple):
-        return [json_value(each) for each in value]
+        return [json_value(item) for item in value]
     if isinstance(value, set | frozenset):
-        return [json_value(each) for each in sorted(value, key=str)]
+        return [json_value(item) for item in sorted(value, key=str)]
     if isinstance(value, Mapping):
-        return {name: json_value(each) for name, each in value.items()}
+        return {name: json_value(item) for name, item in value.items()}
     if hasattr(value, "tolist") and hasattr(value, "dtype"):  # NumPy's
         if value.dtype.str[1:] == "M8[ns]":  # which becomes a number
             value = value.astype("datetime64[us]")
@@ -414,8 +416,8 @@ def json_value(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, Decimal):
-        whole = value.is_finite() and value == value.to_integral_value()
-        return int(value) if whole else float(value)
+        is_integer = value.is_finite() and value == value.to_integral_value()
+        return int(value) if is_integer else float(value)
     if isinstance(value, Enum):
         return json_value(value.value)
     return str(value) if isinstance(value, UUID | PurePath) else value

@@ -58,7 +58,9 @@ def analysed_texts(
 ) -> AnalysedTexts:
     """Return the texts of the parts of documents, and the languages that a field states."""
     parts = [text for document in documents for text in searched_texts(document, fields)]
-    return AnalysedTexts(parts, [language_stated(each, language_field) for each in documents])
+    return AnalysedTexts(
+        parts, [language_stated(document, language_field) for document in documents]
+    )
 
 
 def language_stated(document: Document, field: str | None) -> str:

@@ -104,8 +104,8 @@ class SearchTools:
             document_id = hit.document_id or ""
             id_ = document_id if searched.passage_count is None else hit.id
             header = _header(searched.name, id_, hit.title or document_id, hit.metadata)
-            place = place_of(hit) | {"document_id": f"{searched.name}/{document_id}"}
-            results.append(header | place | {"text": hit.text})
+            cited = place_of(hit) | {"document_id": f"{searched.name}/{document_id}"}
+            results.append(header | cited | {"text": hit.text})
         note = _note(answers, max_tokens)
         return {
             "results": results,

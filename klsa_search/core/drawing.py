@@ -63,10 +63,10 @@ def text_outline() -> list[Any]:
 
 
 def label(
-    axes: Axes, text: str, place: Sequence[float], offset: tuple[float, float], **style: object
+    axes: Axes, text: str, point: Sequence[float], offset: tuple[float, float], **style: object
 ) -> Annotation:
     """Write a text at a place of the axes, moved by an offset in points; return it."""
-    x, y = place
+    x, y = point
     return axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", **style)  # type: ignore[arg-type]  # checked by matplotlib
 
 

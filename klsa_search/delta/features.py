@@ -29,7 +29,7 @@ class TermMap:
     """Maps terms to numbers, common terms included, and remembers new terms."""
 
     def __init__(self, statistics: BuildStatistics) -> None:
-        self._known = statistics.vocabulary.numbers
+        self._of_build = statistics.vocabulary.numbers
         self._numbering = TermNumbering(Analyzer(statistics.settings))
         self._fields = statistics.settings.searched_fields
         self._language_field = statistics.settings.language_field
@@ -40,7 +40,7 @@ class TermMap:
         self._common = statistics.common
         self._content = GrowableArray(np.bool_)
         self._content.extend(np.ones(len(statistics.ranks), np.bool_))
-        common = [self._known[term] for term in statistics.common if term in self._known]
+        common = [self._of_build[term] for term in statistics.common if term in self._of_build]
         self._content.rows[common] = False
 
     @property
@@ -66,9 +66,13 @@ class TermMap:
         texts = self._numbering.numbered(
             analysed_texts(documents, self._fields, self._language_field)
         )
-        words = [term for term in texts.terms if term not in self._known and term not in self._new]
+        words = [
+            term for term in texts.terms if term not in self._of_build and term not in self._new
+        ]
         self.add_terms(words)
-        term_numbers = [self._known[t] if t in self._known else self._new[t] for t in texts.terms]
+        term_numbers = [
+            self._of_build[t] if t in self._of_build else self._new[t] for t in texts.terms
+        ]
         self._numbers.extend(np.array(term_numbers, np.int32))
         numbers = np.frombuffer(texts.numbers, np.int32)
         has_term = numbers >= 0

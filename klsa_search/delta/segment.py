@@ -98,9 +98,9 @@ def distinct(
     present = np.zeros(terms.max(initial=-1) + 1, np.bool_)
     present[terms] = True
     numbers = np.flatnonzero(present)
-    places = np.empty(len(present), np.int32)
-    places[numbers] = np.arange(len(numbers), dtype=np.int32)
-    return numbers, places[terms]
+    positions = np.empty(len(present), np.int32)
+    positions[numbers] = np.arange(len(numbers), dtype=np.int32)
+    return numbers, positions[terms]
 
 
 def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:

@@ -69,13 +69,13 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
     if root is None:
         return
     source, index, home = root.resolve(), path.resolve(), path.parent.resolve()
-    for place in (home, index):
-        if source == place:
-            fact = f"{place} is the source itself"
-        elif source in place.parents and source.is_dir():
-            fact = f"{place} lies within the source {root}"
-        elif place in source.parents and (source.is_dir() or place == index):
-            fact = f"the source {root} lies within {place}"
+    for location in (home, index):
+        if source == location:
+            fact = f"{location} is the source itself"
+        elif source in location.parents and source.is_dir():
+            fact = f"{location} lies within the source {root}"
+        elif location in source.parents and (source.is_dir() or location == index):
+            fact = f"the source {root} lies within {location}"
         else:
             continue
         raise SettingsError(
@@ -183,9 +183,9 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
     >>> other_source(Path("index/reports"), open_collection("reports.jsonl")) is None
     True
     """
-    place = address(collection)
+    location = address(collection)
     for before in existing_index(path):
-        moved = None not in (before.source_path, place) and before.source_path != place
+        moved = None not in (before.source_path, location) and before.source_path != location
         if before.counts.documents and (moved or before.source != collection.name):
             return before
     return None
@@ -314,7 +314,7 @@ def require_fields(
 def _refuse(setting: str, value: str, missing: Iterable[str], names: Sequence[str]) -> None:
     """Raise SettingsError for the first missing field, and name those that documents have."""
     for name in missing:
-        present = ", ".join(f"`{each}`" for each in names) or "none"
+        present = ", ".join(f"`{name_}`" for name_ in names) or "none"
         raise SettingsError(
             f"{setting} = {value!r}: no document has a field `{name}`; the fields are: {present}",
             field=setting,

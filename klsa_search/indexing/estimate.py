@@ -113,8 +113,8 @@ def processor_seconds_needed(size: Size) -> float:
 
 def documents_within(size: Size, memory: int) -> int:
     """Return how many of these documents a build of one partition has memory for, with a margin."""
-    each = _MEMORY_OF_DOCUMENT + _MEMORY_OF_BYTE * size.bytes / max(size.documents, 1)
-    many = max(int((memory - BASE) / (_MARGIN * each)), 0)
+    bytes_each = _MEMORY_OF_DOCUMENT + _MEMORY_OF_BYTE * size.bytes / max(size.documents, 1)
+    many = max(int((memory - BASE) / (_MARGIN * bytes_each)), 0)
     few = int(many / _EXACT_MEMORY)
     return few if few <= EXACT else many
 

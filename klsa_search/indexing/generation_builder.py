@@ -189,7 +189,7 @@ def manifest_of(
     """Return the manifest of a generation with these files."""
     stored = collection if isinstance(collection, StoredCollection) else None
     fingerprints = {} if stored is None else stored.fingerprints
-    languages = [LanguageEntry(**found._asdict()) for found in built.languages]
+    languages = [LanguageEntry(**entry._asdict()) for entry in built.languages]
     if not languages and stored is not None:
         names = ",".join(entry.language for entry in stored.languages)
         languages = list(stored.languages) if names == built.settings.language else []

@@ -252,8 +252,8 @@ class SourceBatches:
 
     def completed(self, settings: Settings) -> Settings:
         """Return settings with what all documents show: fields of HTML, and forms of values."""
-        found = {"html": self._html.report(), **self.fields.forms._asdict()}
-        return settings.model_copy(update=found)
+        updates = {"html": self._html.report(), **self.fields.forms._asdict()}
+        return settings.model_copy(update=updates)
 
 
 BATCH = 2000  # documents of a batch

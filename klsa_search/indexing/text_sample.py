@@ -36,7 +36,7 @@ class TextSample:
         self.texts: list[str] = []
         self._stated: list[str] = []
         self._distance, self._seen = 1, 0
-        self._found: Sequence[DetectedLanguage] = ()
+        self._language: Sequence[DetectedLanguage] = ()
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add documents of the sample among the next ones of the collection."""
@@ -45,7 +45,7 @@ class TextSample:
                 parts = searched_texts(document, self._settings.searched_fields)
                 self.texts.append("\n".join(part[:LONGEST] for part in parts)[:LONGEST])
                 self._stated.append(language_stated(document, self._settings.language_field))
-                self._found = ()
+                self._language = ()
                 if len(self.texts) == _LARGEST:
                     del self.texts[1::2], self._stated[1::2]
                     self._distance *= 2
@@ -68,17 +68,17 @@ class TextSample:
         Those that a field states for a tenth of the documents; else, those that are detected.
         Cost: 0.2 s, once for a sample.
         """
-        if not self._found:
-            self._found = self._stated_languages() or detect_languages(self.texts)
-        return self._found
+        if not self._language:
+            self._language = self._stated_languages() or detect_languages(self.texts)
+        return self._language
 
     def _stated_languages(self) -> list[DetectedLanguage]:
         stated = Counter(map(stated_language, self._stated))
-        known = {name: count for name, count in stated.items() if name in languages()}
-        total = sum(known.values())
+        supported = {name: count for name, count in stated.items() if name in languages()}
+        total = sum(supported.values())
         return [
             DetectedLanguage(name, round(count / total, 2))
-            for name, count in sorted(known.items(), key=lambda item: (-item[1], item[0]))
+            for name, count in sorted(supported.items(), key=lambda item: (-item[1], item[0]))
             if count >= MANY * total
         ]
 
@@ -86,7 +86,7 @@ class TextSample:
         """Return settings with what they leave to the texts: language and identifiers."""
         changes: dict[str, object] = {}
         if settings.language == AUTO:
-            changes["language"] = ",".join(found.language for found in self.languages())
+            changes["language"] = ",".join(entry.language for entry in self.languages())
         if settings.identifiers == "auto" and self.texts:
             kind = "parts" if are_code(self.texts) else "pairs"
             changes["identifiers"] = kind if settings.tokenizer is None else "off"

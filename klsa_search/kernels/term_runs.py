@@ -30,10 +30,10 @@ def letter_set(word: str) -> int:
     >>> letter_set("ab") == letter_set("abba")
     True
     """
-    found = 0
+    letters = 0
     for letter in word:
-        found |= 1 << ord(letter) % _BITS
-    return found
+        letters |= 1 << ord(letter) % _BITS
+    return letters
 
 
 class TermRun:
@@ -81,11 +81,11 @@ class TermRun:
     @lazy_property
     def with_character(self) -> Mapping[str, Sequence[int]]:
         """The numbers of terms by the characters of pairs, in order of the terms."""
-        found: dict[str, list[int]] = {}
+        numbers_of: dict[str, list[int]] = {}
         for number, name in zip(self.numbers.tolist(), self.names, strict=True):
             for character in {*characters(name)}:
-                found.setdefault(character, []).append(number)
-        return found
+                numbers_of.setdefault(character, []).append(number)
+        return numbers_of
 
     @lazy_property
     def lengths(self) -> _Numbers:
@@ -123,17 +123,17 @@ class TermRuns:
 
     def numbers(self, prefix: str) -> _Numbers:
         """Return the numbers of the terms with a prefix, in order of the terms: (n,)."""
-        found = [(run, run.beginning_with(prefix)) for run in self.runs]
-        numbers = np.concatenate([run.numbers[places] for run, places in found])
-        if np.count_nonzero([places.start < places.stop for _, places in found]) > 1:
-            names = [name for run, places in found for name in run.names[places]]
+        ranges = [(run, run.beginning_with(prefix)) for run in self.runs]
+        numbers = np.concatenate([run.numbers[range_] for run, range_ in ranges])
+        if np.count_nonzero([range_.start < range_.stop for _, range_ in ranges]) > 1:
+            names = [name for run, range_ in ranges for name in run.names[range_]]
             numbers = numbers[sorted(range(len(names)), key=names.__getitem__)]
         return numbers
 
     def names(self, prefix: str) -> list[str]:
         """Return the terms with a prefix, in order."""
-        found = [run.names[run.beginning_with(prefix)] for run in self.runs]
-        return sorted(name for names in found for name in names)
+        names_by_run = [run.names[run.beginning_with(prefix)] for run in self.runs]
+        return sorted(name for names in names_by_run for name in names)
 
     def ending_with(self, ending: str) -> Iterator[str]:
         """Yield the terms that end with a text. Cost: 1 ms per million characters of terms."""
@@ -142,5 +142,5 @@ class TermRuns:
 
     def with_character(self, character: str) -> _Numbers:
         """Return the numbers of the pairs with a character, run by run: (n,)."""
-        found = [run.with_character.get(character, ()) for run in self.runs]
-        return np.array([number for numbers in found for number in numbers], np.int64)
+        numbers_by_run = [run.with_character.get(character, ()) for run in self.runs]
+        return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)

@@ -104,7 +104,7 @@ def _coverage(
         sums = np.zeros(size, np.float32)
         np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
         sums *= np.float32(NEIGHBOURHOOD)
-        own = np.flatnonzero(rows[:size] >= 0)
-        sums[own] += impacts[rows[own], term]
+        local = np.flatnonzero(rows[:size] >= 0)
+        sums[local] += impacts[rows[local], term]
         covered += term_weights[term] * (sums / (sums + half[term]))
     return covered

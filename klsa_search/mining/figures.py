@@ -180,10 +180,10 @@ def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
 def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
     """Write each title next to its point, towards the centre of the map, if there is space."""
     taken: list[Any] = []
-    for title, place in zip(titles, places.tolist(), strict=True):
-        side, align = (-5, "right") if place[0] > 0.5 else (5, "left")
+    for title, point in zip(titles, places.tolist(), strict=True):
+        side, align = (-5, "right") if point[0] > 0.5 else (5, "left")
         offsets = [(side, dy) for dy in (0, 9, -9, 18, -18)]
-        _write(axes, title, place, offsets, taken, ha=align, fontsize="x-small")
+        _write(axes, title, point, offsets, taken, ha=align, fontsize="x-small")
 
 
 def _name_clusters(axes: Any, drawn: DocumentMap) -> None:
@@ -199,14 +199,14 @@ def _name_clusters(axes: Any, drawn: DocumentMap) -> None:
 def _write(
     axes: Any,
     words: str,
-    place: Sequence[float],
+    point: Sequence[float],
     offsets: Sequence[tuple[int, int]],
     taken: list[Any],
     **style: Any,
 ) -> None:
     """Write words at the first offset from a place, in points, that overlaps no earlier words."""
     for offset in offsets:
-        text = label(axes, words, place, offset, va="center", color=INK, **style)
+        text = label(axes, words, point, offset, va="center", color=INK, **style)
         box = text.get_window_extent()
         if not any(box.overlaps(other) for other in taken):
             taken.append(box)

@@ -76,7 +76,7 @@ class DocumentMap:
         """Return the number of documents on the map."""
         return len(self.doc_ids)
 
-    def whole(self, span: int) -> Integers:
+    def as_integers(self, span: int) -> Integers:
         """Return the places as integers from 0 to span: (n, 2)."""
         return np.rint(self.places * span).astype(np.int64)
 

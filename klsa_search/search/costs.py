@@ -128,8 +128,8 @@ def estimated_cost(
 def suggestions_cost(query: QueryCounts, k: int) -> float:
     """Return about how many milliseconds k suggestions take; `query` is the typed text."""
     misspelt = min(query.misspelt, 1)  # only the last word is corrected
-    each = SUGGESTED + WORD * query.words
-    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS + each * k
+    one = SUGGESTED + WORD * query.words
+    return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS + one * k
 
 
 _JOINS: Final = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)

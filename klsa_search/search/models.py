@@ -139,8 +139,8 @@ def embed_documents(
         if space not in entries:  # `klsa-index embed`, or a refit, begins the space
             continue
         todo = {
-            place: texts
-            for place, document in enumerate(documents)
+            number: texts
+            for number, document in enumerate(documents)
             if space not in vectors_of(document)
             and (texts := texts_to_embed(document, index.words))
         }
@@ -148,19 +148,19 @@ def embed_documents(
         left = dict(todo)
         try:
             refuse_other_model(index.name, entries[space], embedder)
-            for place, rows in embedded_rows(embedder, todo, entries[space].dimension):
-                documents[place] = with_rows(documents[place], space, rows)
-                del left[place]
+            for number, rows in embedded_rows(embedder, todo, entries[space].dimension):
+                documents[number] = with_rows(documents[number], space, rows)
+                del left[number]
         except (EmbedderFailed, SettingsError) as failure:
             reason = failure.message
         warnings += [
             FieldWarning(
-                documents[place].id,
+                documents[number].id,
                 VECTORS,
-                f"document {documents[place].id!r} is stored without a vector in `{space}`: "
+                f"document {documents[number].id!r} is stored without a vector in `{space}`: "
                 f"{reason}; klsa-index embed computes it",
             )
-            for place in left
+            for number in left
         ]
     return documents, warnings
 
@@ -173,16 +173,16 @@ def embedded_rows(
     EmbedderFailed, also if their dimension differs.
     """
     end = time.monotonic() + WRITE_SECONDS
-    places = list(texts)
-    while places and (left := end - time.monotonic()) > 0:
-        batch = [places.pop(0)]
+    waiting = list(texts)
+    while waiting and (left := end - time.monotonic()) > 0:
+        batch = [waiting.pop(0)]
         size = len(texts[batch[0]])
-        while places and size + len(texts[places[0]]) <= BATCH:
-            size += len(texts[places[0]])
-            batch.append(places.pop(0))
-        of_batch = [text for place in batch for text in texts[place]]
+        while waiting and size + len(texts[waiting[0]]) <= BATCH:
+            size += len(texts[waiting[0]])
+            batch.append(waiting.pop(0))
+        of_batch = [text for number in batch for text in texts[number]]
         rows = rows_of(embedder, of_batch, dimension, seconds=left)
-        ends = np.cumsum([len(texts[place]) for place in batch])
+        ends = np.cumsum([len(texts[number]) for number in batch])
         yield from zip(batch, np.split(rows, ends[:-1]), strict=True)
 
 

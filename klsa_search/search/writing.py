@@ -202,9 +202,9 @@ def of_spaces(documents: Iterable[Document], dimensions: Mapping[str, int]) -> I
     BadDocument for invalid vectors, and for one of another dimension than its space, or than the
     first of the documents in it.
     """
-    known = dict(dimensions)
+    seen = dict(dimensions)
     for document in documents:
-        yield with_dimensions(checked_vectors(document), known)
+        yield with_dimensions(checked_vectors(document), seen)
 
 
 def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:

@@ -413,9 +413,9 @@ class Catalog:
             served = self._entries.get(name, Entry()).opened
             opened = {holder.opened for holder in (before, entry) if holder} - {served}
             retired = [index for index in opened if index is not None and not index.retired]
-            for each in retired:
-                each.retired = True
+            for index in retired:
+                index.retired = True
             idle = [index for index in retired if index.users == 0]
         with ExitStack() as closing:  # closes the others if one fails
-            for each in idle:
-                closing.callback(each.close)
+            for index in idle:
+                closing.callback(index.close)

@@ -195,9 +195,9 @@ class IndexService:
                     field="filters",
                 )
 
-            def work(target: str = target, given: FilterLike = filter_) -> None:
+            def work(target: str = target, condition: FilterLike = filter_) -> None:
                 with self.catalog.use(target) as index:
-                    index.restricted(given)
+                    index.restricted(condition)
 
             try:
                 await self._admission.run(work)

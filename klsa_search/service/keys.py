@@ -86,9 +86,9 @@ def read_keys(path: Path) -> list[Key]:
         return _File.model_validate_json(read_regular(path)).keys
     except ValidationError as wrong:
         fault = wrong.errors()[0]
-        place = ".".join(map(str, fault["loc"])) or "it"
+        location = ".".join(map(str, fault["loc"])) or "it"
         raise SettingsError(
-            f"cannot read API keys from `{path}` ({place}: {fault['msg']}); "
+            f"cannot read API keys from `{path}` ({location}: {fault['msg']}); "
             "correct the file, or move it away and create new keys with "
             "`klsa-keys add`",
             field="keys",

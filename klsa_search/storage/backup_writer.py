@@ -144,7 +144,7 @@ class IndexCopier:
         self.written = 0
         self._lock = threading.Lock()  # of the previous two
         self._failure: StoreError | None = None  # of the repository
-        self._known = {
+        self._stored = {
             file.sha256: file
             for copy in self._before.values()
             for file in copy.files()
@@ -224,7 +224,7 @@ class IndexCopier:
         manifest = read_manifest(generation)
         check_sizes(generation, manifest)
         files = {
-            name: self._known.get(entry.sha256) or self._store(generation / name, entry.sha256)
+            name: self._stored.get(entry.sha256) or self._store(generation / name, entry.sha256)
             for name, entry in manifest.files.items()
         }
         files[MANIFEST] = self._store(generation / MANIFEST)

@@ -93,11 +93,11 @@ class Entry:
 
     def _named(self) -> list[Row]:
         """Return the row of the ID, unless another folder has it: then this one is its copy."""
-        known = self._catalog.rows("indexes", "id = ?", [self._id])
-        if known and known[0][1] != self._path.name:
-            original = self._path.with_name(known[0][1])
-            return [] if _read_id(original) == self._id else known
-        return known
+        rows = self._catalog.rows("indexes", "id = ?", [self._id])
+        if rows and rows[0][1] != self._path.name:
+            original = self._path.with_name(rows[0][1])
+            return [] if _read_id(original) == self._id else rows
+        return rows
 
     def _claim(self) -> str:
         """Return the ID of the index, which is made if it has none; its name is that of its folder.

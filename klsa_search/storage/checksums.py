@@ -201,7 +201,7 @@ class ChecksumCheck:
         self._generations = generations
         self._stopped = threading.Event()
         self._failure: str | None = None
-        self._whole = False
+        self._is_whole = False
         self._thread = threading.Thread(target=self._run, name="sums", daemon=True)
         self._thread.start()
 
@@ -210,7 +210,7 @@ class ChecksumCheck:
         """Return the state; `stopped` if it ended without a result, stopped or superseded."""
         if self._failure is not None:
             return "damaged"
-        if self._whole:
+        if self._is_whole:
             return "whole"
         return "checking" if self._thread.is_alive() else "stopped"
 
@@ -241,7 +241,7 @@ class ChecksumCheck:
                     forget(generation)
                     self._failure = failure.message
                 return
-        self._whole = True
+        self._is_whole = True
 
     def _throttled(self, path: Path) -> str:
         with ThrottledFile(path, self._stopped) as stream:

@@ -130,7 +130,7 @@ class LogWriter(WriteLog):
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection; errors of SQLite become those of the index."""
         try:
-            yield self._own()
+            yield self._opened()
         except sqlite3.OperationalError as error:
             self._close()
             raise StoreError(
@@ -149,7 +149,7 @@ class LogWriter(WriteLog):
             self._close()
             raise damaged(self.path, error) from error
 
-    def _own(self) -> sqlite3.Connection:
+    def _opened(self) -> sqlite3.Connection:
         """Return the connection; create the log if there is none."""
         if self._connection is None:
             refuse_network(self.path)

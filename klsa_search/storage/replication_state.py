@@ -63,8 +63,8 @@ def directory_id(home: Path) -> str:
     """
     with change_catalog(home) as catalog:
         inode, location = catalog.file.stat().st_ino, location_of(home)
-        for id_, *known in catalog.rows("directory"):
-            if inode == known[0] or location == known[1]:
+        for id_, *stored in catalog.rows("directory"):
+            if inode == stored[0] or location == stored[1]:
                 return str(id_)
         fresh = uuid4().hex
         catalog.delete("directory", "1", [])

@@ -58,7 +58,7 @@ def test_the_same_map_every_time(index):
 
 def test_whole_numbers(index):
     drawn = document_map(index)
-    whole = drawn.whole(1000)
+    whole = drawn.as_integers(1000)
     assert whole.min() == 0
     assert whole.max() == 1000
     assert np.abs(whole / 1000 - drawn.places).max() <= 0.0005 + 1e-9

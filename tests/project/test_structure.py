@@ -40,6 +40,9 @@ ANY = {
 }
 """Uses of `Any` in packages that read no JSON of others, which only become fewer."""
 
+SAYS_NOTHING = {"each", "elsewhere", "found", "given", "known", "own", "whole"}
+"""Words that are no names: they do not say of what."""
+
 MUTUAL = {"search/state/passage_index.py": {"search/state/state.py"}}
 """Imports for types of modules that define each other: a state has passages, which have a state."""
 
@@ -140,3 +143,26 @@ def test_any_becomes_rarer_in_the_core():
         if name.id == "Any"
     )
     assert {package: used[package] for package in ANY if used[package] > ANY[package]} == {}
+
+
+def test_names_say_what_they_name():
+    folder = PACKAGE.name
+    named = [
+        *((path, node, node.id) for path, node in nodes(folder, ast.Name) if is_stored(node)),
+        *(
+            (path, node, node.attr)
+            for path, node in nodes(folder, ast.Attribute)
+            if is_stored(node)
+        ),
+        *((path, node, node.arg) for path, node in nodes(folder, ast.arg)),
+        *((path, node, node.name) for path, node in nodes(folder, ast.FunctionDef)),
+    ]
+    assert [
+        f"{name_of(path)}:{node.lineno}: {name}"
+        for path, node, name in named
+        if name.strip("_") in SAYS_NOTHING
+    ] == []
+
+
+def is_stored(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store)

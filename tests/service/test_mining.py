@@ -100,7 +100,7 @@ def test_the_map(client, index):
     assert (answer["index"], answer["documents"]) == ("tiny", len(index))
     assert answer["ids"] == index.ids(drawn.doc_ids)
     assert list(zip(answer["x"], answer["y"], strict=True)) == [
-        tuple(place) for place in drawn.whole(65_535).tolist()
+        tuple(place) for place in drawn.as_integers(65_535).tolist()
     ]
     assert answer["cluster"] == drawn.cluster.tolist()
     for told, one in zip(answer["clusters"], drawn.clusters, strict=True):

@@ -68,8 +68,8 @@ class Answers:
         terms  numbers of terms, negative ones are ignored; only documents that contain all of them
                change the answer
         """
-        found = self.get(question, terms)
-        return self.put(question, answer()) if found is None else cast(_Answer, found)
+        cached = self.get(question, terms)
+        return self.put(question, answer()) if cached is None else cast(_Answer, cached)
 
     def get(self, question: Hashable, terms: Iterable[int]) -> object:
         """Return a valid answer; None if there is none. Cost: 0.5 µs a term."""
@@ -79,8 +79,8 @@ class Answers:
         oldest = min(version, self._version)
         if oldest < self._cache.least:
             return None
-        written, known = self._cache.written, len(self._cache.written)
-        changed = (written[term] if term < known else 0 for term in terms if term >= 0)
+        written, terms_of_cache = self._cache.written, len(self._cache.written)
+        changed = (written[term] if term < terms_of_cache else 0 for term in terms if term >= 0)
         return answer if min(changed, default=oldest + 1) <= oldest else None
 
     def latest(self, question: Hashable) -> object:

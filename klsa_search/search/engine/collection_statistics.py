@@ -41,10 +41,12 @@ class CountChanges:
 
 def _sum_of_changes(parts: Sequence[CountChanges]) -> CountChanges:
     """Return the sum of the changes of all partitions. Cost: O(changes)."""
-    terms, places = np.unique(np.concatenate([each.terms for each in parts]), return_inverse=True)
+    terms, positions = np.unique(
+        np.concatenate([part.terms for part in parts]), return_inverse=True
+    )
     sums = np.zeros((2, len(terms)), np.int64)
-    np.add.at(sums[0], places, np.concatenate([each.frequencies for each in parts]))
-    np.add.at(sums[1], places, np.concatenate([each.occurrences for each in parts]))
+    np.add.at(sums[0], positions, np.concatenate([part.frequencies for part in parts]))
+    np.add.at(sums[1], positions, np.concatenate([part.occurrences for part in parts]))
     frequencies, occurrences = Counter[str](), Counter[str]()
     for part in parts:
         for term, (frequency, times) in part.later.items():
@@ -112,13 +114,13 @@ class TermNumbering:
     other partitions have.
 
     collection  the terms of all partitions
-    own, remote  places of terms that the training lacks: of this partition, and of others only
+    local, remote  places of terms that the training lacks: of this partition, and of others only
     words        terms of later writes: of this partition, then of others
     numbers      (n,) of `words` in all partitions; -1 for new ones
     """
 
     collection: CollectionTerms
-    own: npt.NDArray[np.int32]
+    local: npt.NDArray[np.int32]
     words: Sequence[str]
     numbers: _Numbers
     remote: npt.NDArray[np.int32]
@@ -127,7 +129,7 @@ class TermNumbering:
     def vocabulary(self) -> Vocabulary:
         """Return the terms."""
         return JoinedVocabulary(
-            self.collection.trained, self.collection.terms, self.own, self.words, self.remote
+            self.collection.trained, self.collection.terms, self.local, self.words, self.remote
         )
 
     def counts(self, statistics: CollectionStatistics) -> DocumentCounts:
@@ -148,6 +150,6 @@ class TermNumbering:
             sums[changes.terms] += changed
             of_words = sums[self.numbers] + of_later
             others = sums[trained:]
-            parts = sums[:trained], others[self.own], of_words, others[self.remote]
+            parts = sums[:trained], others[self.local], of_words, others[self.remote]
             counts.append(np.concatenate(parts))
         return DocumentCounts(statistics.documents, *counts)

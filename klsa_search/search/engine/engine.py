@@ -47,15 +47,15 @@ class TopDocs(NamedTuple):
     before: TopDocs | None = None
     passages: TopDocs | None = None
 
-    def at(self, places: DocIds | DocumentMask | slice) -> TopDocs:
+    def at(self, positions: DocIds | DocumentMask | slice) -> TopDocs:
         """Return the documents at some places, or of a mask or slice, with the same total."""
         return TopDocs(
-            self.doc_ids[places],
-            self.scores[places],
+            self.doc_ids[positions],
+            self.scores[positions],
             self.total,
-            None if self.exact is None else self.exact[places],
-            None if self.before is None else self.before.at(places),
-            None if self.passages is None else self.passages.at(places),
+            None if self.exact is None else self.exact[positions],
+            None if self.before is None else self.before.at(positions),
+            None if self.passages is None else self.passages.at(positions),
         )
 
     def rescored(self, scores: Scores, total: int) -> TopDocs:

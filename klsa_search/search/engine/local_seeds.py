@@ -57,11 +57,13 @@ class DocFeatures(NamedTuple):
         """Return the features of documents of an index. Cost: their entries."""
         return cls(*expansion.features(documents), expansion.document_scalars(documents))
 
-    def at(self, place: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def at(self, position: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return numbers and values of the features of one of the documents."""
-        entries = self.entries[self.starts[place] : self.starts[place + 1]]
+        entries = self.entries[self.starts[position] : self.starts[position + 1]]
         levels = (entries & np.uint32(LEVELS)).astype(np.float64)
-        return (entries >> np.uint32(8)).astype(np.int64), self.document_scalars[place, 0] * levels
+        return (entries >> np.uint32(8)).astype(np.int64), self.document_scalars[
+            position, 0
+        ] * levels
 
 
 class QueryImpacts(NamedTuple):

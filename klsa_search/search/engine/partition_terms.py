@@ -32,13 +32,13 @@ class PartitionTerms:
     """The terms of all partitions, as one of them numbers them.
 
     collection  the terms of all partitions
-    own         (n,) int32, places of the terms of this partition that the training lacks
-    known       numbers in all partitions of terms of later writes; -1 for new ones
+    local       (n,) int32, places of the terms of this partition that the training lacks
+    later_numbers  in all partitions, of terms of later writes; -1 for new ones
     """
 
     collection: CollectionTerms
-    own: npt.NDArray[np.int32]
-    known: dict[str, int] = field(default_factory=dict)
+    local: npt.NDArray[np.int32]
+    later_numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
@@ -48,7 +48,7 @@ class PartitionTerms:
     @property
     def vocabulary(self) -> Vocabulary:
         """Return the vocabulary of the partition at the build."""
-        return JoinedVocabulary(self.collection.trained, self.collection.terms, self.own)
+        return JoinedVocabulary(self.collection.trained, self.collection.terms, self.local)
 
     def statistics(self, snapshot: Snapshot) -> PartitionStatistics:
         """Return the statistics of the partition. Cost: O(V), and its terms of later writes.
@@ -70,7 +70,7 @@ class PartitionTerms:
         numbers = np.concatenate((self._numbers(changed[changed < built]), self._numbers_of(words)))
         is_known = numbers >= 0
         pairs = zip(frequencies[~is_known].tolist(), occurrences[~is_known].tolist(), strict=True)
-        new = (word for word in words if self.known[word] < 0)
+        new = (word for word in words if self.later_numbers[word] < 0)
         changes = CountChanges(
             numbers[is_known],
             frequencies[is_known],
@@ -92,16 +92,16 @@ class PartitionTerms:
         words = [*words, *(word for word in statistics.changes.later if word not in words_here)]
         numbers = self._numbers_of(words)
         is_elsewhere = np.ones(len(self.collection.terms), np.bool_)
-        is_elsewhere[self.own] = False
+        is_elsewhere[self.local] = False
         is_elsewhere[numbers[numbers >= 0] - trained] = False
         remote = np.flatnonzero(is_elsewhere).astype(np.int32)
-        return TermNumbering(self.collection, self.own, words, numbers, remote)
+        return TermNumbering(self.collection, self.local, words, numbers, remote)
 
     def _numbers(self, terms_: _Numbers) -> _Numbers:
         """Return the numbers in all partitions of terms of the build."""
         trained = len(self.collection.trained)
         is_later, numbers = terms_ >= trained, terms_.copy()
-        numbers[is_later] = trained + self.own[terms_[is_later] - trained]
+        numbers[is_later] = trained + self.local[terms_[is_later] - trained]
         return numbers
 
     def _numbers_of(self, words: Sequence[str]) -> _Numbers:
@@ -110,10 +110,12 @@ class PartitionTerms:
         A word of the training is never among them.
         """
         for word in words:
-            if word not in self.known:
-                place = self.collection.terms.find(word)
-                self.known[word] = -1 if place is None else len(self.collection.trained) + place
-        return np.fromiter(map(self.known.__getitem__, words), np.int64, len(words))
+            if word not in self.later_numbers:
+                position = self.collection.terms.find(word)
+                self.later_numbers[word] = (
+                    -1 if position is None else len(self.collection.trained) + position
+                )
+        return np.fromiter(map(self.later_numbers.__getitem__, words), np.int64, len(words))
 
 
 class Weighing(NamedTuple):

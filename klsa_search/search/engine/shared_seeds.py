@@ -86,8 +86,8 @@ class RemoteBest(NamedTuple):
         """Return the places of ordinals in `documents`, -1 for those that it does not contain."""
         if not len(self.documents):
             return np.full(ordinals.shape, -1)
-        places = np.minimum(np.searchsorted(self.documents, ordinals), len(self.documents) - 1)
-        return np.where(self.documents[places] == ordinals, places, -1)
+        positions = np.minimum(np.searchsorted(self.documents, ordinals), len(self.documents) - 1)
+        return np.where(self.documents[positions] == ordinals, positions, -1)
 
 
 NONE_ELSEWHERE: Final = RemoteBest(np.zeros(0, np.uint32), np.zeros((0, 0), np.float32))
@@ -103,7 +103,7 @@ class SharedSeeds(NamedTuple):
     factors    of the parts of a score
     near       (n,) ordinals of the documents in the rows of the seeds
     estimates  (n,) E of these by the rows
-    elsewhere  best documents of other partitions
+    remote  best documents of other partitions
     details    for a request that explains scores
     """
 
@@ -114,7 +114,7 @@ class SharedSeeds(NamedTuple):
     factors: Factors
     near: npt.NDArray[np.integer[Any]]
     estimates: npt.NDArray[np.float32]
-    elsewhere: RemoteBest
+    remote: RemoteBest
     details: SeedDetails | None = None
 
     def native(self) -> SharedSeeds:
@@ -127,13 +127,13 @@ class _Best(NamedTuple):
 
     steps      (b,) k_q in steps
     partition  (b,) number of the partition of each
-    place      (b,) of each among the best of its partition
+    position   (b,) of each among the best of its partition
     keys       (b,) of the documents
     """
 
     steps: npt.NDArray[np.int64]
     partition: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
+    position: npt.NDArray[np.int64]
     keys: npt.NDArray[np.int64]
 
     def at(self, chosen: Any) -> _Best:
@@ -169,25 +169,25 @@ class MergedSeeds(NamedTuple):
 
 
 def shared_seeds(
-    found: Sequence[LocalSeeds | None], params: KlsaParams, step: float
+    of_parts: Sequence[LocalSeeds | None], params: KlsaParams, step: float
 ) -> Sequence[SharedSeeds | None]:
     """Return the seeds of a query for each partition; None for all if no document has its words.
 
-    found  best documents of each partition; None for a partition that does not answer
+    of_parts  best documents of each partition; None for a partition that does not answer
     step   value of one step of k_q
     Documents with equal scores are in the order of their ordinals; later ones follow, partition by
     partition.
     """
-    known = [_NO_SEEDS if each is None else each for each in found]
-    best = _best_of(known, params.best)
+    answered = [_NO_SEEDS if part is None else part for part in of_parts]
+    best = _best_of(answered, params.best)
     if not len(best.steps):
-        return [None] * len(found)
+        return [None] * len(of_parts)
     seeds = best.at(slice(params.seeds))
-    leading, first = known[seeds.partition[0]], int(seeds.steps[0])
-    impacts = _impacts_of(known, best)
+    leading, first = answered[seeds.partition[0]], int(seeds.steps[0])
+    impacts = _impacts_of(answered, best)
     rows, features = (
-        _rows_of([seeds_of.rows for seeds_of in known], seeds),
-        _features_of(known, seeds),
+        _rows_of([seeds_of.rows for seeds_of in answered], seeds),
+        _features_of(answered, seeds),
     )
     merged = MergedSeeds(
         seeds.steps,
@@ -197,7 +197,7 @@ def shared_seeds(
         _near(rows, best),
         np.ascontiguousarray(rows.levels[:, : rows.near]),
         *features,
-        np.array([known[at].latent[place] for at, place in _places(seeds)], np.int32),
+        np.array([answered[at].latent[position] for at, position in _positions(seeds)], np.int32),
         leading.share,
         leading.angle,
         step,
@@ -205,50 +205,50 @@ def shared_seeds(
     alpha, weights, sums, factors = weigh_seeds(merged, params)
     near, estimates = _sum_of_rows(rows, _F(params.slope) * weights)
     shared = []
-    for number in range(len(found)):
-        own = best.partition == number
-        elsewhere = np.flatnonzero(~own & (best.keys < FIRST_LATER))
-        elsewhere = elsewhere[np.argsort(best.keys[elsewhere])]
-        is_known = _known(near, number)
+    for number in range(len(of_parts)):
+        local = best.partition == number
+        remote = np.flatnonzero(~local & (best.keys < FIRST_LATER))
+        remote = remote[np.argsort(best.keys[remote])]
+        is_known = _is_numbered(near, number)
         details = None
         if leading.names:
-            names, others = _names(known, seeds), _names(known, best.at(elsewhere))
-            own_rows = rows.among(_known(rows.documents, number))
+            names, others = _names(answered, seeds), _names(answered, best.at(remote))
+            own_rows = rows.among(_is_numbered(rows.documents, number))
             details = SeedDetails(alpha, names, weights, features, own_rows, others)
         shared.append(
             SharedSeeds(
                 first,
-                int(own.sum()),
-                int(own[: params.seeds].sum()),
+                int(local.sum()),
+                int(local[: params.seeds].sum()),
                 SeedSums(*sums),
                 Factors(*factors),
                 ordinals_of_keys(near[is_known]),
                 estimates[is_known],
-                RemoteBest(best.keys[elsewhere].astype(np.uint32), impacts[elsewhere]),
+                RemoteBest(best.keys[remote].astype(np.uint32), impacts[remote]),
                 details,
             )
         )
     return shared
 
 
-def _known(keys: npt.NDArray[np.integer[Any]], partition: int) -> npt.NDArray[np.bool_]:
+def _is_numbered(keys: npt.NDArray[np.integer[Any]], partition: int) -> npt.NDArray[np.bool_]:
     """Return which keys a partition may know: all but those of later documents of others."""
-    known: npt.NDArray[np.bool_] = (keys < FIRST_LATER) | (
+    is_numbered: npt.NDArray[np.bool_] = (keys < FIRST_LATER) | (
         keys // PARTITION_STEP == FIRST_LATER // PARTITION_STEP + partition
     )
-    return known
+    return is_numbered
 
 
-def _best_of(found: Sequence[LocalSeeds], count: int) -> _Best:
+def _best_of(of_parts: Sequence[LocalSeeds], count: int) -> _Best:
     """Return the `count` best documents of all partitions."""
-    sizes = [len(each.steps) for each in found]
-    partition = np.repeat(np.arange(len(found)), sizes)
-    place = np.concatenate([np.arange(size) for size in sizes])
-    steps = np.concatenate([each.steps for each in found])
-    ordinals = np.concatenate([each.documents for each in found])
+    sizes = [len(part.steps) for part in of_parts]
+    partition = np.repeat(np.arange(len(of_parts)), sizes)
+    position = np.concatenate([np.arange(size) for size in sizes])
+    steps = np.concatenate([part.steps for part in of_parts])
+    ordinals = np.concatenate([part.documents for part in of_parts])
     order = np.lexsort((partition, np.minimum(ordinals, FIRST_LATER), -steps))[:count]
     partition = partition[order]
-    return _Best(steps[order], partition, place[order], _keys(ordinals[order], partition))
+    return _Best(steps[order], partition, position[order], _keys(ordinals[order], partition))
 
 
 def _keys(ordinals: npt.NDArray[np.int64], partition: Any) -> npt.NDArray[np.int64]:
@@ -262,44 +262,44 @@ def _keys(ordinals: npt.NDArray[np.int64], partition: Any) -> npt.NDArray[np.int
     return keys
 
 
-def _places(chosen: _Best) -> Iterator[tuple[int, int]]:
+def _positions(chosen: _Best) -> Iterator[tuple[int, int]]:
     """Yield the partition of each document, and its place there."""
-    return zip(chosen.partition.tolist(), chosen.place.tolist(), strict=True)
+    return zip(chosen.partition.tolist(), chosen.position.tolist(), strict=True)
 
 
-def _names(found: Sequence[LocalSeeds], chosen: _Best) -> tuple[tuple[str, str], ...]:
-    return tuple(found[at].names[place] for at, place in _places(chosen))
+def _names(of_parts: Sequence[LocalSeeds], chosen: _Best) -> tuple[tuple[str, str], ...]:
+    return tuple(of_parts[at].names[position] for at, position in _positions(chosen))
 
 
-def _impacts_of(found: Sequence[LocalSeeds], best: _Best) -> npt.NDArray[np.float32]:
+def _impacts_of(of_parts: Sequence[LocalSeeds], best: _Best) -> npt.NDArray[np.float32]:
     """Return the impacts of the terms of the query in the best documents: (b, n)."""
-    starts = np.concatenate(([0], np.cumsum([len(each.steps) for each in found])))
-    width = max(each.terms.impacts.shape[1] for each in found)
-    filled = [each.terms.impacts for each in found if len(each.steps)]
+    starts = np.concatenate(([0], np.cumsum([len(part.steps) for part in of_parts])))
+    width = max(part.terms.impacts.shape[1] for part in of_parts)
+    filled = [part.terms.impacts for part in of_parts if len(part.steps)]
     impacts: npt.NDArray[np.float32] = np.concatenate([np.zeros((0, width), _F), *filled])
-    return impacts[starts[best.partition] + best.place]
+    return impacts[starts[best.partition] + best.position]
 
 
-def _rows_of(found: Sequence[SeedRows], seeds: _Best) -> SeedRows:
+def _rows_of(of_parts: Sequence[SeedRows], seeds: _Best) -> SeedRows:
     """Return the rows of the seeds, with keys instead of ordinals."""
-    width, at = max(rows.documents.shape[1] for rows in found), seeds.partition
+    width, at = max(rows.documents.shape[1] for rows in of_parts), seeds.partition
     shape = len(at), width
     documents, levels = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
     steps = np.zeros((len(at), 2), np.float32)
-    for number, rows in enumerate(found):
-        own, size = at == number, rows.documents.shape[1]
-        place = seeds.place[own]
-        documents[own, :size] = _keys(rows.documents[place].astype(np.int64), number)
-        levels[own, :size], steps[own] = rows.levels[place], rows.steps[place]
-    leading = found[at[0]]
+    for number, rows in enumerate(of_parts):
+        local, size = at == number, rows.documents.shape[1]
+        position = seeds.position[local]
+        documents[local, :size] = _keys(rows.documents[position].astype(np.int64), number)
+        levels[local, :size], steps[local] = rows.levels[position], rows.steps[position]
+    leading = of_parts[at[0]]
     return SeedRows(documents, levels, steps, leading.width, leading.near)
 
 
 def _near(rows: SeedRows, best: _Best) -> npt.NDArray[np.int32]:
     """Return the places of the neighbours of seeds among the best, -1 for others: (z, near)."""
     order = np.argsort(best.keys)
-    places = values_at(rows.documents[:, : rows.near], best.keys[order], order, missing=-1)
-    return np.ascontiguousarray(places, np.int32)
+    positions = values_at(rows.documents[:, : rows.near], best.keys[order], order, missing=-1)
+    return np.ascontiguousarray(positions, np.int32)
 
 
 def _sum_of_rows(
@@ -317,15 +317,15 @@ def _sum_of_rows(
     return distinct, sums
 
 
-def _features_of(found: Sequence[LocalSeeds], seeds: _Best) -> DocFeatures:
+def _features_of(of_parts: Sequence[LocalSeeds], seeds: _Best) -> DocFeatures:
     """Return the features of the seeds."""
     sizes, pieces, scalars = [0], [], []
-    for at, place in _places(seeds):
-        features = found[at].features
-        first, after = features.starts[place], features.starts[place + 1]
+    for at, position in _positions(seeds):
+        features = of_parts[at].features
+        first, after = features.starts[position], features.starts[position + 1]
         sizes.append(after - first)
         pieces.append(features.entries[first:after])
-        scalars.append(features.document_scalars[place])
+        scalars.append(features.document_scalars[position])
     return DocFeatures(np.cumsum(sizes), np.concatenate(pieces), np.array(scalars))
 
 

@@ -64,9 +64,9 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
 
     def __init__(self, make: Callable[[Snapshot], T]) -> None:
         def shared(snapshot: Snapshot) -> T:
-            if snapshot.whole is None:
+            if snapshot.unrestricted is None:
                 return make(snapshot)
-            value: T = getattr(snapshot.whole, make.__name__)
+            value: T = getattr(snapshot.unrestricted, make.__name__)
             return value
 
         super().__init__(shared)
@@ -101,7 +101,7 @@ class Snapshot:
     ordinals         of a partition: numbers of the documents of the build in the source
     numbering        of a partition: how it numbers the terms of all partitions
     remote_rows   of a partition: entries of the rows of D in other partitions
-    whole            the snapshot that this one is a restriction of, if it is one
+    unrestricted     the snapshot that this one is a restriction of, if it is one
     answers          what was read of its documents
     """
 
@@ -131,7 +131,7 @@ class Snapshot:
     ordinals: npt.NDArray[np.int64] | None = None
     numbering: TermNumbering | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
-    whole: Snapshot | None = None
+    unrestricted: Snapshot | None = None
     answers: Answers = field(default_factory=lambda: AnswerCache().present())
 
     def __len__(self) -> int:
@@ -180,8 +180,8 @@ class Snapshot:
         if self.ordinals is None:
             return numbers
         built = len(self.ordinals)
-        places = np.minimum(numbers, built - 1) if built else numbers
-        of_build = self.ordinals[places] if built else numbers
+        positions = np.minimum(numbers, built - 1) if built else numbers
+        of_build = self.ordinals[positions] if built else numbers
         return np.where(numbers < built, of_build, FIRST_LATER + numbers)
 
     def doc_ids_of(
@@ -191,13 +191,13 @@ class Snapshot:
         if self.ordinals is None:
             return ordinals, ordinals < len(self)
         built = len(self.ordinals)
-        places = np.minimum(np.searchsorted(self.ordinals, ordinals), max(built - 1, 0))
+        positions = np.minimum(np.searchsorted(self.ordinals, ordinals), max(built - 1, 0))
         is_built = (ordinals < FIRST_LATER) & (built > 0)
         if built:
-            is_built &= self.ordinals[places] == ordinals
+            is_built &= self.ordinals[positions] == ordinals
         later = ordinals - FIRST_LATER
         is_later = (later >= built) & (later < len(self))
-        return np.where(is_later, later, places), is_built | is_later
+        return np.where(is_later, later, positions), is_built | is_later
 
     def seed_rows(self, documents: DocIds) -> SeedRows:
         """Return the rows of D of documents, with their entries in all partitions.
@@ -211,10 +211,10 @@ class Snapshot:
         levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
         built = len(others.levels)
         if built:
-            places = np.minimum(documents, built - 1)
+            positions = np.minimum(documents, built - 1)
             is_built = (documents < built)[:, None]
-            numbers = np.hstack((numbers, others.documents[places]))
-            levels = np.hstack((levels, others.levels[places] * is_built))
+            numbers = np.hstack((numbers, others.documents[positions]))
+            levels = np.hstack((levels, others.levels[positions] * is_built))
             order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
             rows = np.arange(len(documents))[:, None]
             numbers, levels = numbers[rows, order], levels[rows, order]
@@ -222,12 +222,12 @@ class Snapshot:
         steps[:, 0] = expansion.scales(documents)[:, 0]
         reverse, near = self.reverse, min(self.neighbour_count, width)
         # Entries of later documents.
-        known = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
-        if reverse is not None and len(known):
-            at = reverse.row_of[documents[known]].astype(np.int64) - 1
-            known, at = known[at >= 0], at[at >= 0]
+        with_reverse = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
+        if reverse is not None and len(with_reverse):
+            at = reverse.row_of[documents[with_reverse]].astype(np.int64) - 1
+            with_reverse, at = with_reverse[at >= 0], at[at >= 0]
             entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
-            entries[known], steps[known, 1] = reverse.rows[at], reverse.steps[at]
+            entries[with_reverse], steps[with_reverse, 1] = reverse.rows[at], reverse.steps[at]
             later = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
             numbers = np.hstack((numbers, later))
             levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))

@@ -98,11 +98,11 @@ class Features:
         """Return the name of a feature: a term, or the two of a pair."""
         terms, pairs = self._snapshot.vocabulary.terms, self._snapshot.pairs
         size = len(pairs.terms)  # of the build, without later terms
-        place = int(pairs.places[feature])
-        if place < size:
-            return terms[place]
-        lesser = int(np.searchsorted(pairs.starts, place - size, side="right")) - 1
-        return f"{terms[lesser]} {terms[int(pairs.greater[place - size])]}"
+        position = int(pairs.places[feature])
+        if position < size:
+            return terms[position]
+        lesser = int(np.searchsorted(pairs.starts, position - size, side="right")) - 1
+        return f"{terms[lesser]} {terms[int(pairs.greater[position - size])]}"
 
 
 MAX_SEEDS: Final = 5
@@ -153,7 +153,7 @@ class Explainer:
         parts: Iterable[ScoreParts | None] = repeat(None)
         if self._parameters.ranker == "klsa" and self._parameters.alpha > 0:
             parts = self._parts(top)
-        for id_, doc_id, score, bm25, each in zip(
+        for id_, doc_id, score, bm25, score_parts in zip(
             ids, top.doc_ids.tolist(), scores, addends, parts, strict=False
         ):
             check_deadline()
@@ -167,10 +167,10 @@ class Explainer:
                 yield self._explain_lsi(blank, doc_id)
             elif of_terms:
                 yield self._explain_terms(blank, doc_id, bm25, of_terms)
-            elif each is None:
+            elif score_parts is None:
                 yield self._explain_bm25(blank, bm25)
             else:
-                yield self._explain_parts(blank, doc_id, bm25, each)
+                yield self._explain_parts(blank, doc_id, bm25, score_parts)
 
     def _parts(self, top: TopDocs) -> Iterator[ScoreParts | None]:
         """Yield the parts of scores by the default ranking; None for a query without matches."""
@@ -293,7 +293,7 @@ class Explainer:
                 CoveredTerm(
                     term=terms[number],
                     value=float(covered.value[at]),
-                    own=float(covered.own[at]),
+                    in_document=float(covered.of_document[at]),
                     near=near,
                     lenders=tuple(
                         Lender(id=self._lender(lenders[i]), share=lent[i] / near)
@@ -311,11 +311,11 @@ class Explainer:
             return self._shared.names_elsewhere[-2 - doc_id][0]
         return self._record(doc_id).id
 
-    def _seed(self, parts: ScoreParts, place: int) -> tuple[str, str, tuple[Numbers, Values]]:
+    def _seed(self, parts: ScoreParts, position: int) -> tuple[str, str, tuple[Numbers, Values]]:
         """Return ID, title and features of a seed."""
         if self._shared is not None:
-            return *self._shared.names[place], self._shared.features.at(place)
-        doc_id = int(parts.seeds[place])
+            return *self._shared.names[position], self._shared.features.at(position)
+        doc_id = int(parts.seeds[position])
         record = self._record(doc_id)
         return record.id, record.title, self._features.of(doc_id)
 
@@ -323,18 +323,18 @@ class Explainer:
         """Return the strongest seeds; none if their sum is clipped to 0."""
         strengths = np.abs(parts.by_seed) * (parts.expansion != 0)
         first = np.argsort(-strengths, kind="stable")[:MAX_SEEDS].tolist()
-        first = [place for place in first if strengths[place] > 0]
-        seeds = [self._seed(parts, place) for place in first]
+        first = [position for position in first if strengths[position] > 0]
+        seeds = [self._seed(parts, position) for position in first]
         shared = self._features.shared(doc_id, [features for _, _, features in seeds])
         entries = tuple(
             Seed(
                 id=id_,
                 title=title,
-                weight=float(parts.weights[place]),
-                value=float(parts.by_seed[place]),
+                weight=float(parts.weights[position]),
+                value=float(parts.by_seed[position]),
                 shared=terms,
             )
-            for place, (id_, title, _), terms in zip(first, seeds, shared, strict=True)
+            for position, (id_, title, _), terms in zip(first, seeds, shared, strict=True)
         )
         others = parts.expansion - sum(seed.value for seed in entries)
         return Expanded(value=parts.expansion, seeds=entries, others=others)

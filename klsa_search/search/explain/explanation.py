@@ -50,14 +50,14 @@ class CoveredTerm:
     """Coverage of one query term.
 
     value    its contribution to the score
-    own      BM25 of the term in the document itself
+    in_document  BM25 of the term in the document itself
     near     BM25 of the term contributed by neighbours
     lenders  neighbours that contribute most
     """
 
     term: str
     value: float
-    own: float
+    in_document: float
     near: float
     lenders: tuple[Lender, ...]
 

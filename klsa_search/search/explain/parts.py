@@ -85,14 +85,14 @@ class Covered(NamedTuple):
 
     terms    (n,) term numbers
     value    (n,) what each adds to the score
-    own      (n,) what it adds to k_q
+    of_document  (n,) what it adds to k_q
     lenders  (d,) neighbours, as of `ScoreDetails`; `NOT_NAMED` for some
-    lent     (d, n) what each lends to `own`
+    lent     (d, n) what each lends to `of_document`
     """
 
     terms: Numbers
     value: Values
-    own: Values
+    of_document: Values
     lenders: DocIds
     lent: Values
 
@@ -223,10 +223,10 @@ class RowSplitter:
         places = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
         counted = places >= 0
         lenders, shares = near.indices[row][counted], near.data[row][counted]
-        own = query.addends(np.array([document]))[0] * np.isin([document], columns)
+        of_document = query.addends(np.array([document]))[0] * np.isin([document], columns)
         lent = NEIGHBOURHOOD * shares[:, None] * impacts[places[counted]].astype(np.float64)
-        together, half = own + lent.sum(axis=0), HALF * query.steps / UNIT
+        together, half = of_document + lent.sum(axis=0), HALF * query.steps / UNIT
         value = query.weights * (together / np.where(half > 0, together + half, 1))
         value *= total / max(float(value.sum()), 1e-300)
         lenders = np.where(lenders < near.shape[0], lenders, NOT_NAMED)
-        return Covered(query.numbers, value, own, lenders, lent)
+        return Covered(query.numbers, value, of_document, lenders, lent)

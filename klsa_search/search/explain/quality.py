@@ -116,16 +116,16 @@ def _term_coverage(snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: 
     levels = (rows & np.uint32(LEVELS)).astype(np.float64)
     shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)  # of sum 1 or 0
     near = (rows >> np.uint32(8)).astype(np.int64)
-    candidates, places = np.unique(
+    candidates, positions = np.unique(
         np.concatenate((documents[:, None], near), 1), return_inverse=True
     )
-    places = places.reshape(len(documents), -1)
+    positions = positions.reshape(len(documents), -1)
     steps = snapshot.query_kernel.postings.step * snapshot.live_docs()[candidates].astype(
         np.float64
     )
     saturations = snapshot.bm25_engine.saturations(terms, candidates).T * steps
-    of_neighbours = np.einsum("dn,tdn->td", shares, saturations[:, places[:, 1:]])
-    covered = saturations[:, places[:, 0]] + NEIGHBOURHOOD * of_neighbours
+    of_neighbours = np.einsum("dn,tdn->td", shares, saturations[:, positions[:, 1:]])
+    covered = saturations[:, positions[:, 0]] + NEIGHBOURHOOD * of_neighbours
     return np.asarray(covered / (covered + HALF))
 
 

@@ -66,9 +66,9 @@ def ranks_by(keys: Sequence[SortKey], doc_ids: DocIds) -> npt.NDArray[np.int64]:
     for field, descending in keys:
         values, present = values_of(field, doc_ids, descending)
         order = np.unique(values[present], return_inverse=True)[1].astype(np.int64)
-        own = np.full(len(doc_ids), len(order), np.int64)
-        own[present] = -order if descending else order
-        ranks = np.unique(ranks * (2 * len(order) + 2) + own, return_inverse=True)[1]
+        ranks_of = np.full(len(doc_ids), len(order), np.int64)
+        ranks_of[present] = -order if descending else order
+        ranks = np.unique(ranks * (2 * len(order) + 2) + ranks_of, return_inverse=True)[1]
     return np.asarray(ranks, np.int64)
 
 
@@ -80,9 +80,9 @@ def values_of(
     if field.starts is None:
         return field.values[doc_ids], present
     # Values are ascending in each document.
-    places = field.starts[doc_ids + 1] - 1 if descending else field.starts[doc_ids]
-    places[~present] = 0
-    values = field.values[places] if len(field.values) else np.zeros(len(doc_ids))
+    positions = field.starts[doc_ids + 1] - 1 if descending else field.starts[doc_ids]
+    positions[~present] = 0
+    values = field.values[positions] if len(field.values) else np.zeros(len(doc_ids))
     return values, present
 
 
@@ -119,9 +119,9 @@ class ScoreCollector:
 class FieldCollector:
     """Orders documents by metadata, then by score, then by doc id."""
 
-    def __init__(self, rank: Rank, found: DocumentMask, keys: Sequence[SortKey]) -> None:
-        self._rank, self._size = rank, len(found)
-        doc_ids = np.flatnonzero(found)
+    def __init__(self, rank: Rank, matches: DocumentMask, keys: Sequence[SortKey]) -> None:
+        self._rank, self._size = rank, len(matches)
+        doc_ids = np.flatnonzero(matches)
         ranks = ranks_by(keys, doc_ids)
         order = np.argsort(ranks, kind="stable")
         self._doc_ids, self._ranks = doc_ids[order], ranks[order]
@@ -141,8 +141,8 @@ class FieldCollector:
 class DocIdCollector:
     """Orders documents by doc id, with score 0: for queries without words."""
 
-    def __init__(self, found: DocumentMask) -> None:
-        self._doc_ids = np.flatnonzero(found)
+    def __init__(self, matches: DocumentMask) -> None:
+        self._doc_ids = np.flatnonzero(matches)
 
     def first(self, count: int) -> TopDocs:
         """Cost: none."""
@@ -153,12 +153,12 @@ class DocIdCollector:
 class DistinctCollector:
     """Keeps the first document with each value of a field, and all without a value.
 
-    found  (N,) documents of the order
+    matches  (N,) documents of the order
     """
 
-    def __init__(self, order: Collector, field: Field, found: DocumentMask) -> None:
+    def __init__(self, order: Collector, field: Field, matches: DocumentMask) -> None:
         self._order, self._field = order, field
-        groups = _groups_of(field, np.flatnonzero(found).astype(np.int64))
+        groups = _groups_of(field, np.flatnonzero(matches).astype(np.int64))
         self._total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
 
     def first(self, count: int) -> TopDocs:
@@ -224,25 +224,25 @@ def collect(
         name: fields.filterable(name, "disjunctive_facets") for name in request.disjunctive_facets
     }
     keys = sort_keys(request.sort, fields)
-    found: DocumentMask | None = None
+    matches: DocumentMask | None = None
     order: Collector = ScoreCollector(rank, mask, plan.page)
     if facet_fields or keys or distinct or is_blank or request.min_score is not None:
         if is_blank:
-            found = _match_all(size, mask, request.min_score)
+            matches = _match_all(size, mask, request.min_score)
         else:
-            found = _matches(size, rank, mask, request.min_score)
+            matches = _matches(size, rank, mask, request.min_score)
         if keys:
-            order = FieldCollector(rank, found, keys)
+            order = FieldCollector(rank, matches, keys)
         elif is_blank:
-            order = DocIdCollector(found)
+            order = DocIdCollector(matches)
         elif request.min_score is not None:
-            order = ScoreCollector(rank, Mask(found), plan.page)
+            order = ScoreCollector(rank, Mask(matches), plan.page)
     if pinned is not None:
         order = PinnedFirst(order, pinned)
-    if found is not None and pinned is not None:
-        found[pinned.top.doc_ids] = True
-    if found is not None and distinct is not None:
-        order = DistinctCollector(order, distinct, found)
+    if matches is not None and pinned is not None:
+        matches[pinned.top.doc_ids] = True
+    if matches is not None and distinct is not None:
+        order = DistinctCollector(order, distinct, matches)
     count = plan.offset + plan.k
     if pinned is not None and pins_first:
         count += len(pinned.positions)
@@ -251,13 +251,13 @@ def collect(
     top = order.first(count)
     if plan.offset:
         top = top.at(slice(plan.offset, None))
-    if found is None:
+    if matches is None:
         return top, {}
     if distinct is None:
-        top = top._replace(total=int(np.count_nonzero(found)))
-    counted = dict.fromkeys(facet_fields, found)
+        top = top._replace(total=int(np.count_nonzero(matches)))
+    counted = dict.fromkeys(facet_fields, matches)
     for name in request.disjunctive_facets:
-        counted[name] = _found_without(state, plan, name, is_blank=is_blank, found=found)
+        counted[name] = _matches_without(state, plan, name, is_blank=is_blank, matches=matches)
     facets = {
         name: facet_of(field, counted[name], request.max_facet_values)
         for name, field in facet_fields.items()
@@ -265,24 +265,24 @@ def collect(
     return top, facets
 
 
-def _found_without(
-    state: State, plan: QueryPlan, name: str, *, is_blank: bool, found: DocumentMask
+def _matches_without(
+    state: State, plan: QueryPlan, name: str, *, is_blank: bool, matches: DocumentMask
 ) -> DocumentMask:
     """Return which documents are found if the filter has no conditions on a field: (N,).
 
-    found  those that are found
+    matches  those that are found
     Cost: a ranking of all matches, if the filter has such conditions.
     """
     request = plan.request
     if request.filter is None:
-        return found
+        return matches
     filter_ = filter_of(request.filter)
     wider = without_field(filter_, name)
     if wider == filter_:
-        return found
+        return matches
     plan = plan._replace(request=request.model_copy(update={"filter": wider}))
     mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
-    size, least = len(found), request.min_score
+    size, least = len(matches), request.min_score
     if is_blank:
         matches = _match_all(size, mask, least)
     else:
@@ -345,10 +345,10 @@ def _mask_and_pins(
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     """Return the scores of all documents with relevance feedback; DocumentNotFound."""
     request, find = plan.request, state.documents.find
-    found = [id_ for id_ in (*request.positive, *request.negative) if find(id_) is not None]
-    known = state.searcher.evidence.of(("examples",), lambda: Counter(found))
+    present = [id_ for id_ in (*request.positive, *request.negative) if find(id_) is not None]
+    counted = state.searcher.evidence.of(("examples",), lambda: Counter(present))
     positive, negative = (
-        np.array(state.documents.doc_ids(id_ for id_ in ids if id_ in found), np.int64)
+        np.array(state.documents.doc_ids(id_ for id_ in ids if id_ in present), np.int64)
         if ids
         else None
         for ids in (request.positive, request.negative)
@@ -356,7 +356,7 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
     scores = state.searcher.scores_with_feedback(
         plan.parsed, plan.parameters, plan.dimensions, (positive, negative)
     )
-    missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in known)
+    missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in counted)
     state.documents.doc_ids(missing)  # raises
     return scores
 
@@ -377,9 +377,9 @@ def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> D
     if least is not None:
         with np.errstate(over="ignore"):  # larger than any score becomes infinite
             doc_ids = doc_ids[top.scores >= np.float32(least)]
-    found = np.zeros(size, np.bool_)
-    found[doc_ids] = True
-    return found
+    mask_ = np.zeros(size, np.bool_)
+    mask_[doc_ids] = True
+    return mask_
 
 
 def distinct_field(name: str | None, state: State) -> Field | None:

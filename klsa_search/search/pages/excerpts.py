@@ -120,19 +120,21 @@ def span_of(text: str) -> tuple[int, int]:
 def _of_passage(documents: DocumentReader, id_: str) -> tuple[str, tuple[int, int]]:
     """Return document and span of the ID of a passage; DocumentNotFound."""
     try:
-        place = PassageId.of(id_)
+        passage = PassageId.of(id_)
     except ValueError:
-        place = PassageId(id_, 0, 0)
-    doc_id = documents.find(place.document_id)
+        passage = PassageId(id_, 0, 0)
+    doc_id = documents.find(passage.document_id)
     if doc_id is None:
         documents.doc_ids([id_])  # raises
-    elif str(place) != id_ or not 0 <= place.begin <= place.end <= len(documents.text(doc_id)):
+    elif str(passage) != id_ or not 0 <= passage.begin <= passage.end <= len(
+        documents.text(doc_id)
+    ):
         raise DocumentNotFound(
-            f"no passage {id_!r}: document {place.document_id!r} has no such span, or has "
+            f"no passage {id_!r}: document {passage.document_id!r} has no such span, or has "
             "changed; search again",
             field="id",
         )
-    return place.document_id, (place.begin, place.end)
+    return passage.document_id, (passage.begin, passage.end)
 
 
 def _span_of_page(document_id: str, text: str, page: int) -> tuple[int, int]:

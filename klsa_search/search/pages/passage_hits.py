@@ -48,11 +48,11 @@ def best_passages_of(
         (searcher.passages.state, rows >= 0, rows),
         (state, rows < 0, doc_ids),
     ):
-        found = source.snippets.of(
+        texts = source.snippets.of(
             ids[which].tolist(), terms, weights=weights, length=plan.request.snippet_length
         )
-        for place, snippet in zip(np.flatnonzero(which).tolist(), found, strict=True):
-            snippets[place] = snippet
+        for number, snippet in zip(np.flatnonzero(which).tolist(), texts, strict=True):
+            snippets[number] = snippet
     return BestPassages(searcher.passages, rows, counts, snippets)
 
 
@@ -81,8 +81,8 @@ def as_passages(
     passages  whose IDs the hits have; None if the index has none: each document is one passage
     """
     if passages is None:
-        return tuple(_whole(state, hit) for hit in hits)
-    places = [PassageId.of(hit.id) for hit in hits]
+        return tuple(_as_document(state, hit) for hit in hits)
+    ids = [PassageId.of(hit.id) for hit in hits]
     documents = passages.state.documents
     rows = documents.doc_ids([hit.id for hit in hits])
     located = list(hits)
@@ -90,9 +90,9 @@ def as_passages(
     title = text = ""
     # By document, because decoding a text of megabytes for each of its passages takes longer than
     # the search, and all texts at once take too much memory.
-    for number in sorted(range(len(hits)), key=lambda number: places[number].document_id):
-        if places[number].document_id != document_id:
-            document_id = places[number].document_id
+    for number in sorted(range(len(hits)), key=lambda number: ids[number].document_id):
+        if ids[number].document_id != document_id:
+            document_id = ids[number].document_id
             doc_ids = state.documents.doc_ids([document_id])
             (title,), text = state.documents.titles(doc_ids), state.documents.text(doc_ids[0])
         hit = replace(hits[number], title=title, text=documents.text(rows[number]))
@@ -100,7 +100,7 @@ def as_passages(
     return tuple(located)
 
 
-def _whole(state: State, hit: Hit) -> Hit:
+def _as_document(state: State, hit: Hit) -> Hit:
     """Return the hit of a document as that of its only passage."""
     (doc_id,) = state.documents.doc_ids([hit.id])
     text = state.documents.text(doc_id)
@@ -132,12 +132,12 @@ def _located(hit: Hit, document_id: str, passages: PassageIndex, row: int, text:
     text  of the document
     """
     (record,) = passages.state.documents.records([row])
-    place = PassageId.of(record.id)
+    passage = PassageId.of(record.id)
     heading = record.title.removeprefix(hit.title).removeprefix(SEPARATOR)
     return replace(
         hit,
         document_id=document_id,
-        span=(place.begin, place.end),
-        page=page_of(text, place.begin),
+        span=(passage.begin, passage.end),
+        page=page_of(text, passage.begin),
         heading=heading,
     )

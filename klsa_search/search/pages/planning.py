@@ -122,11 +122,11 @@ def plan_search(
     allowed = intersection(mask, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
     vector, warnings = None, embedded.warnings
-    embedders, given = models.embedders if named is None else {}, request.vector
-    if given is None and named is None:
-        given = embedded.vector
-    if embedders or given is not None:
-        vector, warnings = query_vector(opened, state, request.query, given, embedders)
+    embedders, typed_vector = models.embedders if named is None else {}, request.vector
+    if typed_vector is None and named is None:
+        typed_vector = embedded.vector
+    if embedders or typed_vector is not None:
+        vector, warnings = query_vector(opened, state, request.query, typed_vector, embedders)
     last = request.offset + request.candidates
     k = request.candidates if request.rerank is None else max(request.rerank, last)
     return state, QueryPlan(

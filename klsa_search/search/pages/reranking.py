@@ -57,19 +57,19 @@ def rerank_hits(
     The reranker gets the best passage of a hit, or the beginning of its text, with its title. If
     it fails, the hits stay as they are.
     """
-    places = [place for place, hit in enumerate(hits[:count]) if hit.id not in fixed]
-    if not places or not query.strip():
+    positions = [position for position, hit in enumerate(hits[:count]) if hit.id not in fixed]
+    if not positions or not query.strip():
         return RerankedHits(hits, ())
     try:
-        scores = reranker(query, [_text_of(hits[place], document_of) for place in places])
+        scores = reranker(query, [_text_of(hits[position], document_of) for position in positions])
     except EmbedderFailed as failure:
         return RerankedHits(hits, (f"the hits are not reranked: {failure.message}",))
     ordered = list(hits)
-    order = sorted(range(len(places)), key=lambda number: -scores[number])
-    for place, number in zip(places, order, strict=True):
-        hit = hits[places[number]]
+    order = sorted(range(len(positions)), key=lambda number: -scores[number])
+    for position, number in zip(positions, order, strict=True):
+        hit = hits[positions[number]]
         part = Reranked(score=scores[number], rank=hit.rank)
-        ordered[place] = replace(hit, rank=hits[place].rank, rerank=part)
+        ordered[position] = replace(hit, rank=hits[position].rank, rerank=part)
     return RerankedHits(tuple(ordered), ())
 
 

@@ -161,6 +161,6 @@ class SearchResults:
         """Return the number of hits."""
         return len(self.hits)
 
-    def __getitem__(self, place: int) -> Hit:
+    def __getitem__(self, position: int) -> Hit:
         """Return the hit at an index, from 0."""
-        return self.hits[place]
+        return self.hits[position]

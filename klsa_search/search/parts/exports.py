@@ -157,7 +157,7 @@ def _cell(value: Any) -> str | float:
         return ""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         value = "; ".join(map(str, value))
     elif not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)

@@ -398,7 +398,7 @@ class GenerationReader:
     ) -> tuple[list[list[Candidate]], Answers]:
         """Return completions by answers of all partitions, and the answers that those lack."""
         suggester, evidence = self.state().suggester_within(filter_), Evidence(answers)
-        return list(map(list, suggester.candidates(typed, k, evidence))), evidence.own
+        return list(map(list, suggester.candidates(typed, k, evidence))), evidence.local
 
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""

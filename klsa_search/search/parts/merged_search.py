@@ -263,13 +263,13 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
         # The others rank by the words of the ID, as the partition that has the document does.
         words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
         requests = [
-            each
+            part
             if is_named
-            else each._replace(query=each.query.model_copy(update=words), embedded=NOT_EMBEDDED)
-            for each, is_named in zip(requests, named, strict=True)
+            else part._replace(query=part.query.model_copy(update=words), embedded=NOT_EMBEDDED)
+            for part, is_named in zip(requests, named, strict=True)
         ]
         again = searches.begin(
-            [None if is_named else each for each, is_named in zip(requests, named, strict=True)]
+            [None if is_named else part for part, is_named in zip(requests, named, strict=True)]
         )
         begun = [
             before if is_named else after

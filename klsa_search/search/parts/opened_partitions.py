@@ -55,7 +55,7 @@ class PartitionFiles(NamedTuple):
     """
 
     path: Path
-    found: PartitionSet
+    partition_set: PartitionSet
     configuration: QueryConfiguration
     terms: tuple[Path, Manifest]
 
@@ -105,7 +105,7 @@ class OpenedSet:
     @property
     def shared(self) -> PartitionSet:
         """Return the description of the partitions."""
-        return self.files.found
+        return self.files.partition_set
 
     def partition_of(self, id_: str) -> GenerationReader:
         """Return the view of the partition of an ID."""
@@ -140,25 +140,25 @@ class OpenedSet:
     def live_doc_ids(self) -> DocIds:
         """Return the doc ids of all live documents, in the order of `ids`: (n,) int64."""
 
-        def own(number: int, state: State) -> list[int]:
+        def live_of(number: int, state: State) -> list[int]:
             live = np.array(state.documents.live_doc_ids(), np.int64)
             numbers: list[int] = global_doc_ids(number, live).tolist()
             return numbers
 
-        return np.fromiter(self._in_order(own), np.int64)
+        return np.fromiter(self._in_order(live_of), np.int64)
 
     def read_by_doc_id(
         self, doc_ids: Iterable[int], read: Callable[[GenerationReader, list[int]], Sequence[T]]
     ) -> list[T]:
         """Return what partitions read for their own doc ids, in order."""
-        views, places = self.views, [local_doc_id(int(doc_id)) for doc_id in doc_ids]
-        if any(partition >= len(views) for partition, _ in places):
+        views, positions = self.views, [local_doc_id(int(doc_id)) for doc_id in doc_ids]
+        if any(partition >= len(views) for partition, _ in positions):
             raise IndexError(f"index `{self.files.path.name}` has {len(views)} partitions")
         values: list[Iterator[T]] = [
-            iter(read(view, [doc_id for partition, doc_id in places if partition == number]))
+            iter(read(view, [doc_id for partition, doc_id in positions if partition == number]))
             for number, view in enumerate(views)
         ]
-        return [next(values[partition]) for partition, _ in places]
+        return [next(values[partition]) for partition, _ in positions]
 
     def live_documents(self) -> Iterator[Document]:
         """Yield all live documents as they were indexed.
@@ -223,16 +223,16 @@ class OpenedSet:
         """Return completions of the typed text by kind: see `Suggester.candidates`."""
         answers: dict[Question, Any] = {}
         while True:
-            found = [view.candidates_by(answers, typed, k, filter_) for view in self.views]
-            asked = [own for _, own in found]
+            partition_set = [view.candidates_by(answers, typed, k, filter_) for view in self.views]
+            asked = [answered for _, answered in partition_set]
             if not any(asked):
-                return [iter(kind) for kind in found[0][0]]
+                return [iter(kind) for kind in partition_set[0][0]]
             answers |= added(asked)
 
     def rule_warnings(self) -> list[str]:
         """Return what the rules refer to and no partition has."""
         first, *others = [view.rule_warnings() for view in self.views]
-        return [warning for warning in first if all(warning in each for each in others)]
+        return [warning for warning in first if all(warning in warnings for warnings in others)]
 
     def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
         """Return search parameters, completed by those of the index; QueryError if invalid."""
@@ -306,7 +306,7 @@ class LocalPartitions:
 
     def open(self, files: PartitionFiles) -> OpenedSet:
         """Open all partitions of the index in a folder."""
-        folders = generations_of(files.path, files.found)
+        folders = generations_of(files.path, files.partition_set)
         terms = open_collection_terms(files.terms[0])
         partitions = (GenerationReader.open(folder, terms=terms) for folder in folders)
         return self.weighed(files, tuple(partitions))
@@ -314,7 +314,7 @@ class LocalPartitions:
     def weighed(self, files: PartitionFiles, partitions: tuple[GenerationReader, ...]) -> OpenedSet:
         """Return the present state, with the statistics of all documents. Cost: O(V)."""
         statistics = CollectionStatistics.of(
-            [partition.statistics() for partition in partitions], files.found.length
+            [partition.statistics() for partition in partitions], files.partition_set.length
         )
         for partition in partitions:
             partition.weigh(statistics, files.configuration)
@@ -325,7 +325,7 @@ class LocalPartitions:
         """Return one state of all partitions with the documents that match a filter."""
         views = [view.restricted(filter_) for view in opened.views]
         statistics = CollectionStatistics.of(
-            [view.statistics() for view in views], opened.files.found.length
+            [view.statistics() for view in views], opened.files.partition_set.length
         )
         return replace(opened, views=tuple(view.restricted_by_all(statistics) for view in views))
 

@@ -201,7 +201,7 @@ class PartSearch:
             return PartPlan(self.plan)
         snapshot, plan = self._state.snapshot, self.plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
-        if ranks_by_seeds(plan.parameters) and not self._evidence.own:
+        if ranks_by_seeds(plan.parameters) and not self._evidence.local:
             if params.seeds > MAX_SEEDS:
                 raise QueryError(
                     f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
@@ -212,7 +212,7 @@ class PartSearch:
         if seeds is not None:
             if self._query.explain:
                 records = self._state.documents.records(seeds.documents.tolist())
-                seeds = seeds._replace(names=tuple((each.id, each.title) for each in records))
+                seeds = seeds._replace(names=tuple((record.id, record.title) for record in records))
             rows = snapshot.seed_rows(seeds.documents[: params.seeds])
             seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
         # Without what has the size of the partition.
@@ -220,7 +220,7 @@ class PartSearch:
         parsed = plan.parsed._replace(leading=None)
         plan = plan._replace(parsed=parsed, mask=None, pinnable=None, vector=None, rules=rules)
         step = snapshot.query_kernel.postings.step
-        return PartPlan(plan, seeds, params, step, self._evidence.own)
+        return PartPlan(plan, seeds, params, step, self._evidence.local)
 
     def collect(self, shared: SharedSeeds | None, answers: Answers = NONE) -> PartPage:
         """Return the first documents of all pages up to the requested one. Cost: a search.
@@ -240,7 +240,7 @@ class PartSearch:
         try:
             top, facets = collect(ranked, plan, pins_first=True)
         except OpenQuestions:
-            return PartPage(NO_HITS.doc_ids, NO_HITS.scores, 0, {}, answers=evidence.own)
+            return PartPage(NO_HITS.doc_ids, NO_HITS.scores, 0, {}, answers=evidence.local)
         self._top = top
         pins = plan.rules.pins
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
@@ -249,12 +249,14 @@ class PartSearch:
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
         is_named = not any(keys) and first == [plan.named]
         field = distinct_field(self._query.distinct, ranked)
-        own = [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
-        distinct = [value for (value,) in own]
+        values = (
+            [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
+        )
+        distinct = [value for (value,) in values]
         return PartPage(
             top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned,
             () if plan.parsed.leading is None else plan.parsed.leading[top.doc_ids].tolist(),
-            evidence.own,
+            evidence.local,
         )  # fmt: skip
 
     def fetch(self, places: Sequence[int] | None) -> PartHits:
@@ -356,16 +358,16 @@ class LocalSearches:
     def collect(self, shared: Sequence[SharedSeeds | None], answers: Answers) -> list[PartPage]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         return [
-            search.collect(own, answers)
-            for search, own in zip(self._searches, shared, strict=True)
+            search.collect(seeds, answers)
+            for search, seeds in zip(self._searches, shared, strict=True)
             if search is not None
         ]
 
     def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits]:
         """Return the hits at some places of the pages; all of one if that is None."""
         return [
-            PartHits((), None) if own == [] else search.fetch(own)
-            for search, own in zip(self._searches, places, strict=True)
+            PartHits((), None) if positions_of == [] else search.fetch(positions_of)
+            for search, positions_of in zip(self._searches, places, strict=True)
             if search is not None
         ]
 
@@ -408,11 +410,11 @@ def rank_queries(
         if warnings:
             raise EmbedderFailed(warnings[0], field="embedder")
         rank = state.searcher.ranking(words._replace(mask=None), chosen, used)
-        found = intersection(allowed, words.mask)
+        searched = intersection(allowed, words.mask)
         if query_vector_ is not None:
-            parts = vector_parts(state.snapshot, query_vector_, rank, found)
+            parts = vector_parts(state.snapshot, query_vector_, rank, searched)
             rank = with_vectors(rank, parts, np.zeros(0, np.int64))
-        tops.append(rank(k, found))
+        tops.append(rank(k, searched))
     return tops
 
 

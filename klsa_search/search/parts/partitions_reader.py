@@ -275,7 +275,7 @@ class PartitionsReader:
     def _refreshed(self, now: OpenedSet) -> OpenedSet:
         """Return the state with all writes and builds; the present one if there were none."""
         files = self._read(now.files)
-        if files.found.folders != now.shared.folders:
+        if files.partition_set.folders != now.shared.folders:
             return self._open(files)
         is_written = False
         while sum(partition.refresh() for partition in now.partitions):  # all of them

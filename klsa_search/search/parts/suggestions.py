@@ -58,7 +58,7 @@ class Suggestions:
             for kind in active[:]:
                 if len(queries) == k or not left:
                     return tuple(chain.from_iterable(taken))
-                candidate = next((each for each in kinds[kind] if each.query not in queries), None)
+                candidate = next((one for one in kinds[kind] if one.query not in queries), None)
                 if candidate is None:
                     active.remove(kind)
                     continue

@@ -196,7 +196,7 @@ class ClauseReader:
             numbers = dict.fromkeys(number_of[language] for language in chosen)
             if NO_TERM in numbers or numbers.keys() == {UNKNOWN}:
                 numbers = {word.number: None}
-            number, *others = [each for each in numbers if each != UNKNOWN] or [UNKNOWN]
+            number, *others = [number_ for number_ in numbers if number_ != UNKNOWN] or [UNKNOWN]
             read.append(Word(word.text, number))
             further += [
                 Variant(word.text, (number,), (Word(word.text, other),)) for other in others
@@ -228,11 +228,11 @@ class ClauseReader:
     ) -> tuple[list[Word], list[Variant]]:
         """Leave out words that no document has side by side, but some as one: *head phones*."""
         split: set[str] = set()
-        for place, variant in enumerate(joined):
+        for position, variant in enumerate(joined):
             is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
             is_apart = not is_word or " " not in variant.written
             if not is_apart and self._compounds.is_split(variant, evidence):
-                joined[place] = variant._replace(of=())
+                joined[position] = variant._replace(of=())
                 split.update(words_of(variant.written))
         return [word for word in words if word.text not in split] if split else words, joined
 
@@ -305,9 +305,9 @@ class ClauseReader:
                 and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
             ):
                 builder.checked.add(word.text)
-                known = None if context is None else (*context, *sorted(builder.corrected))
+                beside = None if context is None else (*context, *sorted(builder.corrected))
                 where = Circumstances(
-                    known,
+                    beside,
                     alone=context == (),
                     abbreviation=has_case and any(map(str.isupper, word.text[1:])),
                     unfinished=word.text == unfinished,
@@ -363,9 +363,9 @@ class ClauseReader:
             builder.writings.append(((key,), (Word(names[best[0]], best[0]),)))
         added = [term for term in best if term not in builder.terms]
         builder.terms += added
-        own = word.number if word.number >= 0 else best[0]
-        if alternatives := [names[term] for term in added if term != own]:
-            builder.completions = names[own], alternatives
+        typed = word.number if word.number >= 0 else best[0]
+        if alternatives := [names[term] for term in added if term != typed]:
+            builder.completions = names[typed], alternatives
 
     def _read_terms(
         self, clause: Clause, terms: list[int], limit: int, builder: QueryBuilder
@@ -407,5 +407,5 @@ def covered_words(variants: Sequence[Variant]) -> Collection[str]:
 
 def _trim(numbers: list[int]) -> list[int]:
     """Return the words of a phrase from its first term to its last."""
-    terms = [place for place, number in enumerate(numbers) if number != NO_TERM]
+    terms = [position for position, number in enumerate(numbers) if number != NO_TERM]
     return numbers[terms[0] : terms[-1] + 1] if terms else []

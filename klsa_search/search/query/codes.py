@@ -100,7 +100,7 @@ class CodeReader:
         Cost: that of a phrase for each way in which the runs of a code may be joined.
         """
         return [
-            code for each in dict.fromkeys(codes_of(text)) if (code := self._code(each, evidence))
+            code for text_ in dict.fromkeys(codes_of(text)) if (code := self._code(text_, evidence))
         ]
 
     def apply(

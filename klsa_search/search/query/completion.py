@@ -37,8 +37,8 @@ _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 
 def last_word(query: str) -> str:
     """Return the last word of a query, "" if a blank or a sign follows it."""
-    found = _LAST_WORD.search(query)
-    return found[0] if found else ""
+    match = _LAST_WORD.search(query)
+    return match[0] if match else ""
 
 
 def best_completions(

@@ -99,8 +99,8 @@ class Compounds:
         frequency = self._frequency(self._numbers[word])
         least = frequency / (1 if word.isalpha() else RARER)
         divisions = self._divisions(word, frequency, evidence, anywhere=anywhere)
-        found = (self._best(each, evidence, least) for each in divisions)
-        return next(filter(None, found), ())
+        best = (self._best(division, evidence, least) for division in divisions)
+        return next(filter(None, best), ())
 
     def _divisions(
         self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool
@@ -110,17 +110,17 @@ class Compounds:
             yield (word.split(_JOINER),)
             return
         yield self._with_signs(word)
-        places = _borders(word)
-        if places:
-            yield (_cut(word, places),)
-        if len(places) > 1:
-            yield (_cut(word, [place]) for place in places)
+        borders = _borders(word)
+        if borders:
+            yield (_cut(word, borders),)
+        if len(borders) > 1:
+            yield (_cut(word, [border]) for border in borders)
         if anywhere:
             yield self._beside(word, frequency, evidence)
         if not frequency:
             yield self._segmentations(word)
-            if len(places) > 1:  # two parts: *user name* of getUserName
-                yield pairwise(_cut(word, places))
+            if len(borders) > 1:  # two parts: *user name* of getUserName
+                yield pairwise(_cut(word, borders))
 
     def _with_signs(self, word: str) -> list[Sequence[str]]:
         """Return a name with signs that a word spells: C# of csharp, .NET of dotnet."""
@@ -145,19 +145,19 @@ class Compounds:
         Cost: an analysis of each piece of the word, about 1 ms for 32 characters.
         """
         folded = self._analyzer.folded(word)
-        places: list[list[Sequence[str]]] = [[()]]
+        borders: list[list[Sequence[str]]] = [[()]]
         for after in range(1, len(folded) + 1):
-            found: list[Sequence[str]] = [
+            divided: list[Sequence[str]] = [
                 (*before, part)
                 for first in range(after)
-                if places[first] and self._is_piece(part := folded[first:after])
-                for before in places[first]
+                if borders[first] and self._is_piece(part := folded[first:after])
+                for before in borders[first]
                 if len(before) <= MAX_PARTS
             ]
-            places.append(sorted(found, key=len)[:MAX_DIVISIONS])
+            borders.append(sorted(divided, key=len)[:MAX_DIVISIONS])
         return [
             parts
-            for parts in places[-1]
+            for parts in borders[-1]
             if 3 * len(parts) <= 2 * len(folded) or (len(parts) == len(folded) and folded.isalpha())
         ]
 
@@ -205,18 +205,18 @@ class Compounds:
             return []
         frequency = self._frequency(self._numbers[word])
         folded = self._analyzer.folded(word)
-        found: list[Sequence[str]] = []
-        for place in range(1, len(folded)):
-            rarer = self._frequency(self._numbers[folded[:place]])
+        divisions: list[Sequence[str]] = []
+        for border in range(1, len(folded)):
+            rarer = self._frequency(self._numbers[folded[:border]])
             if not rarer or rarer < frequency:  # nor is the other half looked up
                 continue
-            halves = self._with_dot(_cut(folded, [place]))
+            halves = self._with_dot(_cut(folded, [border]))
             rarer = min(rarer, self._frequency(self._numbers[halves[1]]))
             if not rarer or rarer < frequency:
                 continue
             if not frequency or 2 * rarer >= self._least(halves):
-                found.append(halves)
-        return found
+                divisions.append(halves)
+        return divisions
 
     def _with_dot(self, halves: Sequence[str]) -> Sequence[str]:
         """Return *asp* and *.net* of *aspnet* if documents have no *net*."""
@@ -287,37 +287,37 @@ class Compounds:
         letters meet digits there, if these are groups of digits, if no document contains one of
         them, or if `may_join`.
         """
-        found: dict[str, Variant] = {}
+        variants: dict[str, Variant] = {}
         texts = text.split(" ")
         for first, after in groups(pieces, self.are_read_together):
             if after - first > 1:
-                self._join(" ".join(texts[first:after]), pieces[first:after], evidence, found)
+                self._join(" ".join(texts[first:after]), pieces[first:after], evidence, variants)
                 continue
             for variant in (*pieces[first].runs, *pieces[first].inner):
-                found[variant.written] = variant
-        return list(found.values())
+                variants[variant.written] = variant
+        return list(variants.values())
 
     def _join(
-        self, text: str, pieces: Sequence[Piece], evidence: Evidence, found: dict[str, Variant]
+        self, text: str, pieces: Sequence[Piece], evidence: Evidence, variants: dict[str, Variant]
     ) -> None:
         """Add the joined words of pieces that are read together."""
         for piece in pieces:
             for variant in piece.runs:
-                found[variant.written] = variant
+                variants[variant.written] = variant
         if any(left.last & right.first & DIGIT for left, right in pairwise(pieces)):
-            self._add(found, (number[0] for number in _NUMBER.finditer(text)), evidence)
+            self._add(variants, (number[0] for number in _NUMBER.finditer(text)), evidence)
         for first, after in groups(pieces, self._belong):
             if after - first > 1:
                 parts = [part for piece in pieces[first:after] for part in piece.parts]
-                self._add(found, self._sequences(parts), evidence)
+                self._add(variants, self._sequences(parts), evidence)
             else:
                 for variant in pieces[first].inner:
-                    found[variant.written] = variant
+                    variants[variant.written] = variant
 
-    def _add(self, found: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
+    def _add(self, added: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
         for sequence in sequences:
             if variant := self._variant(sequence, evidence):
-                found[sequence] = variant
+                added[sequence] = variant
 
     def _sequences(self, parts: Sequence[Part]) -> Iterator[str]:
         """Yield sequences of parts that belong together and are a word of the index, as written.
@@ -369,7 +369,7 @@ class Compounds:
         if not all(map(str.isalpha, words)):
             return apart <= RARER * frequency
         weights = self._snapshot.query_kernel.weights
-        is_heavier = int(weights[joined]) > sum(int(weights[each]) for each in numbers if each >= 0)
+        is_heavier = int(weights[joined]) > sum(int(weights[n]) for n in numbers if n >= 0)
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
 
     def is_split(self, variant: Variant, evidence: Evidence) -> bool:
@@ -381,8 +381,8 @@ class Compounds:
         words = words_of(variant.written)
         numbers = [self._numbers[word] for word in words]
         (joined,) = variant.words
-        known = [self._frequency(number) for number in numbers if number >= 0]
-        if 2 * self._frequency(joined.number) < min(known, default=0):
+        frequencies = [self._frequency(number) for number in numbers if number >= 0]
+        if 2 * self._frequency(joined.number) < min(frequencies, default=0):
             return False
         if UNKNOWN in numbers:
             return True
@@ -432,8 +432,8 @@ class Compounds:
 def _borders(word: str) -> list[int]:
     """Return the places where letters meet digits, capitals begin, or groups of digits."""
     pattern = _GROUPS if word.isdecimal() else BORDER
-    places = [border.start() for border in pattern.finditer(word)]
-    return places if len(places) < MAX_PARTS else []
+    borders = [border.start() for border in pattern.finditer(word)]
+    return borders if len(borders) < MAX_PARTS else []
 
 
 def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -443,6 +443,6 @@ def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
         yield [*words[:-1], f".{words[-1]}"]
 
 
-def _cut(word: str, places: Sequence[int]) -> Sequence[str]:
-    bounds = [0, *places, len(word)]
+def _cut(word: str, borders: Sequence[int]) -> Sequence[str]:
+    bounds = [0, *borders, len(word)]
     return [word[first:after] for first, after in pairwise(bounds)]

@@ -281,9 +281,11 @@ class Corrector:
             some = candidates[first : first + _READ]
             for term, forms in zip(some, self._term_dictionary.forms(some, evidence), strict=True):
                 score = math.log(frequencies[term]) + weights[term]
-                found = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
-                if found is not None and (best is None or score - found[0] > best.score):
-                    best = _Best(score - found[0], term, written_as(forms, found[1]), found[1])
+                nearest = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
+                if nearest is not None and (best is None or score - nearest[0] > best.score):
+                    best = _Best(
+                        score - nearest[0], term, written_as(forms, nearest[1]), nearest[1]
+                    )
         return best
 
     def _nearest_form(

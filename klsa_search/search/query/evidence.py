@@ -39,47 +39,47 @@ class OpenQuestions(Exception):
 class Evidence:
     """Answers the questions of one call.
 
-    known  answers of all partitions
-    own    answers of the documents of one index, to questions that are not in `known`
+    shared  answers of all partitions
+    local   answers of the documents of one index, to questions that are not in `shared`
     """
 
-    def __init__(self, known: Answers = NONE) -> None:
-        self.known = known
-        self.own: dict[Question, Any] = {}
+    def __init__(self, shared: Answers = NONE) -> None:
+        self.shared = shared
+        self.local: dict[Question, Any] = {}
         self._own_given = 0
 
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
-        found: _Answer
-        if question in self.known:
-            found = self.known[question]
-            return found
-        if question not in self.own:
-            self.own[question] = answer()
+        result: _Answer
+        if question in self.shared:
+            result = self.shared[question]
+            return result
+        if question not in self.local:
+            self.local[question] = answer()
         self._own_given += 1
-        found = self.own[question]
-        return found
+        result = self.local[question]
+        return result
 
     def kept(self, table: dict[_Key, _Total], key: _Key, find: Callable[[], _Total]) -> _Total:
         """Return what follows from answers: found once, if it depends on shared answers alone.
 
         table  of one state of the index
         """
-        if not isinstance(self.known, SharedAnswers):
+        if not isinstance(self.shared, SharedAnswers):
             return find()
         if key in table:
             return table[key]
-        before, found = self._own_given, find()
+        before, answer_ = self._own_given, find()
         if self._own_given == before and len(table) < MOST_KEPT:
-            table[key] = found
-        return found
+            table[key] = answer_
+        return answer_
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
         """Return the sum of the answers of all partitions; raise OpenQuestions until all did."""
-        if question in self.known:
-            found: _Total = self.known[question]
-            return found
-        self.own[question] = answer()
+        if question in self.shared:
+            total_: _Total = self.shared[question]
+            return total_
+        self.local[question] = answer()
         raise OpenQuestions
 
 
@@ -93,7 +93,7 @@ class SharedAnswers(dict[Question, Any]):
         """
         new = set(answers[0]).intersection(*answers[1:]).difference(self)
         for question in new:
-            self.setdefault(question, reduce(add, (each[question] for each in answers)))
+            self.setdefault(question, reduce(add, (part[question] for part in answers)))
         return bool(new)
 
 
@@ -121,6 +121,6 @@ def added(answers: Sequence[Answers]) -> dict[Question, Any]:
     """
     asked = set(answers[0]).intersection(*answers[1:]) or set().union(*answers)
     return {
-        question: reduce(add, (each[question] for each in answers if question in each))
+        question: reduce(add, (part[question] for part in answers if question in part))
         for question in asked
     }

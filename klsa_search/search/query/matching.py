@@ -49,8 +49,10 @@ def _intersection(parts: Iterable[Integers]) -> Integers:
     """Return the doc ids that all parts contain; each part is in ascending order."""
     documents, *others = sorted(parts, key=len)
     for other in others:
-        places = np.searchsorted(other, documents)
-        documents = documents[other.take(places, mode="clip") == documents] if len(other) else other
+        positions = np.searchsorted(other, documents)
+        documents = (
+            documents[other.take(positions, mode="clip") == documents] if len(other) else other
+        )
     return documents
 
 
@@ -73,14 +75,14 @@ def containing_words(
     Cost: their postings; for "most" also O(N).
     """
     words = list(words)
-    found = [_containing_one(snapshot, alternatives) for alternatives in words]
+    documents_of = [_containing_one(snapshot, alternatives) for alternatives in words]
     result = np.zeros(len(snapshot), np.bool_)
     if match == "all":
-        result[_intersection(found)] = True
+        result[_intersection(documents_of)] = True
         return result
     live, count = snapshot.live_docs(), snapshot.query_kernel.documents
     contained, total = np.zeros(len(snapshot)), 0.0
-    for alternatives, documents in zip(words, found, strict=True):
+    for alternatives, documents in zip(words, documents_of, strict=True):
         question = "containing", *names_of(snapshot, alternatives)
         n = evidence.of(question, lambda: int(live[documents].sum()))  # noqa: B023 - called at once
         weight = math.log1p((count - n + 0.5) / (n + 0.5))
@@ -197,8 +199,8 @@ def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:
 
 def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return words of a phrase as codes of the forward index."""
-    given = np.array(words, np.int64)
-    pattern = np.where(given == NO_TERM, NO_TERM, NO_TERM - given)
-    has_term = given >= 0
-    pattern[has_term] = codes_of(snapshot.forward.ranks[given[has_term]])
+    numbers = np.array(words, np.int64)
+    pattern = np.where(numbers == NO_TERM, NO_TERM, NO_TERM - numbers)
+    has_term = numbers >= 0
+    pattern[has_term] = codes_of(snapshot.forward.ranks[numbers[has_term]])
     return pattern

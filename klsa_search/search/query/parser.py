@@ -135,7 +135,7 @@ class QueryParser:
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
         """Return the synonyms, by word."""
-        return self._synonyms.given
+        return self._synonyms.as_written
 
     def with_synonyms(self, synonyms: Synonyms) -> QueryParser:
         """Return a parser with these synonyms that shares the caches of this one."""
@@ -243,8 +243,8 @@ class QueryParser:
         rules = ParsingRules(settings.spelling, synonyms, None, evidence, has_case)
         if typed:
             texts = [query] if boolean is not None else self._ranking_texts(clauses)
-            known = (word.number for text in texts for word in self.words(text))
-            rules = rules._replace(context=tuple(dict.fromkeys(n for n in known if n >= 0)))
+            numbers = (word.number for text in texts for word in self.words(text))
+            rules = rules._replace(context=tuple(dict.fromkeys(n for n in numbers if n >= 0)))
         if boolean is None and not (clauses and clauses[-1].has_sign):
             rules = self._with_last_word(query, rules, complete_last=complete_last)
         builder = self._read_clauses(clauses, rules, boolean)

@@ -26,15 +26,15 @@ RulesLike = Iterable[Mapping[str, Any] | Rule]
 """Rules as users give them: see docs/guides/rules.md."""
 
 
-def checked_rules(given: RulesLike) -> tuple[Rule, ...]:
+def checked_rules(rules_: RulesLike) -> tuple[Rule, ...]:
     """Return rules whose form and filters are valid; SettingsError names the rule at fault."""
-    rules = rules_of(given)
+    rules = rules_of(rules_)
     for rule in rules:
-        for place, text in _filters(rule):
+        for location, text in _filters(rule):
             try:
                 filter_of(text)
             except QueryError as error:
-                message = f"rules: rule {rule.id!r}: {place}: {error.message}"
+                message = f"rules: rule {rule.id!r}: {location}: {error.message}"
                 raise SettingsError(message, field="rules") from None
     return rules
 
@@ -114,12 +114,12 @@ class RuleSet:
 
     def _numbers(self, terms: Terms) -> list[int]:
         """Return the numbers of the rules for the terms of a query, in ascending order."""
-        found = {*self._always, *self._exact.get(terms, ())}
+        numbers = {*self._always, *self._exact.get(terms, ())}
         if self._contained:
             for begin, term in enumerate(terms):
                 for length in self._lengths.get(term, ()):
-                    found.update(self._contained.get(terms[begin : begin + length], ()))
-        return sorted(found)
+                    numbers.update(self._contained.get(terms[begin : begin + length], ()))
+        return sorted(numbers)
 
 
 def readings_of(
@@ -171,9 +171,9 @@ class _Condition:
         )
 
 
-def _parts(given: FilterLike | None) -> frozenset[Filter]:
+def _parts(filter_: FilterLike | None) -> frozenset[Filter]:
     """Return a filter, and its parts if it is an AND, and theirs."""
-    parts = [] if given is None else [_as_text(filter_of(given))]
+    parts = [] if filter_ is None else [_as_text(filter_of(filter_))]
     for part in parts:
         if isinstance(part, And):
             parts += part.parts

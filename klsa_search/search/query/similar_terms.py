@@ -63,12 +63,12 @@ class SimilarTerms:
         distance_of: dict[int, float] = {}
         for run, same in self._beginning_with(beginning[:1]):
             missing = ~run.letters[same] & np.uint32(letter_set(beginning))
-            places = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
-            names = [run.names[place] for place in places.tolist()]
+            positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
+            names = [run.names[position] for position in positions.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
                 distances = _distances(beginning, [name[:length] for name in names], edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
-                    term, distance = int(run.numbers[places[at]]), float(distances[at])
+                    term, distance = int(run.numbers[positions[at]]), float(distances[at])
                     distance_of[term] = min(distance, distance_of.get(term, distance))
         return _arrays_of(distance_of)
 
@@ -81,13 +81,13 @@ class SimilarTerms:
             sets[max(length, 0)] = letter_set(text)
         for run, same_start in self._beginning_with(word[:1], word[1::-1]):
             lengths = run.lengths[same_start]
-            places = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
+            positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
             # An edit changes at most two letters of the set.
-            differing = sets[lengths[places]] ^ run.letters[same_start][places]
-            places = places[np.bitwise_count(differing) <= 2 * edits]
-            for length in np.unique(lengths[places]).tolist():
-                same = same_start.start + places[lengths[places] == length]
-                names = [run.names[place] for place in same.tolist()]
+            differing = sets[lengths[positions]] ^ run.letters[same_start][positions]
+            positions = positions[np.bitwise_count(differing) <= 2 * edits]
+            for length in np.unique(lengths[positions]).tolist():
+                same = same_start.start + positions[lengths[positions] == length]
+                names = [run.names[position] for position in same.tolist()]
                 distances = _distances(texts[length], names, edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
                     yield int(run.numbers[same[at]]), length, int(distances[at])

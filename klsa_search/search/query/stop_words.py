@@ -45,17 +45,19 @@ class StopWords:
 
     def patterns(self, words: Sequence[Word]) -> list[list[int]]:
         """Return the numbers of the words of a phrase, in each of the languages of documents."""
-        analyzer, known = self._analyzer, self._snapshot.vocabulary.numbers
-        found = {tuple(self.numbers(words)): None}
+        analyzer, term_numbers = self._analyzer, self._snapshot.vocabulary.numbers
+        patterns = {tuple(self.numbers(words)): None}
         for language in analyzer.languages if len(analyzer.languages) > 1 else ():
             terms = [analyzer.in_language(language).terms(word.text) for word in words]
-            found[
+            patterns[
                 tuple(
-                    known.get(term[0], UNKNOWN) if term else NO_TERM - analyzer.stop_code(word.text)
+                    term_numbers.get(term[0], UNKNOWN)
+                    if term
+                    else NO_TERM - analyzer.stop_code(word.text)
                     for word, term in zip(words, terms, strict=True)
                 )
             ] = None
-        return [list(numbers) for numbers in found]
+        return [list(numbers) for numbers in patterns]
 
     def of(self, words: Sequence[Word]) -> list[Word]:
         """Return those of the words that are stop words of the forward index."""
@@ -128,8 +130,10 @@ class StopWords:
             counts = self._counts(pattern, as_written)
             if self._has_documents(pattern, as_written, counts, evidence):
                 return self._shares(counts * len(pattern))
-        each = [self._counts([number], as_written=False) for number in dict.fromkeys(numbers)]
-        return self._shares(np.sum(each, axis=0) * np.all(each, axis=0))
+        counts_of_word = [
+            self._counts([number], as_written=False) for number in dict.fromkeys(numbers)
+        ]
+        return self._shares(np.sum(counts_of_word, axis=0) * np.all(counts_of_word, axis=0))
 
     def _counts(self, numbers: list[int], as_written: bool) -> _Counts:
         return count_in_documents(self._snapshot, numbers, as_written=as_written)

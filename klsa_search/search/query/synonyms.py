@@ -27,12 +27,12 @@ class Synonyms:
     Cost: the analysis of each.
     """
 
-    def __init__(self, given: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
-        self.given = given
-        texts = {*given, *(other for others in given.values() for other in others)}
+    def __init__(self, as_written: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
+        self.as_written = as_written
+        texts = {*as_written, *(other for others in as_written.values() for other in others)}
         readings = {text: analyzer.readings(text) for text in texts}
         by_terms: dict[Terms, dict[Terms, Synonym]] = {}
-        for word, others in given.items():
+        for word, others in as_written.items():
             meant = [Synonym(other, terms) for other in others for terms in readings[other]]
             for terms in readings[word]:
                 for synonym in meant:

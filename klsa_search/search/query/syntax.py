@@ -88,17 +88,17 @@ def parse(text: str, fields: Collection[str]) -> list[Clause]:
         first, name = at, ""
         if (named := _NAME.match(text, at)) and named[1] in fields:
             name, at = named[1], named.end()
-        found = _PHRASE.match(text, at)
-        kind: Literal["word", "phrase", "prefix"] = "phrase" if found else "word"
-        given = found[1] if found else ""
-        if found is None:
-            found = _WORD.match(text, at)
-            assert found is not None  # neither a sign nor a name is followed by a blank
-            given = found[0]
-            if beginning := _beginning(given):
-                kind, given = "prefix", beginning
-        at = found.end()
-        clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", given), text[first:at]))
+        match = _PHRASE.match(text, at)
+        kind: Literal["word", "phrase", "prefix"] = "phrase" if match else "word"
+        written = match[1] if match else ""
+        if match is None:
+            match = _WORD.match(text, at)
+            assert match is not None  # neither a sign nor a name is followed by a blank
+            written = match[0]
+            if beginning := _beginning(written):
+                kind, written = "prefix", beginning
+        at = match.end()
+        clauses.append(Clause(sign, name, kind, _ESCAPED.sub(r"\1", written), text[first:at]))
     return clauses
 
 

@@ -52,9 +52,11 @@ class TermDictionary:
         terms, numbers = self.beginning_with(text, evidence), self._snapshot.vocabulary.numbers
         stem = self._stem_beginning(self._analyzer.folded(text), evidence)
         names = self._snapshot.vocabulary.terms
-        own = {numbers.get(term) for term in self._analyzer.terms(text)}
-        found = {*terms, numbers[stem]} if stem else {*terms}
-        return sorted(found - own, key=lambda term: (-int(self.frequencies[term]), names[term]))
+        stems = {numbers.get(term) for term in self._analyzer.terms(text)}
+        completed = {*terms, numbers[stem]} if stem else {*terms}
+        return sorted(
+            completed - stems, key=lambda term: (-int(self.frequencies[term]), names[term])
+        )
 
     def beginning_with(self, text: str, evidence: Evidence, limit: int | None = None) -> list[int]:
         """Return terms with a prefix, and the term of the text as a word, most frequent first.
@@ -67,8 +69,8 @@ class TermDictionary:
         terms = vocabulary.runs.numbers(beginning)
         if not len(terms):
             terms = vocabulary.runs.numbers(self._analyzer.beginning(text))
-        own = [vocabulary.numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
-        others = [term for term in dict.fromkeys(own) if term >= 0 and term not in terms]
+        stems = [vocabulary.numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
+        others = [term for term in dict.fromkeys(stems) if term >= 0 and term not in terms]
         if not len(terms) and not others and (stem := self._stem_beginning(beginning, evidence)):
             others = [vocabulary.numbers[stem]]
         if others:
@@ -77,8 +79,8 @@ class TermDictionary:
         frequencies = self.frequencies[terms]
         # Stable, so that terms of equal frequency are in alphabetical order.
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
-        found: list[int] = terms[order[:limit]].tolist()
-        return found
+        chosen: list[int] = terms[order[:limit]].tolist()
+        return chosen
 
     def containing(self, character: str) -> list[int]:
         """Return the pairs that contain a character of a script without spaces, and itself.
@@ -90,8 +92,8 @@ class TermDictionary:
         terms = vocabulary.runs.with_character(self._analyzer.pair(character))
         frequencies = self.frequencies[terms]
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
-        found: list[int] = terms[order].tolist()
-        return found
+        chosen: list[int] = terms[order].tolist()
+        return chosen
 
     def compounds(self, word: str) -> list[int]:
         """Return the terms of longer words that begin or end with a word, most frequent first.
@@ -107,10 +109,10 @@ class TermDictionary:
         longer = {name for name in runs.names(beginning) if len(name) >= rest}
         rest = len(ending) + SHORTEST_PART
         longer.update(name for name in runs.ending_with(ending) if len(name) >= rest)
-        found = {numbers[name] for name in longer if name in numbers}
+        compounds = {numbers[name] for name in longer if name in numbers}
         names = self._snapshot.vocabulary.terms
         return sorted(
-            (term for term in found if self.frequencies[term]),
+            (term for term in compounds if self.frequencies[term]),
             key=lambda term: (-int(self.frequencies[term]), names[term]),
         )
 
@@ -119,27 +121,29 @@ class TermDictionary:
         names = self._snapshot.vocabulary.terms
         questions = [("forms", names[term]) for term in terms]
         new = [
-            term for term, each in zip(terms, questions, strict=True) if each not in evidence.known
+            term
+            for term, question in zip(terms, questions, strict=True)
+            if question not in evidence.shared
         ]
-        own = dict(zip(new, self._sources_of(new), strict=True))
+        computed = dict(zip(new, self._sources_of(new), strict=True))
         return [
-            written_forms(evidence.of(question, partial(own.__getitem__, term)))
+            written_forms(evidence.of(question, partial(computed.__getitem__, term)))
             for question, term in zip(questions, terms, strict=True)
         ]
 
     def _sources_of(self, terms: Sequence[int]) -> list[tuple[Source, ...]]:
         """Return how the documents of the snapshot write terms: see `sources_of`."""
         answers = self._snapshot.answers
-        known = {term: answers.get(("forms", term), [term]) for term in terms}
-        found = cast(dict[int, tuple[Source, ...]], known)
-        new = [term for term, sources in known.items() if sources is None]
+        cached = {term: answers.get(("forms", term), [term]) for term in terms}
+        sources_by_term = cast(dict[int, tuple[Source, ...]], cached)
+        new = [term for term, sources in cached.items() if sources is None]
         if new:
             latest = {term: answers.latest(("forms", term)) or () for term in new}
             before = cast(dict[int, tuple[Source, ...]], latest)
             read = sources_of(self._snapshot, self._analyzer, self._documents_at, new, before)
             for term, sources in zip(new, read, strict=True):
-                found[term] = answers.put(("forms", term), sources)
-        return [found[term] for term in terms]
+                sources_by_term[term] = answers.put(("forms", term), sources)
+        return [sources_by_term[term] for term in terms]
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""

@@ -62,16 +62,18 @@ def sources_of(
     fields = snapshot.forward.fields
     names = {vocabulary[term] for term in terms}
     sources = {term: _heaviest(snapshot, term) for term in terms}
-    doc_ids = sorted({doc_id for found in sources.values() for doc_id, _ in found})
+    doc_ids = sorted({doc_id for sources_ in sources.values() for doc_id, _ in sources_})
     ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
     ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     forms = {
-        (term, source.ordinal): source.forms for term, found in before.items() for source in found
+        (term, source.ordinal): source.forms
+        for term, sources_ in before.items()
+        for source in sources_
     }
     new = {
         doc_id
-        for term, found in sources.items()
-        for doc_id, _ in found
+        for term, sources_ in sources.items()
+        for doc_id, _ in sources_
         if (term, ordinal_of[doc_id]) not in forms
     }
     unread = sorted(new)

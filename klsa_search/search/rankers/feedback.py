@@ -192,11 +192,11 @@ def add_terms(
     model = np.asarray(np.bincount(columns, counts.data * weights[documents]), dtype=np.float64)
     largest, shares = top_z(model, TERMS)
     scale = feedback.model / feedback.original * np.linalg.norm(query.counts, norm)
-    numbers, places = np.unique(
+    numbers, positions = np.unique(
         np.concatenate((query.numbers, terms[largest])), return_inverse=True
     )
     added = np.concatenate((query.counts, scale * shares / np.linalg.norm(shares, norm)))
-    return QueryTerms(numbers, np.bincount(places, weights=added).astype(np.float32))
+    return QueryTerms(numbers, np.bincount(positions, weights=added).astype(np.float32))
 
 
 def clipped_length(scores: Scores) -> float:

@@ -193,16 +193,16 @@ def _totals(snapshot: Snapshot, cosines: Scores, rank: Rank, mask: Mask | None) 
     """Return the totals of the documents of a snapshot."""
     present = cosines != ABSENT
     best = rank(1, None).scores
-    found = np.flatnonzero(present if mask is None else present & mask.allowed)
-    if len(found) > NEAREST:
-        least = np.partition(cosines[found], -NEAREST)[-NEAREST]
-        found = found[cosines[found] >= least]
-    ordinals = snapshot.ordinals_of(found)
-    first = np.lexsort((ordinals, -cosines[found]))[:NEAREST]
+    documents = np.flatnonzero(present if mask is None else present & mask.allowed)
+    if len(documents) > NEAREST:
+        least = np.partition(cosines[documents], -NEAREST)[-NEAREST]
+        documents = documents[cosines[documents] >= least]
+    ordinals = snapshot.ordinals_of(documents)
+    first = np.lexsort((ordinals, -cosines[documents]))[:NEAREST]
     return VectorTotals(
         moments_of(cosines),
         float(best[0]) if len(best) else 0.0,
-        cosines[found[first]],
+        cosines[documents[first]],
         ordinals[first],
     )
 
@@ -225,13 +225,13 @@ def with_vectors(rank: Rank, parts: VectorParts, always: DocIds | None = None) -
         by_words = ranked(rank, nearest, len(values))
         size = max(2 * k, 20)
         while True:
-            own = rank(size, mask)
-            every = own.joined(by_words.at(~np.isin(nearest, own.doc_ids)))
+            top = rank(size, mask)
+            every = top.joined(by_words.at(~np.isin(nearest, top.doc_ids)))
             scores = every.scores + values[every.doc_ids]
             order = np.lexsort((every.doc_ids, -scores))[:k]
-            complete = len(own.doc_ids) < size
-            if complete or scores[order[-1]] >= own.scores[-1] + furthest:
-                total = own.total + int(np.count_nonzero(by_words.scores == 0))
+            complete = len(top.doc_ids) < size
+            if complete or scores[order[-1]] >= top.scores[-1] + furthest:
+                total = top.total + int(np.count_nonzero(by_words.scores == 0))
                 return every.at(order).rescored(scores[order], total)
             size *= 2
 

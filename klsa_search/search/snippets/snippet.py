@@ -93,10 +93,10 @@ def matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> l
     of: dict[str, list[Token]] = {}
     for token in analyzer.tokens(" ".join(distinct)):
         if token.term in terms_:
-            place = bisect_right(starts, token.start) - 1
-            begin = starts[place]
+            position = bisect_right(starts, token.start) - 1
+            begin = starts[position]
             moved = token._replace(start=token.start - begin, end=token.end - begin)
-            of.setdefault(distinct[place], []).append(moved)
+            of.setdefault(distinct[position], []).append(moved)
     tokens, at = [], 0
     for word in words:
         if word in of:

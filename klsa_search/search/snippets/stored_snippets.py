@@ -59,9 +59,9 @@ class StoredSnippets:
             passages, missing = [""] * len(doc_ids), list(range(len(doc_ids)))
         else:
             passages, missing = self._located(doc_ids, terms, weights, length)
-        for place in missing:
-            text = self._documents.text(doc_ids[place])
-            passages[place] = snippet(text, terms, self._analyzer, weights=weights, length=length)
+        for number in missing:
+            text = self._documents.text(doc_ids[number])
+            passages[number] = snippet(text, terms, self._analyzer, weights=weights, length=length)
         return passages
 
     def _located(
@@ -76,16 +76,16 @@ class StoredSnippets:
         numbers = [self._numbers[term] for term in terms]
         weights_ = [weights.get(term, 1.0) for term in terms] if weights else []
         try:
-            found = self._passages.passages(doc_ids, numbers, weights_, length, self._characters)
-            if found is None:  # the tables end at ASCII, and a text does not
+            located = self._passages.passages(doc_ids, numbers, weights_, length, self._characters)
+            if located is None:  # the tables end at ASCII, and a text does not
                 self._characters = all_characters()
-                found = self._passages.passages(
+                located = self._passages.passages(
                     doc_ids, numbers, weights_, length, self._characters
                 )
         except ValueError as error:
             raise self._documents.damaged(error) from error
-        assert found is not None
-        passages, marked, missing = found
-        for place in marked:
-            passages[place] = without_markup(passages[place])
+        assert located is not None
+        passages, marked, missing = located
+        for number in marked:
+            passages[number] = without_markup(passages[number])
         return passages, missing

@@ -65,7 +65,7 @@ class LogTailer:
     def configure(self, chosen: QueryConfiguration) -> None:
         """Use these instead of those in the catalogue, as a partition does."""
         self._is_configured = True
-        if chosen.synonyms != self._synonyms.given:
+        if chosen.synonyms != self._synonyms.as_written:
             self._synonyms = Synonyms(chosen.synonyms, self._built.info.analyzer)
         if chosen.rules != self._rules.rules:
             self._rules = RuleSet(chosen.rules, self._built.info.analyzer)
@@ -102,7 +102,7 @@ class LogTailer:
     def _completed(self, state: State) -> State:
         """Return a state with the present synonyms, rules and query settings."""
         if (
-            state.query_parser.synonyms is self._synonyms.given
+            state.query_parser.synonyms is self._synonyms.as_written
             and state.rules.rules is self._rules.rules
             and state.info.settings == self._settings
         ):
@@ -120,7 +120,7 @@ class LogTailer:
             synonyms, rules = stored_synonyms(entry), stored_rules(entry)
             built = info.manifest.checked_settings()
             self._settings = stored_settings(entry, info.path.name, built)
-        if synonyms != self._synonyms.given:
+        if synonyms != self._synonyms.as_written:
             self._synonyms = Synonyms(synonyms, info.analyzer)
         if rules != self._rules.rules:
             self._rules = RuleSet(rules, info.analyzer)

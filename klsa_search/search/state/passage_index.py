@@ -53,8 +53,8 @@ class PassageIndex:
 
     def best(self, top: TopDocs) -> TopDocs:
         """Return the best passage of each document, of passages best first."""
-        _, places = np.unique(self.document_of[top.doc_ids], return_index=True)
-        return top.at(np.sort(places))
+        _, positions = np.unique(self.document_of[top.doc_ids], return_index=True)
+        return top.at(np.sort(positions))
 
     def best_of(self, doc_ids: DocIds, best: TopDocs) -> TopDocs:
         """Return the best passage of each document: row -1 and score 0 if it has none.
@@ -63,16 +63,16 @@ class PassageIndex:
         """
         documents, none = self.document_of[best.doc_ids], len(best.doc_ids)
         order = np.argsort(documents)
-        places = values_at(doc_ids, documents[order], order, missing=none)
-        return best.joined(best.unscored(np.full(1, -1))).at(places)
+        positions = values_at(doc_ids, documents[order], order, missing=none)
+        return best.joined(best.unscored(np.full(1, -1))).at(positions)
 
     def terms_of(self, numbers: Iterable[int], terms: Sequence[str]) -> list[int]:
         """Return term numbers of documents as those of passages; negative ones stay.
 
         terms  of the documents, by number
         """
-        known = self.state.snapshot.vocabulary.numbers
-        return [n if n < 0 else known.get(terms[n], UNKNOWN) for n in numbers]
+        of_passages = self.state.snapshot.vocabulary.numbers
+        return [n if n < 0 else of_passages.get(terms[n], UNKNOWN) for n in numbers]
 
 
 class PassageWrites:
@@ -103,7 +103,7 @@ class PassageWrites:
             self._document_of.extend(np.full(len(passages), self._next, np.int32))
             self._next += 1
         puts = [Write(write.seq, passage.id, passage) for passage in passages]
-        return [*(Write(write.seq, each, None) for each in sorted(gone)), *puts]
+        return [*(Write(write.seq, id_, None) for id_ in sorted(gone)), *puts]
 
     def document_of(self) -> npt.NDArray[np.int32]:
         """Return the document of each passage so far."""

@@ -61,11 +61,11 @@ class PassageSearcher(Searcher):
         if not self.uses_passages(parameters):
             return scores
         state = self._passages.state
-        own = state.searcher.scores(
+        scores_ = state.searcher.scores(
             self.of_passages(queries), parameters, state.parameters.dimensions(None, parameters)
         )
         best = np.zeros_like(scores)
-        np.maximum.at(best, self._passages.document_of, own)
+        np.maximum.at(best, self._passages.document_of, scores_)
         return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)
 
     def top(
@@ -123,32 +123,40 @@ class PassageSearcher(Searcher):
         passage_mask = self._passages.mask(mask)
         weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
-            (own,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
+            (documents,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
             passages = self._top_passages(of_passages, size, parameters, passage_mask)
-            found = self._passages.best(passages)
-            next_own, next_passage = _last(own, size), weight * _last(passages, size)
+            best_passages = self._passages.best(passages)
+            next_own, next_passage = _last(documents, size), weight * _last(passages, size)
             # Scores of documents that are only in one of the lists.
-            missing = np.setdiff1d(self._passages.document_of[found.doc_ids], own.doc_ids)
+            missing = np.setdiff1d(
+                self._passages.document_of[best_passages.doc_ids], documents.doc_ids
+            )
             if len(missing):
                 only = self._mask(missing)
                 (rest,) = super().top([query], len(missing), parameters, dimensions, only)
-                own = own.joined(rest)
-            best = self._passages.best_of(own.doc_ids, found)
-            scores, unknown = own.scores + weight * best.scores, best.doc_ids < 0
+                documents = documents.joined(rest)
+            best = self._passages.best_of(documents.doc_ids, best_passages)
+            scores, unknown = documents.scores + weight * best.scores, best.doc_ids < 0
             if len(scores) > k:  # others cannot be among the k best
-                unknown &= own.scores + next_passage >= np.partition(scores, -k)[-k]
-            found = self._add_best(found, of_passages, own.doc_ids[unknown], parameters)
-            best = self._passages.best_of(own.doc_ids, found)
-            scores = own.scores + weight * best.scores
-            order = np.lexsort((own.doc_ids, -scores))[:k]
+                unknown &= documents.scores + next_passage >= np.partition(scores, -k)[-k]
+            best_passages = self._add_best(
+                best_passages, of_passages, documents.doc_ids[unknown], parameters
+            )
+            best = self._passages.best_of(documents.doc_ids, best_passages)
+            scores = documents.scores + weight * best.scores
+            order = np.lexsort((documents.doc_ids, -scores))[:k]
             is_complete = len(order) == k and scores[order[-1]] >= next_own + next_passage
             if is_complete or not next_own:
-                top = own.at(order).rescored(scores[order], own.total)
+                top = documents.at(order).rescored(scores[order], documents.total)
                 return top._replace(passages=best.at(order))
             size *= 2
 
     def _add_best(
-        self, found: TopDocs, query: ParsedQuery, doc_ids: DocIds, parameters: SearchSettings
+        self,
+        best_passages: TopDocs,
+        query: ParsedQuery,
+        doc_ids: DocIds,
+        parameters: SearchSettings,
     ) -> TopDocs:
         """Return best passages with those of more documents, as far as they match.
 
@@ -159,11 +167,11 @@ class PassageSearcher(Searcher):
             size = min(_PASSAGES * len(doc_ids), mask.size)
             top = self._top_passages(query, size, parameters, mask)
             best = self._passages.best(top)
-            found = found.joined(best)
+            best_passages = best_passages.joined(best)
             if size == mask.size or len(top.doc_ids) < size:
                 break
             doc_ids = np.setdiff1d(doc_ids, self._passages.document_of[best.doc_ids])
-        return found
+        return best_passages
 
     def _top_passages(
         self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None

@@ -116,7 +116,7 @@ def _weighed(
     counts   of the live documents of all partitions; None if there are no others
     """
     snapshot, settings = state.snapshot, state.info.settings
-    unrestricted = snapshot.whole or snapshot
+    unrestricted = snapshot.unrestricted or snapshot
     weighting = TermWeighting(
         settings.burstiness, snapshot.common, settings.common_weight, settings.idf
     )
@@ -133,7 +133,7 @@ def _weighed(
             for name, space in snapshot.vectors.items()
             if (space.has(len(snapshot)) & allowed).any()
         },
-        whole=unrestricted,
+        unrestricted=unrestricted,
         answers=AnswerCache().present(),
     )
 

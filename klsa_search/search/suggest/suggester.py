@@ -275,7 +275,7 @@ class Suggester:
         )
         if not self._ends_with_term(before):
             return
-        own, beginning = self._numbers(last), self._analyzer.folded(last)
+        of_last, beginning = self._numbers(last), self._analyzer.folded(last)
         numbers_of, has_phrase = self._snapshot.vocabulary.numbers, False
         for first in range(len(numbers)):
             context = tuple(numbers[first:])
@@ -286,7 +286,7 @@ class Suggester:
             shown = _text_from(before, words[first:])
             for name in _most_frequent(follow, least):
                 term = numbers_of[name]
-                fits = name.startswith(beginning) or own == [term]
+                fits = name.startswith(beginning) or of_last == [term]
                 allowed = fits and (last or term not in self._common)
                 word = allowed and self._form_of(term, evidence, last)
                 if word:
@@ -302,22 +302,22 @@ class Suggester:
 
     def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
         """Yield titles that contain the typed text, as queries without operators."""
-        for title in self._found("titles", typed, k, evidence):
+        for title in self._stored_texts("titles", typed, k, evidence):
             yield Candidate("title", title, self._plain(title))
 
     def _ids(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
         """Yield IDs that contain the typed text."""
-        for id_ in self._found("ids", typed, k, evidence):
+        for id_ in self._stored_texts("ids", typed, k, evidence):
             yield Candidate("id", id_, id_)
 
-    def _found(
+    def _stored_texts(
         self, kind: Literal["titles", "ids"], typed: str, k: int, evidence: Evidence
     ) -> list[str]:
         """Return the best k titles or IDs that contain the typed text, of equal ones the first."""
         lines, documents = getattr(self.texts, kind), self._documents
         read = documents.titles if kind == "titles" else documents.ids
 
-        def found() -> tuple[FoundText, ...]:
+        def texts() -> tuple[FoundText, ...]:
             matches = lines.find(typed, documents, self._allowed)[:k]
             doc_ids = [match.doc_id for match in matches]
             ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
@@ -327,7 +327,7 @@ class Suggester:
             )
 
         best: dict[str, str] = {}
-        for text in sorted(evidence.of((kind, typed, k), found), key=lambda each: each.order):
+        for text in sorted(evidence.of((kind, typed, k), texts), key=lambda entry: entry.order):
             best.setdefault(text.folded, text.text)
         return list(best.values())[:k]
 

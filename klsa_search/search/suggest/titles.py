@@ -66,8 +66,8 @@ class _Chunk:
     @classmethod
     def of(cls, first: int, text: bytes) -> _Chunk:
         lines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-        each = text.split(b"\n")[1:-1]
-        return cls(first, text, lines, np.fromiter(map(hash, each), np.int64, len(each)))
+        parts = text.split(b"\n")[1:-1]
+        return cls(first, text, lines, np.fromiter(map(hash, parts), np.int64, len(parts)))
 
     def at(self, needle: bytes) -> Iterator[int]:
         """Yield the doc ids of lines that contain this, ascending."""

@@ -155,7 +155,7 @@ def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAn
     begin = time.perf_counter()
     index = index.snapshot()
     drawn = document_map(index, ids=ids, kernel=kernel)
-    x, y = drawn.whole(_SPAN).T.tolist()
+    x, y = drawn.as_integers(_SPAN).T.tolist()
     return MapAnswer(
         **answered(index, begin),
         documents=drawn.documents,

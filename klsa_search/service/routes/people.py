@@ -70,8 +70,8 @@ class PasswordAnswer(Answer):
 @router.get("/people", summary="List people")
 async def people(request: Request, service: Service) -> PeopleAnswer:
     """Return the people who can sign in by name and password."""
-    found = await _run(service, request, lambda keys: read_keys(keys.path))
-    by_name = sorted((key for key in found if key.is_person), key=lambda person: person.name)
+    keys = await _run(service, request, lambda keys: read_keys(keys.path))
+    by_name = sorted((key for key in keys if key.is_person), key=lambda person: person.name)
     return PeopleAnswer(people=[PersonAnswer.of(person) for person in by_name])
 
 

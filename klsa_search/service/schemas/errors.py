@@ -342,16 +342,16 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     """Return the response for a request that fails validation: its first error."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    kind, place, context = first["type"], first["loc"], first.get("ctx", {})
+    kind, location, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
-        reason = f"{context['error']} at character {place[-1]}"
+        reason = f"{context['error']} at character {location[-1]}"
         return failure_answer("bad_json", f"the body is not JSON ({reason}); correct it")
     if "field" in context:
         return failure_answer(QueryError.code, first["msg"], str(context["field"]))
-    if len(place) < 2:
+    if len(location) < 2:
         message = "the body must be a JSON object, sent with Content-Type: application/json"
         return failure_answer(QueryError.code, message)
-    field = str(place[1])
+    field = str(location[1])
     if kind == "missing":
         message = f"{field} is missing; add it"
     else:

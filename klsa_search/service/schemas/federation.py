@@ -22,13 +22,13 @@ def merged(
     A document that several searches of one index find counts once, where it comes first. Equal
     weighted scores are in the order of the searches.
     """
-    found = sorted(
+    ranked = sorted(
         (-weight / hit["rank"], number, hit["rank"], hit)
         for number, (answer, weight) in enumerate(zip(answers, weights, strict=True))
         for hit in answer.pop("hits")
     )
     hits: dict[tuple[str, str], dict[str, Any]] = {}
-    for negative, number, rank, hit in found:
+    for negative, number, rank, hit in ranked:
         index = answers[number]["index"]
         origin = {"index": index, "query": number, "rank": rank, "weighted_score": -negative}
         hits.setdefault((index, hit["id"]), hit | {"federation": origin})

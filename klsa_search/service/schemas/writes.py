@@ -132,7 +132,7 @@ def _objects(body: bytes) -> Iterator[tuple[dict[str, Any], str]]:
 
 def document_of_object(body: bytes, id_: str) -> Document:
     """Return the document of an object, which may contain its ID. Errors as above."""
-    record = _whole(_text_of(body))
+    record = _json(_text_of(body))
     if isinstance(record, dict):
         names = [str(record.pop(name)) for name in ID_NAMES if name in record]
         if names and names[0] != id_:
@@ -147,7 +147,7 @@ def document_of_object(body: bytes, id_: str) -> Document:
 
 def changes_of_object(body: bytes) -> dict[str, Any]:
     """Return the changes of a JSON Merge Patch; BadJson, or QueryError if it is not an object."""
-    changes = _whole(_text_of(body))
+    changes = _json(_text_of(body))
     if not isinstance(changes, dict):
         raise QueryError("the body is not a JSON object; send one with the fields to change")
     return changes
@@ -171,7 +171,7 @@ def documents_of_lines(body: IO[bytes]) -> Iterator[Document]:
 
 def ids_of_array(body: bytes) -> list[str]:
     """Return an array of IDs, at most `MAX_IDS`; numbers become text, as IDs of documents do."""
-    ids = _whole(_text_of(body))
+    ids = _json(_text_of(body))
     if not isinstance(ids, list) or not all(
         isinstance(id_, str) or (_is_number(id_) and isfinite(id_)) for id_ in ids
     ):
@@ -210,7 +210,7 @@ def _text_of(body: bytes) -> str:
     return text
 
 
-def _whole(text: str) -> Any:
+def _json(text: str) -> Any:
     value, end = _decoded(text, _skipped(text, 0))
     _end_at(text, end)
     return value
@@ -220,7 +220,7 @@ def _elements(text: str) -> Iterator[Any]:
     """Yield the elements of an array, decoded one at a time, or the single value."""
     at = _skipped(text, 0)
     if text[at : at + 1] != "[":
-        yield _whole(text)
+        yield _json(text)
         return
     at = _skipped(text, at + 1)
     if text[at : at + 1] == "]":

@@ -22,7 +22,7 @@ def text(name: str, value: object) -> str:
     """Coerce a string, boolean or integer of a query."""
     if isinstance(value, str):
         return value
-    integer = _whole(value)
+    integer = _integer(value)
     try:
         return str(keyword_of(value if integer is None else integer))
     except TypeMismatch:
@@ -34,7 +34,7 @@ def numbers(name: str, value: object) -> tuple[float, float]:
 
     They are equal if float64 represents it exactly; otherwise the first is larger.
     """
-    exact: int | float | None = _whole(value)
+    exact: int | float | None = _integer(value)
     if exact is None:
         if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
             raise _refused(name, value, "number", "a number")
@@ -58,7 +58,7 @@ def moments(name: str, value: object) -> tuple[int, int]:
     if isinstance(value, datetime):
         exact = microseconds(value)
         return exact, exact
-    integer = _whole(value)
+    integer = _integer(value)
     written = value.isoformat() if isinstance(value, date) else str(integer or value)
     if (partial := _PARTIAL_DATE.fullmatch(written)) is not None:
         year, month = int(partial[1]), int(partial[2] or 0)
@@ -77,7 +77,7 @@ def moments(name: str, value: object) -> tuple[int, int]:
     return moment, moment + (_DAY - 1 if len(written) == _DATE_ONLY else 0)
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     """Return an integer of any type as an int; None for anything else."""
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 

@@ -233,8 +233,8 @@ def number_in(text: str, decimal: DecimalSign) -> float | None:
     """
     if not (_COMMA if decimal == "comma" else _POINT).fullmatch(text):
         return None
-    whole, _, decimals = text.partition("," if decimal == "comma" else ".")
-    return float(f"{_GROUPS.sub('', whole)}.{decimals}")
+    integer, _, decimals = text.partition("," if decimal == "comma" else ".")
+    return float(f"{_GROUPS.sub('', integer)}.{decimals}")
 
 
 def local_date(text: str, order: DateOrder | None = None) -> str | None:

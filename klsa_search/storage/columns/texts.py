@@ -60,13 +60,13 @@ class KeywordTexts(Sequence[str]):
         mask = np.full(len(self), not wanted)
         if not wanted or len(wanted) > len(content):
             return mask
-        places = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
+        positions = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
         for offset, byte in enumerate(wanted[1:], 1):
-            places = places[content[places + offset] == byte]
-            if not len(places):
+            positions = positions[content[positions + offset] == byte]
+            if not len(positions):
                 return mask
-        codes = np.searchsorted(starts, places, "right") - 1
-        mask[codes[places + len(wanted) <= starts[codes + 1]]] = True
+        codes = np.searchsorted(starts, positions, "right") - 1
+        mask[codes[positions + len(wanted) <= starts[codes + 1]]] = True
         return mask
 
     @lazy_property

@@ -131,9 +131,9 @@ def number(value: object) -> float | None:
         if re.search(r"[.eE]", digits):
             return parsed + 0.0
         # Without leading zeros, as `int` refuses a text of more than 4,300 digits.
-        return _whole(int(re.sub(r"^([+-]?)0+(?=\d)", r"\1", digits)))
+        return _integer(int(re.sub(r"^([+-]?)0+(?=\d)", r"\1", digits)))
     if isinstance(value, int) and not isinstance(value, bool):
-        return _whole(value)
+        return _integer(value)
     raise TypeMismatch("not a number")
 
 
@@ -161,7 +161,7 @@ def is_placeholder(value: object) -> bool:
     return text.casefold() in PLACEHOLDERS or is_unit_alone(text)
 
 
-def _whole(value: int) -> float:
+def _integer(value: int) -> float:
     try:
         parsed = float(value)
     except OverflowError:

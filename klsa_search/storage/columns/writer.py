@@ -32,10 +32,10 @@ class FieldsWriter:
 
     types  of declared fields; `DeclaredFields` has checked that all documents fit
     spool  buffer for the values
-    known  types of fields detected by an earlier build of the same documents: they stay, and values
-           that do not fit count as missing
+    types_before  of fields that an earlier build of the same documents detected: they stay, and
+           values that do not fit count as missing
     keeps_empty
-           known fields without a value have a column too, as other partitions have values
+           fields without a value have a column too, as other partitions have values
     forms  of dates and numbers; those that are None are decided by the values of all fields when
            `finish` is called, unless fields disagree; units by the values of each field
     The type of any other field is detected (`DetectedField.chosen`). Raise CollectionError if a
@@ -52,10 +52,10 @@ class FieldsWriter:
         forms: LocalForms = GENERAL,
     ) -> None:
         self.forms = forms
-        self._types, self._known, self._spool = types, dict(types_before or {}), spool
+        self._types, self._types_before, self._spool = types, dict(types_before or {}), spool
         self._keeps_empty = keeps_empty
         self._fields = {name: DetectedField(name, spool, forms, declared=True) for name in types}
-        self._free = MAX_FIELDS - len({*types, *self._known})
+        self._free = MAX_FIELDS - len({*types, *self._types_before})
         self._documents = 0
         self._more = False
 
@@ -64,8 +64,8 @@ class FieldsWriter:
         batch = [plain(document.metadata) for document in documents]
         for metadata in batch:
             for name in sorted(metadata.keys() - self._fields.keys()):
-                if name in self._known or (self._free > 0 and len(name) <= MAX_NAME):
-                    self._free -= name not in self._known
+                if name in self._types_before or (self._free > 0 and len(name) <= MAX_NAME):
+                    self._free -= name not in self._types_before
                     self._fields[name] = DetectedField(
                         name, self._spool, self.forms, self._documents
                     )
@@ -84,7 +84,7 @@ class FieldsWriter:
         """
         columns, others = {}, {}
         if self._keeps_empty:
-            for name in self._known.keys() - self._fields.keys():
+            for name in self._types_before.keys() - self._fields.keys():
                 self._fields[name] = DetectedField(
                     name, self._spool, self.forms, self._documents, declared=True
                 )
@@ -119,7 +119,7 @@ class FieldsWriter:
 
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
-        return self._types.get(name) or self._known.get(name)
+        return self._types.get(name) or self._types_before.get(name)
 
 
 class ColumnFiles:

@@ -141,7 +141,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
             shares = sum(lender.share for lender in term.lenders)
             assert shares <= 1 + 1e-6
             assert (shares > 0) == (term.near > 0)
-            assert (term.value > 0) == (term.own + term.near > 0)
+            assert (term.value > 0) == (term.in_document + term.near > 0)
     if found.expansion is not None:
         sums = sum(seed.value for seed in found.expansion.seeds) + found.expansion.others
         assert sums == pytest.approx(found.expansion.value, abs=rounding)

@@ -91,7 +91,7 @@ def test_an_explanation_names_what_brought_a_document(cars):
         assert "car" not in {shared.term for shared in seed.shared}
     (term,) = found.coverage.terms
     assert term.term == "car"
-    assert term.own == 0
+    assert term.in_document == 0
     assert term.near > 0
     assert {lender.id for lender in term.lenders} == {"both", "again"}
     assert found.alpha == pytest.approx(0.7 * (1 - 0.7))
