@@ -29,7 +29,7 @@ MANY: Final = 0.1
 
 _LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
-_WORDS_OF_SHORT: Final = 11  # distinct ones of short texts together, some of which are names
+_SURE: Final = 0.98  # confidence in the language of a text that counts for a further one
 _SHORTEST: Final = 15  # letters of a text that is told with others
 _ENOUGH: Final = 500  # characters of a text that tell its language
 _LONG_PIECE: Final = 200  # characters; shorter texts are joined
@@ -138,8 +138,7 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
         elif letters >= _SHORTEST:
             alike[_identifier().classify(text)[0]].append(text)
     for piece in (piece for same in alike.values() for piece in _pieces(same)):
-        if len(set(" ".join(piece).split())) >= _WORDS_OF_SHORT:
-            _classify(piece, votes, number)
+        _classify(piece, votes, number)
     several = [
         language
         for language in sorted(votes, key=lambda language: (-votes[language], language))
@@ -206,7 +205,7 @@ def _script_of(text: str) -> tuple[str, int]:
 
 
 def _classify(piece: list[str], votes: dict[str, float], number: Counter[str]) -> None:
-    """Add the votes and the number of texts in one script, without those in no language."""
+    """Add the votes of texts in one script, without those in no language; count the sure ones."""
     text = "\n".join(piece)
     letters = sum(map(str.isalpha, text))
     if letters < LEAST or len(set(text.split())) < _LEAST_WORDS:
@@ -214,7 +213,7 @@ def _classify(piece: list[str], votes: dict[str, float], number: Counter[str]) -
     code, confidence = _identifier().classify(text[:LONGEST])
     if code != _NO_LANGUAGE:
         votes[_names()[code]] += letters * float(confidence)
-        number[_names()[code]] += len(piece)
+        number[_names()[code]] += len(piece) * (confidence >= _SURE)
 
 
 @cache
