@@ -315,13 +315,13 @@ class EngineObject {
         s.sums = owners.view(attribute<In1<i16>>(scorer, "sums"));
         s.near = owners.view(attribute<In1<i32>>(object, "near"));
         s.estimates = owners.view(attribute<In1<f32>>(object, "estimates"));
-        nb::object elsewhere = object.attr("elsewhere");
-        s.elsewhere = owners.view(attribute<In1<u32>>(elsewhere, "documents"));
-        s.impacts = owners.view(attribute<In2<f32>>(elsewhere, "impacts"));
+        nb::object remote = object.attr("remote");
+        s.remote = owners.view(attribute<In1<u32>>(remote, "documents"));
+        s.impacts = owners.view(attribute<In2<f32>>(remote, "impacts"));
         require(s.best >= s.seeds && s.seeds >= 0 && s.first > 0, "shared: no seeds");
         require(s.features.size == s.sums.size && s.near.size == s.estimates.size, "shared: lengths differ");
-        require(s.elsewhere.size == s.impacts.rows, "shared: not a row of impacts for each document");
-        require(s.elsewhere.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
+        require(s.remote.size == s.impacts.rows, "shared: not a row of impacts for each document");
+        require(s.remote.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
         require_between(s.features.data, s.features.size, 0, NUMBERS, "shared: features");
         require_between(s.near.data, s.near.size, 0, postings_.size, "shared: near");
         if (nb::object details = object.attr("details"); !details.is_none()) {

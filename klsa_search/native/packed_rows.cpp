@@ -113,17 +113,17 @@ void pack_partition_table(Starts starts, Columns columns, Array1<const f32> valu
     std::fill_n(table.data(), table.size(), 0);
     std::fill_n(documents.data(), documents.size(), 0);
     std::fill_n(levels.data(), levels.size(), 0);
-    i64 here = 0, elsewhere = 0, last = 0;
+    i64 here = 0, remote = 0, last = 0;
     for_each_strongest(starts, columns, values, first, ordinals.data(), width, steps,
                        [&](i64 row, const Entry& entry, u32 level) {
-                           if (row != last) here = elsewhere = 0;
+                           if (row != last) here = remote = 0;
                            last = row;
                            const i64 column = entry.column - first;
                            if (column >= 0 && column < rows) {
                                table(row, here++) = u32(column) << 8 | level;
                            } else {
-                               documents(row, elsewhere) = u32(entry.order);
-                               levels(row, elsewhere++) = u8(level);
+                               documents(row, remote) = u32(entry.order);
+                               levels(row, remote++) = u8(level);
                            }
                        });
 }

@@ -26,19 +26,19 @@ def words(partitions=3):
 
 def test_each_partition_answers_for_itself():
     answers = call_all(replicas(), words())
-    assert answers.given == {partition: f"word {partition}" for partition in range(3)}
+    assert answers.values == {partition: f"word {partition}" for partition in range(3)}
     assert answers.failed == {}
 
 
 def test_a_partition_that_is_not_called_is_not_missing():
     answers = call_all(replicas(), [("say", "word 0"), None, ("say", "word 2")])
-    assert (sorted(answers.given), answers.failed) == ([0, 2], {})
+    assert (sorted(answers.values), answers.failed) == ([0, 2], {})
 
 
 def test_another_replica_answers_for_one_that_fails():
     asked = replicas(count=2, trouble=lambda partition, replica, _: 1 / 0 if replica == 0 else None)
     answers = call_all(asked, words(), hedge_delay=60)
-    assert (len(answers.given), answers.failed) == (3, {})
+    assert (len(answers.values), answers.failed) == (3, {})
     assert len(asked.calls) == 6
 
 
@@ -52,7 +52,7 @@ def test_another_replica_answers_for_one_that_is_slow():
     asked = replicas(count=2, trouble=trouble)
     answers = call_all(asked, words(), hedge_delay=0.01)
     released.set()
-    assert answers.given == {partition: f"word {partition}" for partition in range(3)}
+    assert answers.values == {partition: f"word {partition}" for partition in range(3)}
 
 
 def test_the_first_replica_takes_turns():
@@ -69,7 +69,7 @@ def test_a_partition_that_never_answers_is_missing():
     limit = 0.2
     answers = call_all(asked, words(), timeout=limit)
     released.set()
-    assert (sorted(answers.given), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
+    assert (sorted(answers.values), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
 
 
 def test_no_partition_is_waited_for_beyond_the_deadline():

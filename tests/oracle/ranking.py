@@ -82,7 +82,7 @@ class Oracle(PartScorer):
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
         terms = self.terms(query, best)
-        elsewhere = NONE_ELSEWHERE if shared is None else shared.elsewhere
+        elsewhere = NONE_ELSEWHERE if shared is None else shared.remote
         if len(elsewhere.documents):
             terms = with_elsewhere(terms, query, distinct_known(numbers), elsewhere.impacts)
         coverage = np.zeros(kernel.size, _F)

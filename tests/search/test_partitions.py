@@ -119,7 +119,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
         for state, own in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None
-            assert len(own.elsewhere.documents)
+            assert len(own.remote.documents)
             seeds = SharedSeedsEngine(snapshot, own).shared
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
             assert seeds is not None

@@ -85,8 +85,8 @@ struct Buffers {
     std::vector<u32> hits;
 
     // The best documents of other partitions, and a filter of their lowest bits.
-    std::vector<u32> elsewhere;
-    std::vector<u8> elsewhere_filter = std::vector<u8>(FILTER);
+    std::vector<u32> remote;
+    std::vector<u8> remote_filter = std::vector<u8>(FILTER);
 
     // Make room for `matched` results of BM25, of an index of some size.
     void reserve_postings(const Postings& postings, i64 terms_, i64 matched) {

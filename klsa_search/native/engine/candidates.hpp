@@ -83,9 +83,9 @@ inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u3
 
 // The row of `impacts` of a document of another partition; 0 if it has none.
 inline i64 State::place_elsewhere(u32 ordinal, i64 best) {
-    if (!has_elsewhere_ || !b.elsewhere_filter[ordinal & (FILTER - 1)]) return 0;
-    i64 place = find(b.elsewhere.data(), 0, i64(b.elsewhere.size()), ordinal);
-    return b.elsewhere[place] == ordinal ? best + 1 + place : 0;
+    if (!has_elsewhere_ || !b.remote_filter[ordinal & (FILTER - 1)]) return 0;
+    i64 place = find(b.remote.data(), 0, i64(b.remote.size()), ordinal);
+    return b.remote[place] == ordinal ? best + 1 + place : 0;
 }
 
 // Fetch the features of a document, whose place should have been fetched before.

@@ -141,7 +141,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
         totals_ = request.totals;
         count = assign_filtered(count, filtered_keys(request.mask, depths), first);
     }
-    i64 stride = look_up_impacts(best, shared.elsewhere.size);
+    i64 stride = look_up_impacts(best, shared.remote.size);
     load_elsewhere(shared, stride, best);
     project_query();
     if (params.coverage > 0) {
@@ -157,7 +157,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
 
 // Clear the sums of the features of the seeds, and the filter of the best documents elsewhere.
 inline void State::clear_shared(const SharedSeeds& shared) {
-    for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = false;
+    for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = false;
     for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = 0;
 }
 

@@ -98,8 +98,8 @@ struct SharedSeeds {
     Array<i16> sums;
     Array<i32> near;  // documents in the rows of the seeds, and E of each by these rows
     Array<f32> estimates;
-    Array<u32> elsewhere;  // ordinals of the best documents of other partitions, ascending
-    Table<f32> impacts;    // of the terms of the query in these
+    Array<u32> remote;   // ordinals of the best documents of other partitions, ascending
+    Table<f32> impacts;  // of the terms of the query in these
     // For explanations: α(q), the weights of all seeds, and their features.
     double alpha;
     Array<f32> weights;

@@ -199,10 +199,10 @@ inline i64 State::add_near(const SharedSeeds& shared, i64 size) {
 
 // Add the impacts of the best documents of other partitions to those of this one.
 inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best) {
-    i64 count = shared.elsewhere.size;
+    i64 count = shared.remote.size;
     has_elsewhere_ = count > 0;
-    b.elsewhere.assign(shared.elsewhere.data, shared.elsewhere.data + count);
-    for (u32 ordinal : b.elsewhere) b.elsewhere_filter[ordinal & (FILTER - 1)] = true;
+    b.remote.assign(shared.remote.data, shared.remote.data + count);
+    for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = true;
     f32* impacts = b.impacts.data() + (best + 1) * stride;
     std::fill_n(impacts, count * stride, 0.f);
     for (i64 i = 0; i < count; i++) std::copy_n(shared.impacts[i], terms, impacts + i * stride);
