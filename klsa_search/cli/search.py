@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
 import click
 from click.core import ParameterSource
@@ -28,8 +28,6 @@ from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
     from klsa_search.client.blocking import RemoteIndex
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.measures import Ranking
@@ -248,7 +246,7 @@ def klsa_search(
     index = _open_local(home, name, models) if url is None else _open_remote(url, key, name)
     options = without_none(options)
     if batch is not None and run_file is not None:
-        if record_file is not None and not _is_remote(index):
+        if record_file is not None and _is_local(index):
             _record_batch(index, batch, run_file, record_file, k, threads, options)
         else:
             _run_batch(index, batch, run_file, k, threads, options)
@@ -300,9 +298,10 @@ def _answered(
     index: Index | RemoteIndex, method: str, query: str, which: object, options: Mapping[str, Any]
 ) -> tuple[dict[str, str], Any]:
     """Return name and generation of the index, for JSON, and what a method of it returns."""
-    if not _is_remote(index):
+    if _is_local(index):
         facts = {"index": index.name, "generation": index.generation}
         return facts, getattr(index, method)(query, which, **options)
+    assert _is_remote(index)
     from klsa_search.client.calls import IndexCalls
 
     call = getattr(IndexCalls(index.name), method)(query, which, **options)
@@ -314,7 +313,11 @@ def _answered(
     return answered
 
 
-def _is_remote(index: Index | RemoteIndex) -> TypeIs[RemoteIndex]:
+def _is_local(index: Index | RemoteIndex) -> TypeGuard[Index]:
+    return not _is_remote(index)
+
+
+def _is_remote(index: Index | RemoteIndex) -> TypeGuard[RemoteIndex]:
     return hasattr(index, "send")
 
 
@@ -328,9 +331,10 @@ def _rankings(
     """Yield the ranking of each query; of a service, with many queries in a request."""
     from klsa_search.evaluation.measures import Ranking, rank_best
 
-    if not _is_remote(index):
+    if _is_local(index):
         yield from rank_best(index, queries, k, threads=threads, **options)
         return
+    assert _is_remote(index)
     import numpy as np
 
     from klsa_search.client.calls import search_body
@@ -369,9 +373,10 @@ def _run_batch(
     queries = read_query_lines(batch)
     make_folders(run_file)
     ranker = options.get("ranker")
-    if not ranker:
-        settings = index.info().settings if _is_remote(index) else index.settings.model_dump()
-        ranker = (settings or {})["ranker"]
+    if not ranker and _is_local(index):
+        ranker = index.settings.ranker
+    elif not ranker and _is_remote(index):
+        ranker = (index.info().settings or {})["ranker"]
     run_ = recorded(_rankings(index, queries, k, threads, options), run_file, tag=str(ranker))
     hits = sum(len(answer.document_ids) for answer in run_)
     echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
