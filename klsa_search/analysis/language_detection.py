@@ -30,7 +30,7 @@ MANY: Final = 0.1
 _LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
 _SURE: Final = 0.98  # confidence in the language of a text that counts for a further one
-_SHORTEST: Final = 15  # letters of a text that is told with others
+_SHORTEST: Final = 15  # letters; shorter texts are left out
 _ENOUGH: Final = 500  # characters of a text that tell its language
 _LONG_PIECE: Final = 200  # characters; shorter texts are joined
 _WIDE: Final = 2  # letters of other scripts that a letter of Han, kana and Hangul counts as
@@ -115,9 +115,9 @@ def detect_language(texts: Iterable[str]) -> DetectedLanguage:
 def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
     """Return the languages of a collection: that of most of the text, and others of many texts.
 
-    Others are those of at least `MANY` of the texts, and of two. A short text is told with others
-    that seem to be in its language. With several, the share of each is that of their text; the
-    commonest first. Cost: that of `detect_language` twice.
+    A further language needs at least two texts, and a share of `MANY` of all. Short texts that seem
+    to be in one language are joined, and detected together. If there are several languages, the
+    share of each is its part of the text; the commonest is first. Cost: twice `detect_language`.
 
     >>> german = "Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."
     >>> english = "The coolant leaks from the pump as soon as the engine is warm."

@@ -213,8 +213,8 @@ def shared_seeds(
         details = None
         if leading.names:
             names, others = _names(answered, seeds), _names(answered, best.at(remote))
-            own_rows = rows.among(_is_numbered(rows.documents, number))
-            details = SeedDetails(alpha, names, weights, features, own_rows, others)
+            local_rows = rows.among(_is_numbered(rows.documents, number))
+            details = SeedDetails(alpha, names, weights, features, local_rows, others)
         shared.append(
             SharedSeeds(
                 first,

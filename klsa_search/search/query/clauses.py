@@ -327,7 +327,7 @@ class ClauseReader:
     def _in_compounds(self, word: str) -> list[int]:
         """Return the terms of compounds that a word which no document contains is a part of.
 
-        Not of function words: *mit* is no part of *Mitarbeiter*.
+        Function words have none: *mit* is no part of *Mitarbeiter*.
         """
         if COMPOUNDING.isdisjoint(self._analyzer.languages):
             return []

@@ -80,7 +80,8 @@ class BestDocuments:
     count     at most so many
     values    (b,) k_q
     ordinals  (b,) of the documents
-    here      (b,) partition of each, and its doc id there
+    partitions, doc_ids
+              (b,) partition of each, and its doc id there
     impacts   (b, n) of the terms of the query, in the order of their texts
     shares    (b,) of the query that the first of each partition contains; 0 for the others
     """

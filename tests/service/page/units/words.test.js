@@ -39,7 +39,7 @@ test("every failure that has a sentence for people has it in every language", ()
   }
 });
 
-test("what is wrong with the service is told to people with its cause", () => {
+test("faults of the service are shown with their cause", () => {
   const failure = { code: "index_damaged", message: "index `a` is damaged; restore it" };
   assert.match(reasonOf(failure), /^The service has a problem\. .*: index `a` is damaged; restore it$/);
   assert.equal(reasonOf({ code: "bad_query", message: "filter: a" }), "filter: a");
