@@ -27,7 +27,7 @@ from klsa_search.search.query.matching import (
     pattern_names,
 )
 from klsa_search.search.query.parts import Words, words_of
-from klsa_search.search.query.pieces import CHARACTERS, MAY_JOIN, Pieces, traits_of
+from klsa_search.search.query.pieces import CHARACTERS, Pieces, traits_of
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
@@ -166,9 +166,7 @@ class ClauseReader:
         words, in_languages = self._in_languages(words)
         if builder.rules.spelling == "off":
             return words, in_languages, {}
-        joined, pieces = list[Variant](), self._pieces.of(text)
-        if traits_of(pieces) & MAY_JOIN or self._compounds.may_join(pieces):
-            joined = self._compounds.joined(text, pieces, builder.rules.evidence)
+        joined = self._compounds.joined(text, builder.rules.evidence)
         if builder.rules.context is not None and builder.rules.spelling == "auto":
             words, joined = self._replace_split(words, joined, builder.rules.evidence)
         if corrects:

@@ -8,7 +8,7 @@ side in documents. Adjacent words are joined if documents contain the joined wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Final
@@ -27,10 +27,7 @@ from klsa_search.search.query.parts import (
     UNKNOWN_PART,
     WORD,
     Part,
-    Piece,
     Words,
-    belong,
-    groups,
     words_of,
 )
 
@@ -54,8 +51,7 @@ _JOINER: Final = "\u200c"
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
-_RUN: Final = re.compile(rf"(?<![^\W_])[^\W_]++(?:[{_SIGNS}][^\W_]++)+")
-_NUMBER: Final = re.compile(r"(?<![^\W_])\d{1,3}(?: \d{3})+(?![^\W_])")
+_GROUP: Final = re.compile(r"\d{1,3} \d{3}")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
 
 
@@ -66,8 +62,7 @@ class Compounds:
         self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
         self._common = analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
-        self._local_parts = cached_method(self._find_local_parts, CACHED)
-        self._parts_in_all: dict[tuple[str, bool], Words] = {}  # by the evidence of all partitions
+        self._parts: dict[Hashable, Words] = {}
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
@@ -84,13 +79,8 @@ class Compounds:
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
-        if evidence is LOCAL:
-            return self._local_parts(word, anywhere)
         find = partial(self._find_parts, evidence, word, anywhere)
-        return evidence.kept(self._parts_in_all, (word, anywhere), find)
-
-    def _find_local_parts(self, word: str, anywhere: bool) -> Words:
-        return self._find_parts(LOCAL, word, anywhere)
+        return evidence.kept(self._parts, (word, anywhere), find)
 
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
         written = word.replace(_JOINER, "")
@@ -176,7 +166,11 @@ class Compounds:
         for halves in self.halves(word):
             terms, least = [self._numbers[half] for half in halves], self._least(halves)
             # Few pairs of words are in enough documents, and a phrase takes ten times as long.
-            if frequency and evidence is LOCAL and 2 * self._documents_with_all(terms) < least:
+            if (
+                frequency
+                and evidence is LOCAL
+                and (2 * len(containing_all(self._snapshot, terms)) < least)
+            ):
                 continue
             if not frequency or 2 * self._documents_with(terms, evidence) >= least:
                 yield halves
@@ -223,118 +217,73 @@ class Compounds:
         is_name = halves[-1] == "net" and self._numbers["net"] < 0
         return [halves[0], ".net"] if is_name else halves
 
-    def text_parts(self, text: str) -> tuple[Part, ...]:
-        """Return the runs of letters and digits of a text without blanks."""
+    def text_parts(self, text: str) -> list[Part]:
+        """Return the runs of letters and digits of a text."""
         runs = list(WORD.finditer(text))
         ends = chain((run.start() for run in runs[1:]), [len(text)])
         parts = []
         for run, end in zip(runs, ends, strict=False):
-            word = run[0]
-            unknown = UNKNOWN_PART * (self._numbers[word] == UNKNOWN)
+            word, number = run[0], self._numbers[run[0]]
+            unknown = UNKNOWN_PART * (number == UNKNOWN)
             first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
-            after = text[run.end() : end] or " "  # pieces are joined by blanks
-            sign = after if len(after) == 1 and after in _SIGNS + " " else ""
-            is_last = run.end() == len(text)
-            parts.append(Part(word, unknown | first, unknown | last, sign, is_last))
-        return tuple(parts)
+            is_word = word.isalpha() and word.isascii()
+            after = text[run.end() : end] or " "
+            parts.append(
+                Part(
+                    word,
+                    unknown | first,
+                    unknown | last,
+                    may_begin=is_word and number >= 0,
+                    # A stop word only ends one: log in, login.
+                    may_end=is_word and (number >= 0 or (number == NO_TERM and len(word) > 1)),
+                    sign=after if len(after) == 1 and after in _SIGNS + " " else "",
+                )
+            )
+        return parts
 
-    def runs(self, piece: str) -> tuple[Variant, ...]:
-        """Return words joined by signs, in a text without blanks, that documents write as one."""
-        return self._local_variants(run[0] for run in _RUN.finditer(piece))
+    def read_together(self, left: Part, right: Part) -> bool:
+        """Return whether `joined` looks across the blank between two parts."""
+        return bool(left.last & right.first & DIGIT) or self._may_be_one(left, right)
 
-    def inner(self, parts: Sequence[Part]) -> tuple[Variant, ...]:
-        """Return sequences of parts of a text without blanks that documents write as one word."""
-        return self._local_variants(self._sequences(parts))
+    def _may_be_one(self, left: Part, right: Part) -> bool:
+        """Return whether parts on both sides of a blank may be parts of one word.
 
-    def _local_variants(self, sequences: Iterable[str]) -> tuple[Variant, ...]:
-        variants = (self._variant(sequence, LOCAL) for sequence in sequences)
-        return tuple(variant for variant in variants if variant is not None)
-
-    def may_join(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether documents write two adjacent words of letters that they contain as one.
-
-        Cost: 0.15 µs a word.
+        They may if letters meet digits, if no document contains one of them, if they are groups of
+        digits, or if documents write these two words of letters as one.
         """
-        return any(self._may_be_one(left, right) for left, right in pairwise(pieces))
+        if not (left.last and right.first):
+            return False
+        if (left.last | right.first) & UNKNOWN_PART or left.last != right.first:
+            return True
+        if left.last == DIGIT:
+            return _GROUP.fullmatch(f"{left.text} {right.text}") is not None
+        are_words = left.may_begin and right.may_end
+        return are_words and self._numbers[self._joined([left.text, right.text])] >= 0
 
-    def _may_be_one(self, left: Piece, right: Piece) -> bool:
-        return bool(left.ends and right.begins) and (
-            self._numbers[self._joined([left.ends, right.begins])] >= 0
-        )
-
-    def _belong(self, left: Piece, right: Piece) -> bool:
-        """Return whether words on both sides of a blank may be parts of one."""
-        return belong(left.last, right.first) or self._may_be_one(left, right)
-
-    def are_read_together(self, left: Piece, right: Piece) -> bool:
-        """Return whether `joined` looks across the blank between two pieces."""
-        return bool(left.last & right.first & DIGIT) or self._belong(left, right)
-
-    def edge(self, part: Part, *, begins: bool) -> str:
-        """Return a part next to a blank if it is a word of letters that may be joined, else "".
-
-        begins  whether it follows the blank; only then it may be a stop word: log in, login
-        """
-        number, text = self._numbers[part.text], part.text
-        is_word = number >= 0 or (begins and number == NO_TERM and len(text) > 1)
-        return text if is_word and text.isalpha() and text.isascii() else ""
-
-    def joined(self, text: str, pieces: Sequence[Piece], evidence: Evidence) -> list[Variant]:
+    def joined(self, text: str, evidence: Evidence) -> list[Variant]:
         """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm.
 
-        pieces  of the text
         Words are joined across a hyphen or another sign between letters, and across a blank if
         letters meet digits there, if these are groups of digits, if no document contains one of
-        them, or if `may_join`.
+        them, or if both are words of letters.
         """
-        variants: dict[str, Variant] = {}
-        texts = text.split(" ")
-        for first, after in groups(pieces, self.are_read_together):
-            if after - first > 1:
-                self._join(" ".join(texts[first:after]), pieces[first:after], evidence, variants)
-                continue
-            for variant in (*pieces[first].runs, *pieces[first].inner):
-                variants[variant.written] = variant
-        return list(variants.values())
-
-    def _join(
-        self, text: str, pieces: Sequence[Piece], evidence: Evidence, variants: dict[str, Variant]
-    ) -> None:
-        """Add the joined words of pieces that are read together."""
-        for piece in pieces:
-            for variant in piece.runs:
-                variants[variant.written] = variant
-        if any(left.last & right.first & DIGIT for left, right in pairwise(pieces)):
-            self._add(variants, (number[0] for number in _NUMBER.finditer(text)), evidence)
-        for first, after in groups(pieces, self._belong):
-            if after - first > 1:
-                parts = [part for piece in pieces[first:after] for part in piece.parts]
-                self._add(variants, self._sequences(parts), evidence)
-            else:
-                for variant in pieces[first].inner:
-                    variants[variant.written] = variant
-
-    def _add(self, added: dict[str, Variant], sequences: Iterable[str], evidence: Evidence) -> None:
-        for sequence in sequences:
-            if variant := self._variant(sequence, evidence):
-                added[sequence] = variant
+        sequences = dict.fromkeys(self._sequences(self.text_parts(text)))
+        variants = (self._variant(sequence, evidence) for sequence in sequences)
+        return [variant for variant in variants if variant is not None]
 
     def _sequences(self, parts: Sequence[Part]) -> Iterator[str]:
-        """Yield sequences of parts that belong together and are a word of the index, as written.
-
-        parts  of pieces that belong together
-        """
+        """Yield sequences of parts that may be a word of the index, as written."""
         for first, part in enumerate(parts):
             joined, written = [part.text], part.text
-            sign = part.sign
-            for following in parts[first + 1 : first + MAX_PARTS]:
-                if not sign:
+            for before, following in pairwise(parts[first : first + MAX_PARTS]):
+                if not before.sign:
+                    break
+                if before.sign == " " and not self._may_be_one(before, following):
                     break
                 joined.append(following.text)
-                written += sign + following.text
+                written += before.sign + following.text
                 if self._numbers[self._joined(joined)] >= 0:
                     yield written
-                sign = following.sign
 
     def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
         """Return the word that documents write for a sequence of words, if there is one."""
@@ -403,10 +352,6 @@ class Compounds:
     def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:
         """Return the number of live documents that contain terms in sequence."""
         return documents_with(self._snapshot, terms, evidence)
-
-    def _documents_with_all(self, terms: Sequence[int]) -> int:
-        """Return the number of documents that contain terms anywhere, deleted ones included."""
-        return len(containing_all(self._snapshot, terms))
 
     def _frequency(self, number: int) -> int:
         """Return the number of documents that contain a term, 0 if it is unknown."""

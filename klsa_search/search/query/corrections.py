@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import cached_method, lazy_property
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
+from klsa_search.search.query.completion import counts_with
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.evidence import LOCAL, Evidence
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import count_all
 from klsa_search.search.query.parts import Words
 from klsa_search.search.query.similar_terms import SimilarTerms, cost
@@ -146,7 +148,7 @@ class Corrector:
         self._compounds = compounds
         self.similar = SimilarTerms(analyzer, snapshot.vocabulary.runs)
         self._near = cached_method(self.similar.near, _CACHE_SIZE)
-        self._local_correction = cached_method(self._find_local_correction, _CACHE_SIZE)
+        self._corrections: dict[Hashable, Correction | None] = {}
 
     def correction(
         self, word: str, evidence: Evidence, where: Circumstances = BY_ITSELF
@@ -156,12 +158,8 @@ class Corrector:
         Abbreviations are only split, unless documents contain no word of the query; then also words
         of `SHORT` letters are corrected.
         """
-        if evidence is LOCAL:
-            return self._local_correction(word, where)
-        return self._correction(evidence, word, where)
-
-    def _find_local_correction(self, word: str, where: Circumstances) -> Correction | None:
-        return self._correction(LOCAL, word, where)
+        find = partial(self._correction, evidence, word, where)
+        return evidence.kept(self._corrections, (word, where), find)
 
     def _correction(self, evidence: Evidence, word: str, where: Circumstances) -> Correction | None:
         folded = self._analyzer.folded(word)
@@ -313,36 +311,15 @@ class Corrector:
         The sum over the other words of the logarithm of how much more often than in all documents
         they are in those that contain the term. Cost: the postings of all terms.
         """
-        snapshot, kernel = self._snapshot, self._snapshot.query_kernel
-        frequencies, names = kernel.frequencies, snapshot.vocabulary.terms
-        others = sorted({*context}, key=lambda term: (int(frequencies[term]), names[term]))
-        others = [term for term in others if frequencies[term] > 0][:_MAX_CONTEXT]
-        if not others:
-            return dict.fromkeys(terms, 0.0)
-
-        def count() -> Counter[str]:
-            others_of = np.full(len(snapshot), 1 << _MAX_CONTEXT, np.uint8)
-            others_of[snapshot.live_docs()] = 0
-            for bit, term in enumerate(others):
-                others_of[kernel.postings.of_term(term)[0]] |= 1 << bit
-            counts: Counter[str] = Counter()
+        kernel, names = self._snapshot.query_kernel, self._snapshot.vocabulary.terms
+        frequencies, weights = kernel.frequencies, dict.fromkeys(terms, 0.0)
+        contained = [term for term in {*context} if frequencies[term] > 0]
+        others = sorted(contained, key=lambda term: (int(frequencies[term]), names[term]))
+        for other in others[:_MAX_CONTEXT]:
+            share = frequencies[other] / kernel.documents
+            both = counts_with(self._snapshot, [[(other,)]], terms, evidence)
             for term in terms:
-                of_documents = others_of[kernel.postings.of_term(term)[0]]
-                for bits, number in enumerate(np.bincount(of_documents).tolist()):
-                    if number:
-                        counts[f"{names[term]} {bits}"] = number
-            return counts
-
-        question = "beside", *(names[term] for term in others), "", *(names[term] for term in terms)
-        counts = evidence.of(question, count)
-        weights = dict.fromkeys(terms, 0.0)
-        for term in terms:
-            for bit, other in enumerate(others):
-                share = frequencies[other] / kernel.documents
-                both = sum(counts[f"{names[term]} {bits}"] for bits in range(1 << _MAX_CONTEXT)
-                           if bits >> bit & 1)  # fmt: skip
-                expected = _SMOOTHING * share
-                rate = (both + expected) / (frequencies[term] + _SMOOTHING)
+                rate = (both[term] + _SMOOTHING * share) / (frequencies[term] + _SMOOTHING)
                 weights[term] += float(np.clip(math.log(rate / share), *_BOUNDS))
         return weights
 

@@ -26,9 +26,8 @@ NONE: Final[Answers] = MappingProxyType({})
 
 _Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
-_Key = TypeVar("_Key", bound=Hashable)
 
-MOST_KEPT: Final = 2**16
+MOST_KEPT: Final = 2**14
 """Entries of a table of what follows from answers, at most."""
 
 
@@ -60,10 +59,12 @@ class Evidence:
         result = self.local[question]
         return result
 
-    def kept(self, table: dict[_Key, _Total], key: _Key, find: Callable[[], _Total]) -> _Total:
+    def kept(
+        self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
+    ) -> _Total:
         """Return what follows from answers: found once, if it depends on shared answers alone.
 
-        table  of one state of the index
+        table  of one state of the index, which its documents alone may share
         """
         if not isinstance(self.shared, SharedAnswers):
             return find()
@@ -103,6 +104,17 @@ class _LocalEvidence(Evidence):
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
         """Return the answer of the documents."""
         return answer()
+
+    def kept(
+        self, table: dict[Hashable, _Total], key: Hashable, find: Callable[[], _Total]
+    ) -> _Total:
+        """Return what follows from the documents, found once."""
+        key = "local", key
+        if key not in table:
+            if len(table) >= MOST_KEPT:
+                table.clear()
+            table[key] = find()
+        return table[key]
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
         """Return the answer of the documents."""

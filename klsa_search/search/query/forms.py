@@ -64,7 +64,7 @@ class QueryForms:
     def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> None:
         """Read a form by itself."""
         pieces = self._pieces.of(text)
-        if len(pieces) == 2 and not self._compounds.are_read_together(*pieces):
+        if len(pieces) == 2 and not self._compounds.read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
             return
         builder = QueryBuilder(rules)
@@ -78,10 +78,10 @@ class QueryForms:
         traits |= DOUBTFUL * (is_split or any(map(self._clauses.corrector.is_doubtful, before)))
         table.add(
             text=text,
-            first=pieces[0].first,
-            last=pieces[-1].last,
-            begins=bool(pieces[0].begins),
-            ends=bool(pieces[-1].ends),
+            first=pieces[0].first.first,
+            last=pieces[-1].last.last,
+            begins=pieces[0].first.may_end,
+            ends=pieces[-1].last.may_begin,
             traits=traits if is_alone else ALL_TRAITS,
             covers_unknown=not unknown.keys().isdisjoint(covered_words(joined)),
             words=[word.number for word in words if word.number >= 0],

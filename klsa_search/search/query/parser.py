@@ -41,9 +41,7 @@ from klsa_search.search.query.pieces import (
     CHARACTERS,
     DOUBTFUL,
     HAS_UNKNOWN,
-    JOINED_STOP_WORDS,
     SIGNS,
-    STOP_WORD_IN_CAPITALS,
     VARIES,
     Pieces,
     numbers_of,
@@ -106,9 +104,7 @@ class QueryParser:
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._compounds = Compounds(snapshot, analyzer, self._numbers)
         self._stop_words = StopWords(snapshot, analyzer)
-        self._pieces = Pieces(
-            analyzer, self._numbers, self._compounds, self.term_dictionary, self._stop_words
-        )
+        self._pieces = Pieces(analyzer, self._numbers, self._compounds, self.term_dictionary)
         self._codes = CodeReader(snapshot, self._pieces, self._stop_words)
         self._operators = OperatorReader(snapshot, analyzer, self._pieces, self.fields)
         self._clauses = ClauseReader(
@@ -217,7 +213,7 @@ class QueryParser:
             refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
         if traits & refused or max(terms, default=NO_TERM) < 0:  # no words, or stop words alone
             return None
-        if operators is None and self._means_stop_words(query, traits):
+        if operators is None and self._stop_words.meant(query, SHORT):
             return None
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._synonyms and has_synonyms:
@@ -405,19 +401,11 @@ class QueryParser:
         """
         pieces = self._pieces.of(query)
         numbers = numbers_of(pieces)
-        traits = traits_of(pieces)
-        if traits & (SIGNS | HAS_UNKNOWN):
+        if traits_of(pieces) & (SIGNS | HAS_UNKNOWN):
             return None
         if max(numbers, default=0) < 0:  # stop words only
             return None
-        return None if self._means_stop_words(query, traits) else numbers
-
-    def _means_stop_words(self, query: str, traits: int) -> bool:
-        """Return whether a query with these traits means stop words: see `StopWords.meant`."""
-        may_mean = JOINED_STOP_WORDS
-        if not _is_in_capitals(query):
-            may_mean |= STOP_WORD_IN_CAPITALS
-        return bool(traits & may_mean and self._stop_words.meant(query, SHORT))
+        return None if self._stop_words.meant(query, SHORT) else numbers
 
     def interpretation(
         self, query: str, parsed: ParsedQuery, settings: LanguageSettings

@@ -18,8 +18,7 @@ from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.parts import LETTER, Piece
-from klsa_search.search.query.stop_words import StopWords
+from klsa_search.search.query.parts import NO_PART, Piece
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 
@@ -33,22 +32,16 @@ BOOLEAN: Final = 2
 """It has AND, OR or NOT."""
 HAS_UNKNOWN: Final = 4
 """It has a word that no document contains."""
-MAY_JOIN: Final = 8
-"""Its words may be joined to others, or to each other."""
-CHARACTERS: Final = 16
+CHARACTERS: Final = 8
 """It has a single character of which documents may have pairs."""
-JOINED_STOP_WORDS: Final = 32
-"""It has stop words joined by & or /."""
-STOP_WORD_IN_CAPITALS: Final = 64
-"""It has a stop word in capitals."""
 
-CORRECTED: Final = 128
+CORRECTED: Final = 16
 """It has a word that no document contains, and its correction is searched instead."""
-VARIES: Final = 256
+VARIES: Final = 32
 """Documents write one of its words in another way, which is searched as well."""
-DOUBTFUL: Final = 512
+DOUBTFUL: Final = 64
 """It has a rare word that may be misspelt, or words that documents write as one."""
-ALL_TRAITS: Final = 1023
+ALL_TRAITS: Final = 127
 _TRAITS: Final = attrgetter("traits")
 
 
@@ -65,11 +58,10 @@ class Pieces(dict[str, Piece]):
         numbers: TermNumbers,
         compounds: Compounds,
         term_dictionary: TermDictionary,
-        stop_words: StopWords,
     ) -> None:
         super().__init__()
         self._analyzer, self._numbers, self._compounds = analyzer, numbers, compounds
-        self._term_dictionary, self._stop_words = term_dictionary, stop_words
+        self._term_dictionary = term_dictionary
 
     def of(self, text: str) -> list[Piece]:
         """Return the pieces of a text. Cost: 0.1 µs for each that was read before."""
@@ -99,31 +91,19 @@ class Pieces(dict[str, Piece]):
         words = () if self._analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
         parts = self._compounds.text_parts(text)
-        first = parts[0].first if parts and text.startswith(parts[0].text) else 0
-        last = parts[-1].last if parts and parts[-1].is_last else 0
-        runs, inner = self._compounds.runs(text), self._compounds.inner(parts)
         alone = self.characters(text)
-        has_joined, has_capitals = self._stop_words.may_be_meant(text)
         traits = (
             SIGNS * (not is_plain(text))
             | BOOLEAN * may_be_boolean(text)
             | HAS_UNKNOWN * (UNKNOWN in numbers)
-            | MAY_JOIN * (bool(runs or inner) or max(first, last) > LETTER)
             | CHARACTERS * bool(alone)
-            | JOINED_STOP_WORDS * has_joined
-            | STOP_WORD_IN_CAPITALS * has_capitals
         )
         piece = Piece(
             numbers=numbers,
             words=words,
             traits=ALL_TRAITS if self._analyzer.tokenizes else traits,
-            parts=parts,
-            first=first,
-            last=last,
-            begins=self._compounds.edge(parts[0], begins=True) if first else "",
-            ends=self._compounds.edge(parts[-1], begins=False) if last else "",
-            runs=runs,
-            inner=inner,
+            first=parts[0] if parts and text.startswith(parts[0].text) else NO_PART,
+            last=parts[-1] if parts and parts[-1].sign == " " else NO_PART,
             characters=alone,
         )
         if len(text) <= _LONGEST:

@@ -95,17 +95,6 @@ class StopWords:
             clauses.append(clause)
         return clauses if is_meant else []
 
-    def may_be_meant(self, text: str) -> tuple[bool, bool]:
-        """Return whether a text has joined stop words that `meant` finds, and any in capitals."""
-        joined = in_capitals = False
-        for word in text.split():
-            bare, parts = _parts_of(word)
-            if len(parts) > 1 and all(parts):
-                joined |= any(map(self._is_stop_word, parts))
-            else:
-                in_capitals |= bare.isupper() and self._is_stop_word(bare)
-        return joined, in_capitals
-
     def containing(self, text: str, numbers: list[int], field: str) -> DocumentMask:
         """Return which documents contain a phrase with stop words: (N,).
 

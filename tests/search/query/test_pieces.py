@@ -19,7 +19,6 @@ from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
-from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 
@@ -105,7 +104,7 @@ def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     numbers = TermNumbers(Analyzer(), snapshot.vocabulary)
     compounds = Compounds(snapshot, Analyzer(), numbers)
     terms = TermDictionary(snapshot, Analyzer(), documents_at)
-    cache = Pieces(Analyzer(), numbers, compounds, terms, StopWords(snapshot, Analyzer()))
+    cache = Pieces(Analyzer(), numbers, compounds, terms)
     for number in range(50):
         cache.of(f"word{number} {'x' * 65}")
         assert len(cache) <= 10
