@@ -20,12 +20,14 @@ from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.parts.exports import Exports
+from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.merged_search import (
     explain_part,
     rank_parts,
     score_parts,
     search_parts,
 )
+from klsa_search.search.parts.partitions_reader import PartitionsReader
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import Suggestions
 from klsa_search.search.ranking.parameters import checked_integer
@@ -237,21 +239,21 @@ class Index:
         """Close the index."""
         self.close()
 
-    document = delegated("_reader", Reader.document)
-    documents = delegated("_reader", Reader.documents)
-    ids = delegated("_reader", Reader.ids)
-    doc_ids = delegated("_reader", Reader.doc_ids)
-    live_doc_ids = delegated("_reader", Reader.live_doc_ids)
-    live_documents = delegated("_reader", Reader.live_documents)
-    hits = delegated("_reader", Reader.hits)
-    excerpt = delegated("_reader", Reader.excerpt)
+    document = delegated("_reader", GenerationReader.document)
+    documents = delegated("_reader", GenerationReader.documents)
+    ids = delegated("_reader", GenerationReader.ids)
+    doc_ids = delegated("_reader", GenerationReader.doc_ids)
+    live_doc_ids = delegated("_reader", GenerationReader.live_doc_ids)
+    live_documents = delegated("_reader", GenerationReader.live_documents)
+    hits = delegated("_reader", GenerationReader.hits)
+    excerpt = delegated("_reader", GenerationReader.excerpt)
     suggest = delegated("_suggestions", Suggestions.suggest)
     export = delegated("_exports", Exports.export)
-    parameters = delegated("_reader", Reader.parameters)
-    query_counts = delegated("_reader", Reader.query_counts)
-    warm_up = delegated("_reader", Reader.warm_up)
-    refresh = delegated("_reader", Reader.refresh)
-    close = delegated("_reader", Reader.close)
+    parameters = delegated("_reader", GenerationReader.parameters)
+    query_counts = delegated("_reader", GenerationReader.query_counts)
+    warm_up = delegated("_reader", GenerationReader.warm_up)
+    refresh = delegated("_reader", PartitionsReader.refresh)
+    close = delegated("_reader", GenerationReader.close)
 
     write = delegated("_writer", Writer.write)
     add = delegated("_writer", Writer.add)
@@ -266,7 +268,7 @@ class Index:
     set_rules = delegated("_configuration", Configuration.set_rules)
     put_rule = delegated("_configuration", Configuration.put_rule)
     delete_rule = delegated("_configuration", Configuration.delete_rule)
-    rule_warnings = delegated("_reader", Reader.rule_warnings)
+    rule_warnings = delegated("_reader", GenerationReader.rule_warnings)
     judge = delegated("_configuration", Configuration.judge)
 
     @property

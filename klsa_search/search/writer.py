@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Unpack, cast
 
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
 from klsa_search.collection.opened_collection import warn_of_skipped
@@ -13,6 +13,8 @@ from klsa_search.collection.reading_options import Reading
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError
 from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.partitions_writer import PartitionsWriter
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
     Comparison,
@@ -37,22 +39,8 @@ from klsa_search.search.writing import (
 from klsa_search.storage.columns.declared import FieldWarning, fitting
 from klsa_search.storage.log import checked_id
 
-
-class BatchWriter(Protocol):
-    """Writes batches to one generation, or to the partitions of an index, here or elsewhere."""
-
-    def check_room(self, puts: int) -> None:
-        """Raise WritingRefused if so many documents cannot be added."""
-
-    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
-        """Write a batch, deletions before documents; it is searchable on return."""
-
-    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents, in one batch: see `Index.patch_many`.
-
-        embedded  results with vectors by embedders, by ID; they are used if the text of the
-                  document has not changed since
-        """
+BatchWriter = GenerationWriter | PartitionsWriter
+"""Writes batches to one generation, or to the partitions of an index."""
 
 
 class Writer:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import NamedTuple
 
-import numpy as np
-
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.build_settings import FieldType
-from klsa_search.core.cached import delegated
-from klsa_search.core.config import SearchSettings, Settings
-from klsa_search.core.keywords import SearchParameters
-from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
@@ -27,14 +17,8 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import Models
-from klsa_search.search.pages.applied_rules import rule_warnings
-from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
-from klsa_search.search.pages.hits import hits_of
-from klsa_search.search.pages.query_costs import counts_of, is_quick
-from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.part_search import LocalSearches, warm_up
-from klsa_search.search.parts.reader import opened_before_fork
-from klsa_search.search.query.evidence import Answers, Evidence
+from klsa_search.search.parts.part_search import LocalSearches
+from klsa_search.search.parts.state_reader import StateReader
 from klsa_search.search.state.log_tailer import (
     LogTailer,
     PointInTime,
@@ -43,16 +27,10 @@ from klsa_search.search.state.log_tailer import (
 )
 from klsa_search.search.state.restricted_state import restricted_state, with_statistics
 from klsa_search.search.state.state import GenerationInfo, State
-from klsa_search.search.suggest.suggester import Candidate
-from klsa_search.search.writing import Drift
 from klsa_search.storage.collection_terms import CollectionTerms
-from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.directories import is_index
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.log import LogPosition, WriteLog
-from klsa_search.storage.manifest import Manifest, SpaceEntry
-from klsa_search.storage.rules import Rule
+from klsa_search.storage.log import WriteLog
 
 
 class _Current(NamedTuple):
@@ -67,8 +45,8 @@ class _Current(NamedTuple):
     tailer: LogTailer | None
 
 
-class GenerationReader:
-    """Reads a generation of an index with later writes: see `Reader`.
+class GenerationReader(StateReader):
+    """Reads a generation of an index with later writes.
 
     The state is one immutable value, which `refresh` and `close` replace in one step. One of
     several partitions weighs words by the statistics of all, which it gets by `weigh`.
@@ -220,7 +198,11 @@ class GenerationReader:
                 self._current.tailer.save()
 
     def close(self) -> None:
-        """Release all files and memory, unless it is a view; wait for what writes files."""
+        """Release all files and memory, unless it is a view; later calls raise StoreError.
+
+        Running calls of other threads keep their arrays until they end, but raise StoreError if
+        they look up an ID after this, as does a running `refresh`.
+        """
         with self._swap_lock:
             _, state, tailer = self._current
             self._current = _Current(self.info, None, None)
@@ -235,194 +217,6 @@ class GenerationReader:
         self.state()
         if is_view:
             raise StoreError("a snapshot is read-only; write to the index itself")
-
-    @property
-    def path(self) -> Path:
-        """Return the folder of the generation."""
-        return self.info.path
-
-    @property
-    def name(self) -> str:
-        """Return the name of the index."""
-        return self.path.parent.name
-
-    @property
-    def generation(self) -> str:
-        """Return the name of the generation."""
-        return self.path.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """Return the manifest of the generation."""
-        return self.info.manifest
-
-    @property
-    def generations(self) -> dict[Path, Manifest]:
-        """Return the manifest of the generation by its folder."""
-        return {self.path: self.manifest}
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings of the index."""
-        return self.info.settings
-
-    @property
-    def analyzer(self) -> Analyzer:
-        """Return the analyser."""
-        return self.info.analyzer
-
-    @property
-    def last_write(self) -> LogPosition:
-        """Return the last write of the log in the present state."""
-        return self.info.last
-
-    @property
-    def drift(self) -> Drift:
-        """Return the drift from the build."""
-        return self.info.drift
-
-    @property
-    def fields(self) -> Fields:
-        """Return the metadata fields that are columns."""
-        return self.state().fields
-
-    @property
-    def field_types(self) -> dict[str, FieldType]:
-        """Return the types of the metadata fields that are columns."""
-        return {name: field.type for name, field in self.fields.items()}
-
-    @property
-    def misfits(self) -> dict[str, int]:
-        """Return the numbers of documents whose value of a field does not fit, by field."""
-        return {name: field.misfits for name, field in self.fields.items()}
-
-    @property
-    def max_doc(self) -> int:
-        """Return the number of doc ids."""
-        return len(self.state().snapshot)
-
-    @property
-    def segments(self) -> int:
-        """Return the number of segments of the postings."""
-        return len(self.state().snapshot.query_kernel.postings.parts)
-
-    @property
-    def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """Return the synonyms of the index."""
-        return self.state().query_parser.synonyms
-
-    @property
-    def passage_count(self) -> int | None:
-        """Return the number of passages; None if documents are not divided."""
-        passages = self.state().passages
-        return None if passages is None else passages.state.info.documents
-
-    @property
-    def space_entries(self) -> tuple[SpaceEntry, ...]:
-        """Return the spaces of vectors, with the numbers of live documents."""
-        return self.state().snapshot.space_entries(self.manifest.vectors)
-
-    @property
-    def rules(self) -> Sequence[Rule]:
-        """Return the rules of the index."""
-        return self.state().rules.rules
-
-    def rule_warnings(self) -> list[str]:
-        """Return what the rules refer to and the index does not have."""
-        return rule_warnings(self.state())
-
-    def __len__(self) -> int:
-        """Return the number of live documents."""
-        return self.info.documents
-
-    @property
-    def _documents(self) -> DocumentReader:
-        return self.state().documents
-
-    document = delegated("_documents", DocumentReader.get)
-    documents = delegated("_documents", DocumentReader.at)
-    doc_ids = delegated("_documents", DocumentReader.doc_ids)
-    live_documents = delegated("_documents", DocumentReader.live_documents)
-
-    def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
-        """Return the IDs of documents by doc id, by default of all live ones."""
-        documents = self._documents
-        return documents.ids(documents.live_doc_ids() if doc_ids is None else doc_ids)
-
-    def live_doc_ids(self) -> DocIds:
-        """Return the doc ids of all live documents: (n,)."""
-        return np.flatnonzero(self.state().snapshot.live_docs())
-
-    def document_readers(self) -> list[DocumentReader]:
-        """Return the reader of the present documents."""
-        return [self._documents]
-
-    @property
-    def built_spaces(self) -> Sequence[SpaceEntry]:
-        """Return the spaces of vectors of the build."""
-        return self.manifest.vectors
-
-    @property
-    def dimensions(self) -> dict[str, int]:
-        """Return the dimensions of the present spaces of vectors, by name."""
-        return {name: space.dimension for name, space in self.state().snapshot.vectors.items()}
-
-    def hits(
-        self,
-        doc_ids: DocIds,
-        scores: Scores,
-        terms: Collection[str],
-        weights: Mapping[str, float] | None = None,
-    ) -> tuple[Hit, ...]:
-        """Return hits of ranked documents: see `Index.hits`."""
-        return hits_of(self.state(), doc_ids, scores, terms, weights)
-
-    def excerpt(
-        self,
-        id: str,  # noqa: A002 - as in `Index`
-        *,
-        span: tuple[int, int] | None = None,
-        page: int | None = None,
-    ) -> Excerpt:
-        """Return a passage by its ID, or a part of a document: see `Index.excerpt`."""
-        return excerpt_of(self.state().documents, id, span, page)
-
-    def candidates(
-        self, typed: str, k: int, filter_: FilterLike | None = None
-    ) -> Sequence[Iterator[Candidate]]:
-        """Return completions of the typed text by kind: see `Suggester.candidates`."""
-        return self.state().suggester_within(filter_).candidates(typed, k, Evidence())
-
-    def candidates_by(
-        self, answers: Answers, typed: str, k: int, filter_: FilterLike | None
-    ) -> tuple[list[list[Candidate]], Answers]:
-        """Return completions by answers of all partitions, and the answers that those lack."""
-        suggester, evidence = self.state().suggester_within(filter_), Evidence(answers)
-        return list(map(list, suggester.candidates(typed, k, evidence))), evidence.local
-
-    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
-        """Return search parameters, completed by those of the index; QueryError if invalid."""
-        return self.state().parameters.read(parameters)[1]
-
-    def is_quick(self, query: str, k: int) -> bool:
-        """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
-        return is_quick(self.state(), query, k)
-
-    def query_counts(
-        self,
-        query: str,
-        *,
-        operators: bool | None = None,
-        spelling: SpellingName | None = None,
-        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
-    ) -> QueryCounts:
-        """Return counts of what makes a query expensive: see `Index.query_counts`."""
-        options: SearchParameters = {"operators": operators, "spelling": spelling}
-        return counts_of(self.state(), query, options, filter)
-
-    def warm_up(self) -> None:
-        """Load what the first queries need, by ranking and returning a document."""
-        warm_up(self.state())
 
 
 def _reopened(
@@ -447,3 +241,15 @@ def _reopened(
             "take a new snapshot"
         )
     return GenerationReader.open(path, moment)
+
+
+def opened_before_fork(path: Path) -> StoreError:
+    """Return the error of an index that was opened by a process from which this one was forked.
+
+    path  in the folder of the index
+    Locks that threads of that process had acquired are never released here.
+    """
+    return StoreError(
+        f"index `{path.parent.name}` was opened before this process was forked; open it again "
+        "in this process with open_index, or start processes by spawn or forkserver"
+    )

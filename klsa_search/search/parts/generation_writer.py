@@ -29,7 +29,7 @@ from klsa_search.storage.log_writer import LogWriter
 
 
 class GenerationWriter:
-    """Writes to the log of a generation, and makes its reader read it: see `BatchWriter`."""
+    """Writes to the log of a generation, and makes its reader read it."""
 
     def __init__(self, reader: GenerationReader) -> None:
         self.reader = reader
@@ -66,7 +66,11 @@ class GenerationWriter:
         return self._write(lambda _: (puts, deletes))
 
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents, in one batch: see `BatchWriter.patch`."""
+        """Merge changes into documents, in one batch: see `Index.patch_many`.
+
+        embedded  results with vectors by embedders, by ID; they are used if the text of the
+                  document has not changed since
+        """
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             declared = declared_of(state.info.settings, state.fields)

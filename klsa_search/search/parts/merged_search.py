@@ -11,7 +11,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
-from klsa_search.errors import EmbedderFailed, PartitionsUnsupported, QueryError
+from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
@@ -410,11 +410,4 @@ def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
         missing=sum(facet.missing for facet in facets),
         low=min(lows, default=None),
         high=max(highs, default=None),
-    )
-
-
-def unsupported(index: str, what: str) -> PartitionsUnsupported:
-    """Return the error of an index in partitions that was called for something unsupported."""
-    return PartitionsUnsupported(
-        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
     )

@@ -18,7 +18,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
-from klsa_search.errors import DocumentNotFound
+from klsa_search.errors import DocumentNotFound, PartitionsUnsupported
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.local_seeds import FIRST_LATER
@@ -332,3 +332,10 @@ class LocalPartitions:
     def searches(self, opened: OpenedSet) -> PartSearches:
         """Return a new search in one state of all partitions."""
         return LocalSearches(opened.states, answers=opened.answers)
+
+
+def unsupported(index: str, what: str) -> PartitionsUnsupported:
+    """Return the error of an index in partitions that was called for something unsupported."""
+    return PartitionsUnsupported(
+        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
+    )

@@ -17,16 +17,15 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.parts.generation_reader import GenerationReader
-from klsa_search.search.parts.merged_search import unsupported
+from klsa_search.search.parts.generation_reader import GenerationReader, opened_before_fork
 from klsa_search.search.parts.opened_partitions import (
     LocalPartitions,
     OpenedSet,
     PartitionFiles,
     PartitionsOpener,
+    unsupported,
 )
 from klsa_search.search.parts.part_search import PartSearches
-from klsa_search.search.parts.reader import opened_before_fork
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.state import State
 from klsa_search.search.writing import Drift
@@ -52,7 +51,7 @@ RESTRICTED: Final = 64
 
 
 class PartitionsReader:
-    """Reads an index in partitions: see `Reader`.
+    """Reads an index in partitions, with the methods of `StateReader`.
 
     The state is one immutable value, so that a search sees all partitions with the same statistics.
     Synonyms and query settings belong to the index, not to a partition, so that they change in all
@@ -256,11 +255,20 @@ class PartitionsReader:
         return sum(map(len, self.partitions))
 
     def refresh(self) -> bool:
-        """Make writes and builds of other processes visible; return if any were.
+        """Make writes and new generations of other processes visible; return if any were.
 
-        Logs are read until none has changed, so that the state has all writes up to one of them.
-        While another thread writes, nothing changes: all earlier writes are visible, and those of
-        that thread will be in one step.
+        Searches continue meanwhile; running ones see the state at their start. StoreError if the
+        index is or gets closed. Cost: 0.5 ms if nothing changed, else see `add`.
+
+        >>> other = open_index("index/reports")
+        >>> other.delete(["tyre", "copy"])
+        2
+        >>> len(index), index.refresh(), len(index)
+        (6, True, 4)
+
+        In partitions, logs are read until none has changed, so that the state has all writes up to
+        one of them. While another thread writes, nothing changes: all earlier writes are visible,
+        and those of that thread will be in one step.
         """
         if self._is_view:
             self.now()

@@ -22,7 +22,7 @@ _Write = Callable[[PartitionWriter], WriteResult]
 
 
 class PartitionsWriter:
-    """Writes to the partitions of an index: see `BatchWriter`.
+    """Writes to the partitions of an index, with the methods of `GenerationWriter`.
 
     Writers of all processes take turns, by the lock of the index. A write is atomic in each
     partition. Documents are checked before the first is written. If a partition cannot be written,
@@ -60,7 +60,7 @@ class PartitionsWriter:
         return self._write(divided)
 
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents: see `BatchWriter.patch`; atomically in each partition."""
+        """Merge changes into documents, atomically in each partition: see `GenerationWriter`."""
 
         def divided(now: OpenedSet) -> dict[int, _Write]:
             changes_of: dict[int, list[Changes]] = {}
