@@ -172,7 +172,6 @@ _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "disjunctive_facets
 @settings_options(
     *LanguageSettings.model_fields,
     *SearchSettings.model_fields,
-    "dimensions",
     default="the index's own",
 )
 @click.option(

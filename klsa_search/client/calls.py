@@ -24,14 +24,14 @@ from klsa_search.client.results import (
     write_result_of,
 )
 from klsa_search.collection.model import Document
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.keywords import IndexSettings, SearchParameters
 from klsa_search.core.parameters import MatchName
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.options import Query, RankingOptions, SearchOptions, as_query
+from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.ranking.vector_ranking import VectorLike
 from klsa_search.search.suggest.suggester import Suggestion
@@ -113,7 +113,7 @@ class IndexCalls:
         id: str,  # noqa: A002 - as in `Index`
         *,
         vector: VectorLike | None = None,
-        **options: Unpack[RankingOptions],
+        **options: Unpack[SearchParameters],
     ) -> Call[Explanation]:
         """Return the parts of the score of a document: see `Index.explain`."""
         body: dict[str, Any] = {"q": query}

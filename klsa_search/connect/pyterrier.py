@@ -9,13 +9,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from klsa_search.core.extras import require
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.keywords import IndexSettings, SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.pages.options import RankingOptions
 from klsa_search.search.parts.doc_ids import ids_of
 from klsa_search.storage.directories import is_index
 
@@ -53,13 +52,13 @@ class KlsaRetriever(pt.Transformer):
         *,
         num_results: int = 1000,
         threads: int = 1,
-        **parameters: Unpack[RankingOptions],
+        **parameters: Unpack[SearchParameters],
     ) -> None:
         super().__init__()
         self.index = index
         self.num_results = num_results
         self.threads = threads
-        self.parameters: RankingOptions = parameters
+        self.parameters: SearchParameters = parameters
         self._ranker = self.parameters.get("ranker", index.settings.ranker)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -197,7 +196,7 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
         return bool(is_index(self.path))
 
     def retriever(
-        self, *, num_results: int = 1000, threads: int = 1, **parameters: Unpack[RankingOptions]
+        self, *, num_results: int = 1000, threads: int = 1, **parameters: Unpack[SearchParameters]
     ) -> KlsaRetriever:
         """Return a retriever of its documents: see `KlsaRetriever`."""
         index = self.opened()

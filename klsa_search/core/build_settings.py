@@ -160,7 +160,6 @@ class KernelSettings(SettingsGroup):
 class SpectrumSettings(SettingsGroup):
     """Settings of the eigenvectors."""
 
-    dimensions: int = Field(300, ge=1, description="keep this many eigenvectors (k of the paper)")
     latent_dimensions: int = Field(
         50, ge=1, description="use this many eigenvectors for the latent cosine"
     )

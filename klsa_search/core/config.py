@@ -25,6 +25,7 @@ from klsa_search.core.parameters import (
     Alpha,
     Boosts,
     Coverage,
+    Dimensions,
     Exact,
     Gamma,
     Head,
@@ -84,6 +85,7 @@ class SearchSettings(SettingsGroup):
     passage_weight: PassageWeight = 1.0
     boosts: Boosts = ""
     exact: Exact = False
+    dimensions: Dimensions = 300
 
     @property
     def boost_factors(self) -> dict[str, float]:
@@ -111,7 +113,7 @@ def _not_in_every_query(operators: bool | None) -> bool | None:
     return operators
 
 
-_OF_EXPANSION: Final = ("spectral", "gamma", "head")
+_OF_EXPANSION: Final = ("spectral", "gamma", "head", "dimensions")
 """Settings of `SearchSettings` on which the files of an index depend."""
 
 QUERY_SETTINGS: Final = frozenset(

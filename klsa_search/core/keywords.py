@@ -56,6 +56,7 @@ class SearchParameters(TypedDict, total=False):
     passage_weight: float | None
     boosts: FieldWeights | None
     exact: bool | None
+    dimensions: int | None
 
 
 class IndexSettings(TypedDict, total=False):

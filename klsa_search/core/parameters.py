@@ -254,3 +254,7 @@ Exact = Annotated[
         "where the first such query also takes 1.5 GB of memory and keeps it"
     ),
 ]
+Dimensions = Annotated[
+    int,
+    Field(ge=1, description="use this many eigenvectors, in a query at most those that were built"),
+]

@@ -45,7 +45,6 @@ def rank_best(
     k: int = DEPTH,
     *,
     threads: int = 1,
-    dimensions: int | None = None,
     **parameters: Unpack[SearchParameters],
 ) -> Iterator[Ranking]:
     """Yield the k best documents for each query, in order.
@@ -56,7 +55,7 @@ def rank_best(
     for begin in range(0, len(queries), _BATCH):
         batch = queries[begin : begin + _BATCH]
         texts = [query.text for query in batch]
-        rankings = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
+        rankings = index.rank_many(texts, k, threads=threads, **parameters)
         for query, (doc_ids, scores) in zip(batch, rankings, strict=True):
             yield Ranking(query.id, tuple(ids(doc_ids)), scores)
 

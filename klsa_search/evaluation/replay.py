@@ -84,8 +84,8 @@ class Conditions(Frozen):
     """Everything that a run depends on.
 
     record      version of this format
-    parameters  all parameters of the searches, defaults of the index included
-    dimensions  number of eigenvectors requested; None for all
+    parameters  all parameters of the searches, defaults of the index included; `dimensions` is None
+                for all eigenvectors
     synonyms    of the index; None if the searches did not use them
     tokenizer   SHA-256 of the module of a tokenizer of the user
     versions    of Python and the packages that affect scores
@@ -95,7 +95,6 @@ class Conditions(Frozen):
     queries: QueriesEntry
     k: int
     parameters: dict[str, Any]
-    dimensions: int | None
     index: IndexEntry
     synonyms: dict[str, tuple[str, ...]] | None
     tokenizer: str | None
@@ -115,7 +114,6 @@ def record_run(
     k: int = 10,
     *,
     threads: int = 1,
-    dimensions: int | None = None,
     **parameters: Unpack[SearchParameters],
 ) -> RunRecord:
     """Run the queries of a file, write the run, and return its record.
@@ -127,7 +125,7 @@ def record_run(
     files again. Raise ReplayFailed if the index was written to since its build; CollectionError;
     QueryError.
     """
-    run_conditions = conditions(index, queries, k, dimensions, parameters)
+    run_conditions = conditions(index, queries, k, parameters)
     entry = write_run(run_conditions, index, queries, run, threads=threads)
     return RunRecord(**dict(run_conditions), run=entry)
 
@@ -136,7 +134,6 @@ def conditions(
     index: Index,
     queries: Path,
     k: int,
-    dimensions: int | None,
     parameters: SearchParameters,
 ) -> Conditions:
     """Return what a run will depend on. See `record_run`."""
@@ -155,8 +152,7 @@ def conditions(
     return Conditions(
         queries=QueriesEntry(name=queries.name, sha256=sha256_of(queries)),
         k=k,
-        parameters=reading | chosen,
-        dimensions=dimensions,
+        parameters=reading | chosen | {"dimensions": parameters.get("dimensions")},
         index=IndexEntry(
             name=index.name,
             generation=index.generation,
@@ -187,7 +183,6 @@ def write_run(
         queries_of_file,
         run_conditions.k,
         threads=threads,
-        dimensions=run_conditions.dimensions,
         **run_conditions.parameters,
     )
     hits = sum(
@@ -274,7 +269,7 @@ def replay(
     """
     refuse_other_files(record, queries, run)
     parameters = cast(SearchParameters, record.parameters)
-    now = conditions(index, queries, record.k, record.dimensions, parameters)
+    now = conditions(index, queries, record.k, parameters)
     _refuse_differences(record, now)
     names = sorted({*record.index.files, *now.index.files})
     files = tuple(n for n in names if record.index.files.get(n) != now.index.files.get(n))

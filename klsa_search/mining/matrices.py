@@ -133,7 +133,7 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     True
     """
     arrays, numbers = index.arrays, _numbers(index, ids)
-    expansion = arrays.expansion_of(index.parameters(), index.settings.dimensions)
+    expansion = arrays.expansion_of(index.parameters())
     rows = np.zeros((len(numbers), len(arrays)), np.float32)
     for row, number in zip(rows, numbers, strict=True):
         row[:] = expansion.expand(np.array([number]), np.ones(1, np.float32))

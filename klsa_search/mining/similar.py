@@ -193,8 +193,7 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
     if kernel != DOCUMENT:
         parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
         if snapshot.has_spectrum:
-            dimensions = snapshot.eigenvectors.shape[1]
-            row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
+            row = snapshot.expansion_of(parameters).expand(one, itself)
             return row, float(row[doc_id])
     row = np.zeros(len(snapshot))
     if not snapshot.has_spectrum:

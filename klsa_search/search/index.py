@@ -365,7 +365,6 @@ class Index:
         *,
         mask: DocumentMask | DocIds | None = None,
         vector: VectorLike | None = None,
-        dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[DocIds, Scores]:
         """Return doc ids and scores of the k best documents, best first.
@@ -376,7 +375,7 @@ class Index:
         Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         EmbedderFailed if the embedder of the index does.
         """
-        ranking = Ranking(checked_integer("k", k), mask, vector, dimensions, parameters)
+        ranking = Ranking(checked_integer("k", k), mask, vector, parameters)
         return rank_parts(self._reader, [query], ranking, self._models)[0]
 
     def rank_many(
@@ -386,7 +385,6 @@ class Index:
         *,
         threads: int = 1,
         mask: DocumentMask | DocIds | None = None,
-        dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> list[tuple[DocIds, Scores]]:
         """Return the result of `rank` for each query, in order, for any number of threads.
@@ -395,27 +393,24 @@ class Index:
         code that releases the GIL.
         """
         reader = self._reader.view()
-        ranking = Ranking(checked_integer("k", k), mask, None, dimensions, parameters)
+        ranking = Ranking(checked_integer("k", k), mask, None, parameters)
 
         def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
             return rank_parts(reader, batch, ranking, self._models)
 
         return in_parallel(work, queries, checked_integer("threads", threads))
 
-    def scores(
-        self, query: str, *, dimensions: int | None = None, **parameters: Unpack[SearchParameters]
-    ) -> Scores:
+    def scores(self, query: str, **parameters: Unpack[SearchParameters]) -> Scores:
         """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
 
         Those of several partitions are one after the other.
 
         query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
                     is off; words that no document contains are ignored
-        dimensions  eigenvectors to use, at most those that were built
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        return score_parts(self._reader, query, dimensions, parameters)
+        return score_parts(self._reader, query, parameters)
 
     def explain(
         self,
@@ -423,7 +418,6 @@ class Index:
         id: str,  # noqa: A002 - the field's own name
         *,
         vector: VectorLike | None = None,
-        dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
         """Return an explanation of the score of one document, found by a search or not.
@@ -435,7 +429,7 @@ class Index:
         >>> [term.term for term in found.lexical.terms]
         ['leak', 'coolant']
         """
-        request = Query(query, 1, vector=vector, dimensions=dimensions, explain=True, **parameters)
+        request = Query(query, 1, vector=vector, explain=True, **parameters)
         return explain_part(self._reader, request, id, self._models)
 
     def is_quick(self, query: str, k: int = 10) -> bool:

@@ -115,7 +115,7 @@ def test_a_ranker_of_lsi_needs_a_refit(tmp_path):
 
 def test_every_setting_of_queries_is_one_of_searches_or_of_the_page():
     searched = set(SearchSettings.model_fields)
-    assert searched - QUERY_SETTINGS == {"spectral", "gamma", "head"}
+    assert searched - QUERY_SETTINGS == {"dimensions", "spectral", "gamma", "head"}
     assert QUERY_SETTINGS - searched == {"operators", "spelling", "synonyms", "match", "page_title"}
     assert set(Settings.model_fields) >= QUERY_SETTINGS
 

@@ -357,12 +357,11 @@ class Snapshot:
             kernel=lambda: self.kernel,
         )
 
-    def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
+    def expansion_of(self, parameters: SearchSettings) -> Expansion:
         """Return D for these parameters, with its stored rows if these are the same."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
-        expansion = self._expansion(
-            *key, dimensions if self.has_spectrum else len(self.eigenvalues)
-        )
+        dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)
+        expansion = self._expansion(*key, dimensions)
         is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
         return replace(expansion, rows=self.expansion) if is_stored else expansion
 

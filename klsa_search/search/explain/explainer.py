@@ -124,11 +124,10 @@ class Explainer:
         documents: DocumentReader,
         terms: Sequence[int],
         parameters: SearchSettings,
-        dimensions: int,
-    ) -> None:
+        ) -> None:
         self._searcher, self._documents = searcher, documents
         self._snapshot = snapshot = searcher.snapshot
-        self._parameters, self._dimensions = parameters, dimensions
+        self._parameters = parameters
         self._ranker = ranker_of(parameters.ranker)
         self._terms, self._query = terms, QueryTerms.of(terms)
         self._feedback_documents: DocIds = np.zeros(0, np.int64)
@@ -178,7 +177,7 @@ class Explainer:
         if top.exact is None:
             row = boosted_bm25(snapshot, self._query, parameters)
             splitter = RowSplitter(
-                snapshot, self._query, row, parameters, self._dimensions,
+                snapshot, self._query, row, parameters,
                 self._searcher.evidence.total,
             )  # fmt: skip
             return map(splitter.split, top.doc_ids.tolist())
@@ -237,7 +236,7 @@ class Explainer:
                 QueryTerms(query.numbers[at : at + 1], query.counts[at : at + 1])
                 for at in range(len(query.numbers))
             ]
-        return [rank(self._snapshot, one, parameters, self._dimensions, total) for one in queries]
+        return [rank(self._snapshot, one, parameters, total) for one in queries]
 
     def _explain_terms(
         self, blank: Explanation, doc_id: int, addends: Values, of_terms: list[Scores]
@@ -340,9 +339,7 @@ class Explainer:
         return Expanded(value=parts.expansion, seeds=entries, others=others)
 
     def _explain_lsi(self, blank: Explanation, doc_id: int) -> Explanation:
-        values = lsi_terms(
-            self._snapshot, self._query, self._parameters.ranker, self._dimensions, doc_id
-        )
+        values = lsi_terms(self._snapshot, self._query, self._parameters, doc_id)
         terms = self._snapshot.vocabulary.terms
         entries = [
             LatentTerm(term=terms[number], value=value)

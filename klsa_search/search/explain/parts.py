@@ -178,13 +178,12 @@ class RowSplitter:
         query: QueryTerms,
         row: Scores,
         parameters: SearchSettings,
-        dimensions: int,
-        total: Total,
+            total: Total,
     ) -> None:
         self._snapshot = snapshot
         self._query_weights = QueryWeights.of(snapshot, query)
-        self._expansion = snapshot.expansion_of(parameters, dimensions)
-        self._parts = parts_of(snapshot, query, row, parameters, dimensions, total)
+        self._expansion = snapshot.expansion_of(parameters)
+        self._parts = parts_of(snapshot, query, row, parameters, total)
 
     def split(self, document: int) -> ScoreParts | None:
         """Split the score of a document; None if no document has a word of the query.

@@ -308,7 +308,7 @@ def _ranking(
     mask  documents that may be found, without those pinned
     """
     request, size = plan.request, len(state.snapshot)
-    rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
+    rank = state.searcher.ranking(plan.parsed, plan.parameters)
     if request.positive or request.negative:
         rank = partial(best_of, _feedback_scores(state, plan))
     if plan.vector is not None:
@@ -354,7 +354,7 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
         for ids in (request.positive, request.negative)
     )
     scores = state.searcher.scores_with_feedback(
-        plan.parsed, plan.parameters, plan.dimensions, (positive, negative)
+        plan.parsed, plan.parameters, (positive, negative)
     )
     missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in counted)
     state.documents.doc_ids(missing)  # raises

@@ -39,11 +39,11 @@ def explained_hits(
         top = top.before
     vector = None
     if plan.vector is not None:
-        rank = state.searcher.ranking(plan.parsed, plan.parameters, plan.dimensions)
+        rank = state.searcher.ranking(plan.parsed, plan.parameters)
         evidence = state.searcher.evidence
         vector = vector_parts(state.snapshot, plan.vector, rank, evidence=evidence)
     explanations = _explanations_of(
-        state, plan.parsed, plan.parameters, plan.dimensions, top, vector
+        state, plan.parsed, plan.parameters, top, vector
     )
     for hit, doc_id, explanation in zip(hits, top.doc_ids.tolist(), explanations, strict=True):
         if rules := plan.rules.effects(doc_id, explanation.score):
@@ -55,7 +55,6 @@ def explanation_of(
     state: State,
     parsed: ParsedQuery,
     parameters: SearchSettings,
-    dimensions: int,
     query_vector: QueryVector | None,
     doc_id: int,
 ) -> Explanation:
@@ -64,7 +63,7 @@ def explanation_of(
     Of a document that does not match it is what its words would score.
     """
     parsed, vector = parsed._replace(mask=None), None
-    rank = state.searcher.ranking(parsed, parameters, dimensions)
+    rank = state.searcher.ranking(parsed, parameters)
     if query_vector is not None:
         evidence = state.searcher.evidence
         vector = vector_parts(state.snapshot, query_vector, rank, evidence=evidence)
@@ -74,7 +73,7 @@ def explanation_of(
         by_words = _stages(top)[-1]
         exact = None if by_words.exact is None else np.full(1, Exact.ALL, np.uint8)
         top = TopDocs(np.full(1, doc_id), np.full(1, np.nan), 0, exact)
-    (explanation,) = _explanations_of(state, parsed, parameters, dimensions, top, vector)
+    (explanation,) = _explanations_of(state, parsed, parameters, top, vector)
     return explanation
 
 
@@ -90,25 +89,19 @@ def _explanations_of(
     state: State,
     parsed: ParsedQuery,
     parameters: SearchSettings,
-    dimensions: int,
     top: TopDocs,
     vector: VectorParts | None,
 ) -> Iterator[Explanation]:
     """Yield explanations of the scores of documents for a query, without rules."""
     stages = _stages(top)
     passages = next((stage.passages for stage in stages if stage.passages is not None), None)
-    explanations = _by_words(state, parsed, parameters, dimensions, stages[-1])
+    explanations = _by_words(state, parsed, parameters, stages[-1])
     of_passages: Iterator[Explanation] = iter(())
     if passages is not None:
         assert isinstance(state.searcher, PassageSearcher)
         of = state.searcher.passages.state
-        of_passages = _by_words(
-            of,
-            state.searcher.of_passages(parsed),
-            parameters,
-            of.parameters.dimensions(None, parameters),
-            passages.at(passages.scores > 0),
-        )
+        query, matching = state.searcher.of_passages(parsed), passages.at(passages.scores > 0)
+        of_passages = _by_words(of, query, parameters, matching)
     for at, explanation in enumerate(explanations):
         if passages is not None and passages.scores[at] > 0:
             part, weight = next(of_passages), parameters.passage_weight
@@ -122,11 +115,11 @@ def _explanations_of(
 
 
 def _by_words(
-    state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int, top: TopDocs
+    state: State, parsed: ParsedQuery, parameters: SearchSettings, top: TopDocs
 ) -> Iterator[Explanation]:
     """Yield explanations of the scores of documents by their own words."""
     if parsed.stop_scores is None:
-        explainer = Explainer(state.searcher, state.documents, parsed.terms, parameters, dimensions)
+        explainer = Explainer(state.searcher, state.documents, parsed.terms, parameters)
         yield from explainer.explanations(top)
         return
     ids, scores = state.documents.ids(top.doc_ids.tolist()), np.nan_to_num(top.scores)

@@ -15,6 +15,7 @@ from klsa_search.core.parameters import (
     Alpha,
     Boosts,
     Coverage,
+    Dimensions,
     Exact,
     Gamma,
     Head,
@@ -64,9 +65,6 @@ class RankingParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    dimensions: int | None = Field(
-        None, ge=1, description="number of eigenvectors to use, at most those built"
-    )
     operators: Operators = None
     spelling: Spelling | None = None
     synonyms: Synonyms | None = None
@@ -86,10 +84,11 @@ class RankingParameters(BaseModel):
     passage_weight: PassageWeight | None = None
     boosts: Boosts | None = None
     exact: Exact | None = None
+    dimensions: Dimensions | None = None
 
     @property
     def parameters(self) -> SearchParameters:
-        """Return the parameters that were passed, but for `dimensions`."""
+        """Return the parameters that were passed."""
         names = self.model_fields_set & SearchParameters.__annotations__.keys()
         return cast(SearchParameters, {name: getattr(self, name) for name in names})
 
@@ -162,13 +161,7 @@ class QueryOptions(MatchOptions):
     )
 
 
-class RankingOptions(SearchParameters, total=False):
-    """Keyword arguments of `Index.rank` that affect scores."""
-
-    dimensions: int | None
-
-
-class SearchOptions(RankingOptions, total=False):
+class SearchOptions(SearchParameters, total=False):
     """Keyword arguments of `Index.search`, to be passed as `**options`; see `Query`.
 
     >>> recent: SearchOptions = {"filter": "year >= 2020", "sort": ["year:desc"], "alpha": 0.5}

@@ -26,7 +26,7 @@ from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import readings_of
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.ranking.parameters import checked_mask
+from klsa_search.search.ranking.parameters import built_dimensions, checked_mask
 from klsa_search.search.ranking.searcher import intersection
 from klsa_search.search.ranking.vector_ranking import QueryVector, VectorLike, checked_vector
 from klsa_search.search.state.state import State
@@ -43,7 +43,7 @@ class QueryPlan(NamedTuple):
 
     parsed      query, without its mask
     named       document whose ID the query is; it comes first
-    parameters, dimensions  of its ranking
+    parameters  of its ranking
     reported    parameters that its ranker uses, by name
     mask        documents that may be returned, by the caller and by the operators; None for all
     pinnable    documents that rules may pin: of the mask, without the requirement of `match`
@@ -60,7 +60,6 @@ class QueryPlan(NamedTuple):
     interpretation: QueryInterpretation
     named: int | None
     parameters: SearchSettings
-    dimensions: int
     reported: Mapping[str, Any]
     mask: Mask | None
     pinnable: Mask | None
@@ -78,14 +77,11 @@ class Ranking(NamedTuple):
     k: int
     mask: DocumentMask | DocIds | None
     vector: VectorLike | None
-    dimensions: int | None
     parameters: SearchParameters
 
     def query(self, text: str) -> Query:
         """Return the search for a text with these options."""
-        return Query(
-            text, self.k, vector=self.vector, dimensions=self.dimensions, **self.parameters
-        )
+        return Query(text, self.k, vector=self.vector, **self.parameters)
 
 
 def plan_search(
@@ -118,7 +114,6 @@ def plan_search(
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
-    dimensions = state.parameters.dimensions(request.dimensions, chosen)
     allowed = intersection(mask, parsed.mask)
     rules = _rules(opened, state, request, interpretation, named)
     vector, warnings = None, embedded.warnings
@@ -135,8 +130,7 @@ def plan_search(
         interpretation=interpretation,
         named=named,
         parameters=chosen,
-        dimensions=dimensions,
-        reported=_reported(state, chosen, dimensions),
+        reported=_reported(state, chosen),
         mask=allowed,
         pinnable=mask if parsed.mask is None or not _has_operators(interpretation) else allowed,
         rules=rules,
@@ -227,12 +221,13 @@ def _rules(
     return applied
 
 
-def _reported(state: State, parameters: SearchSettings, dimensions: int) -> dict[str, Any]:
+def _reported(state: State, parameters: SearchSettings) -> dict[str, Any]:
     """Return the parameters that a ranking uses, by name."""
     names = ranker_of(parameters.ranker).parameters
-    used = {
-        name: dimensions if name == "dimensions" else getattr(parameters, name) for name in names
-    }
+    used = {name: getattr(parameters, name) for name in names}
+    if "dimensions" in used:
+        built = built_dimensions(state.snapshot, parameters)
+        used["dimensions"] = min(parameters.dimensions, built)
     if state.passages is not None:
         used["passage_weight"] = parameters.passage_weight
     return used

@@ -155,16 +155,14 @@ def rank_parts(
     return rankings
 
 
-def score_parts(
-    reader: Reader, query: str, dimensions: int | None, parameters: SearchParameters
-) -> Scores:
+def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Scores:
     """Return the scores of all documents: see `Index.scores`."""
     searches = reader.searches(NO_MODELS)
     if searches.alone is not None:
-        return scores_of(searches.alone, query, dimensions, parameters)
+        return scores_of(searches.alone, query, parameters)
     sizes = searches.sizes
     exact: SearchParameters = {**parameters, "exact": True}
-    request = Ranking(max(sum(sizes), 1), None, None, dimensions, exact).query(query)
+    request = Ranking(max(sum(sizes), 1), None, None, exact).query(query)
     doc_ids, values = _merged_ranking(
         searches, PartRequest(request, {}, ranks_only=True), reader.name
     )

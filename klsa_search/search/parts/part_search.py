@@ -272,7 +272,7 @@ class PartSearch:
             state = with_seeds(state, shared, Evidence(answers))
         (doc_id,) = state.documents.doc_ids([id_])
         parsed = plan.parsed._replace(mask=plan.mask)
-        return explanation_of(state, parsed, plan.parameters, plan.dimensions, plan.vector, doc_id)
+        return explanation_of(state, parsed, plan.parameters, plan.vector, doc_id)
 
 
 class PartSearches(Protocol):
@@ -380,14 +380,11 @@ class LocalSearches:
         return search.explain(id_, shared, answers)
 
 
-def scores_of(
-    state: State, query: str, dimensions: int | None, parameters: SearchParameters
-) -> Scores:
+def scores_of(state: State, query: str, parameters: SearchParameters) -> Scores:
     """Return the scores of all documents: see `Index.scores`."""
     reading, chosen = state.parameters.read(parameters)
     parsed = state.query_parser.parse(query, reading)
-    used = state.parameters.dimensions(dimensions, chosen)
-    return state.searcher.scores(parsed, chosen, used)
+    return state.searcher.scores(parsed, chosen)
 
 
 def rank_queries(
@@ -397,19 +394,18 @@ def rank_queries(
 
     Cost: a call of the engine for all queries, or one for each if they have vectors.
     """
-    k, mask, vector, dimensions, parameters = ranking
+    k, mask, vector, parameters = ranking
     reading, chosen = state.parameters.read(parameters)
-    used = state.parameters.dimensions(dimensions, chosen)
     allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
     parsed = [state.query_parser.parse(query, reading) for query in queries]
     if vector is None and not (models.embedders and state.snapshot.vectors):
-        return state.searcher.top(parsed, k, chosen, used, allowed)
+        return state.searcher.top(parsed, k, chosen, allowed)
     tops = []
     for query, words in zip(queries, parsed, strict=True):
         query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)
         if warnings:
             raise EmbedderFailed(warnings[0], field="embedder")
-        rank = state.searcher.ranking(words._replace(mask=None), chosen, used)
+        rank = state.searcher.ranking(words._replace(mask=None), chosen)
         searched = intersection(allowed, words.mask)
         if query_vector_ is not None:
             parts = vector_parts(state.snapshot, query_vector_, rank, searched)
@@ -421,7 +417,7 @@ def rank_queries(
 def warm_up(state: State) -> None:
     """Load what the first queries need, by ranking and returning a document."""
     for ranker in ("bm25", state.info.defaults.ranker):
-        rank_queries(state, [""], Ranking(10, None, None, None, {"ranker": ranker}), NO_MODELS)
+        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), NO_MODELS)
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
     hits_of(state, first, np.zeros(len(first), np.float32), (), None)
 

@@ -28,8 +28,8 @@ from klsa_search.search.rankers.totals import Total, own_total
 class Ranker:
     """A ranker, and what other modules need to know about it.
 
-    scores      function of snapshot, query terms, parameters, dimensions and what adds up what
-                depends on all documents: (N,) float32
+    scores      function of snapshot, query terms, parameters and what adds up what depends on
+                all documents: (N,) float32
     parameters  names of the parameters that it uses, as results report them
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
@@ -37,7 +37,7 @@ class Ranker:
     reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
     """
 
-    scores: Callable[[Snapshot, QueryTerms, SearchSettings, int, Total], Scores]
+    scores: Callable[[Snapshot, QueryTerms, SearchSettings, Total], Scores]
     parameters: tuple[str, ...]
     feedback: Feedback | None = None
     uses_lsi: bool = False
@@ -50,9 +50,8 @@ class Ranker:
 
 
 _BOOSTS: Final = ("boosts",)
-_OF_KLSA: Final = (
-    *(name for name in SearchSettings.model_fields if name not in ("ranker", "passage_weight")),
-    "dimensions",
+_OF_KLSA: Final = tuple(
+    name for name in SearchSettings.model_fields if name not in ("ranker", "passage_weight")
 )
 
 RANKERS: Final[dict[str, Ranker]] = {
@@ -90,10 +89,9 @@ def ranker_of_plugin(name: str) -> Ranker:
         snapshot: Snapshot,
         query: QueryTerms,
         parameters: SearchSettings,
-        dimensions: int,
-        total: Total = own_total,
+            total: Total = own_total,
     ) -> Scores:
-        return rank(IndexReader(snapshot, parameters, dimensions), query)
+        return rank(IndexReader(snapshot, parameters), query)
 
     return Ranker(scores=scores, parameters=_OF_KLSA, reads_index=True)
 

@@ -29,10 +29,9 @@ def rank_bm25(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
-    """Return BM25 scores with the boosts of the parameters; `dimensions` is not used."""
+    """Return BM25 scores with the boosts of the parameters."""
     return boosted_bm25(snapshot, query, parameters)
 
 

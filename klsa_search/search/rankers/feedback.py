@@ -62,7 +62,6 @@ def rank_rm3(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores with a relevance model. Cost: the postings of up to 20 more terms."""
@@ -73,7 +72,6 @@ def rank_rocchio(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
     """Return BM25 scores of the query moved towards its best documents. Cost: as for RM3."""

@@ -109,7 +109,6 @@ def rank_klsa(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
@@ -120,7 +119,7 @@ def rank_klsa(
     row = boosted_bm25(snapshot, query, parameters)
     if parameters.alpha == 0:
         return row
-    parts = parts_of(snapshot, query, row, parameters, dimensions, total)
+    parts = parts_of(snapshot, query, row, parameters, total)
     if parts is None:
         return row
     first, *others = parts.parts.values()
@@ -135,7 +134,6 @@ def parts_of(
     query: QueryTerms,
     row: Scores,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Parts | None:
     """Return the parts of all scores; None if no document has a word of the query.
@@ -190,7 +188,7 @@ def parts_of(
         add("coverage", alpha * parameters.coverage, covered, at_covered)
     if parameters.latent:
         add("latent", alpha * parameters.latent, cosines, at_cosines)
-    expanded = snapshot.expansion_of(parameters, dimensions).expand(
+    expanded = snapshot.expansion_of(parameters).expand(
         seeds, weights[here], lambda sums: total(("sums of features",), lambda: sums)
     )
     (at_expanded,) = at_seeds("expansion", expanded)

@@ -16,7 +16,6 @@ def rank_lsi(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
     """Return inner products of log-tf·idf vectors in the truncated space.
@@ -25,7 +24,7 @@ def rank_lsi(
     of the raw scores, as for every kernel. Cost O(N · k).
     """
     row = snapshot.lsi.row(query.numbers, np.log1p(query.counts))
-    basis = snapshot.lsi.basis[:, :dimensions]
+    basis = snapshot.lsi.basis[:, : parameters.dimensions]
     matches = np.flatnonzero(row)
     scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[matches], basis[matches]))
     scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = (
@@ -38,29 +37,28 @@ def rank_lsi_cosine(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    dimensions: int,
     total: Total = own_total,
 ) -> Scores:
     """Return the same divided by the lengths of the documents in that space. Cost O(N · k)."""
-    scores = rank_lsi(snapshot, query, parameters, dimensions)
-    lengths = snapshot.lsi.lengths(dimensions)
+    scores = rank_lsi(snapshot, query, parameters)
+    lengths = snapshot.lsi.lengths(parameters.dimensions)
     cosines = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
     return np.asarray(cosines)
 
 
 def lsi_terms(
-    snapshot: Snapshot, query: QueryTerms, ranker: str, dimensions: int, document: int
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, document: int
 ) -> npt.NDArray[np.float64]:
     """Return what each term of a query adds to the score of a document: (n,). Cost O(N · k).
 
     The cosine is a sum over terms too, since it is divided by the length of the document only.
     """
-    basis = snapshot.lsi.basis[:, :dimensions]
+    basis = snapshot.lsi.basis[:, : parameters.dimensions]
     values = np.zeros(len(query.numbers))
     for at in range(len(values)):
         one = slice(at, at + 1)
         row = snapshot.lsi.row(query.numbers[one], np.log1p(query.counts[one]))
         matches = np.flatnonzero(row)
         values[at] = basis[document] @ np.einsum("z,zk->k", row[matches], basis[matches])
-    length = snapshot.lsi.lengths(dimensions)[document] if ranker == "lsi-cosine" else 1.0
+    length = snapshot.lsi.lengths(parameters.dimensions)[document] if parameters.ranker == "lsi-cosine" else 1.0
     return values / length if length > 0 else np.zeros_like(values)

@@ -33,12 +33,11 @@ class IndexReader:
     its weight, as `search` of the index says, and so does the length of a document.
 
     parameters  of the query, such as `alpha`; those not given are those of the index
-    dimensions  eigenvectors to use
     """
 
-    def __init__(self, snapshot: Snapshot, parameters: SearchSettings, dimensions: int) -> None:
+    def __init__(self, snapshot: Snapshot, parameters: SearchSettings) -> None:
         self._snapshot, self._kernel = snapshot, snapshot.query_kernel
-        self.parameters, self.dimensions = parameters, dimensions
+        self.parameters = parameters
 
     @property
     def max_doc(self) -> int:
@@ -115,9 +114,7 @@ class IndexReader:
         This is the expansion of the default ranking, by the spectral function of the parameters.
         Cost: O(z · N) for stored rows of D, else O(nnz + N · k).
         """
-        return self._snapshot.expansion_of(self.parameters, self.dimensions).expand(
-            doc_ids, weights
-        )
+        return self._snapshot.expansion_of(self.parameters).expand(doc_ids, weights)
 
 
 RankFunction = Callable[[IndexReader, QueryTerms], Scores]

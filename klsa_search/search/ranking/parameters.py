@@ -85,31 +85,34 @@ class Parameters:
                 f"eigenvectors of all its documents; rebuild it with --{field} {value}",
                 field=field,
             )
+        if (requested := changes.get("dimensions")) is not None:
+            self._check_dimensions(requested, chosen)
         return chosen
 
-    def dimensions(self, requested: int | None, parameters: SearchSettings) -> int:
-        """Return the number of eigenvectors to use, by default all that were built; QueryError."""
+    def _check_dimensions(self, requested: int, parameters: SearchSettings) -> None:
         if not self._snapshot.has_spectrum:
-            if requested is None:
-                return len(self._snapshot.eigenvalues)
             raise QueryError(
                 f"dimensions = {requested} is not available: index `{self._name}` does not have "
                 "the eigenvectors of all its documents; leave dimensions out",
                 field="dimensions",
             )
-        uses_lsi = ranker_of(parameters.ranker).uses_lsi
-        basis = self._snapshot.lsi.basis if uses_lsi else self._snapshot.eigenvectors
-        built = int(basis.shape[1])
-        if requested is None:
-            return built
-        if not checked_integer("dimensions", requested) <= max(built, 1):
+        built = built_dimensions(self._snapshot, parameters)
+        if requested > max(built, 1):
             raise QueryError(
                 f"dimensions = {requested} is more than the {built} that index "
                 f"`{self._name}` was built with; use fewer, or rebuild it with "
                 "more",
                 field="dimensions",
             )
-        return requested
+
+
+def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:
+    """Return the number of eigenvectors that a ranking can use."""
+    if not snapshot.has_spectrum:
+        return len(snapshot.eigenvalues)
+    uses_lsi = ranker_of(parameters.ranker).uses_lsi
+    basis = snapshot.lsi.basis if uses_lsi else snapshot.eigenvectors
+    return int(basis.shape[1])
 
 
 def _hashable(value: object) -> object:

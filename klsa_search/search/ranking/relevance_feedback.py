@@ -70,7 +70,6 @@ def add_feedback(
     scores: Scores,
     examples: tuple[DocIds | None, DocIds | None],
     parameters: SearchSettings,
-    dimensions: int,
     evidence: Evidence = LOCAL,
 ) -> Scores:
     """Move the scores of all documents, (N,), by positive and negative examples; at least 0.
@@ -79,7 +78,7 @@ def add_feedback(
     evidence  of the documents of all partitions
     Cost: an expansion of the positive and one of the negative examples.
     """
-    expansion = snapshot.expansion_of(parameters, dimensions)
+    expansion = snapshot.expansion_of(parameters)
     parts, weights = [scores], [1.0]
     for doc_ids, weight in zip(examples, (POSITIVE, -NEGATIVE), strict=True):
         if doc_ids is None:

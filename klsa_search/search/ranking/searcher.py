@@ -111,7 +111,7 @@ class Engines(NamedTuple):
 class Searcher:
     """Ranks the documents of a snapshot; thread-safe.
 
-    `parameters` and `dimensions` are validated by the caller; `defaults` are those of the index.
+    `parameters` are validated by the caller; `defaults` are those of the index.
 
     engines  to use instead of those of the snapshot
     """
@@ -137,15 +137,15 @@ class Searcher:
         shared = None if self._engines is None else self._engines.shared
         return None if shared is None else shared.details
 
-    def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+    def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         if queries.stop_scores is None:
-            scores = self._scores(queries.terms, parameters, dimensions)
+            scores = self._scores(queries.terms, parameters)
         else:
             scores = queries.stop_scores * self._snapshot.live_docs()
         return scores if queries.mask is None else scores * queries.mask.allowed
 
-    def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+    def _scores(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         snapshot = self._snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
@@ -154,25 +154,23 @@ class Searcher:
                 scores = np.zeros(len(snapshot), np.float32)
                 scores[top.doc_ids] = top.scores
                 return scores
-        return self._score_all(terms, parameters, dimensions)
+        return self._score_all(terms, parameters)
 
     def scores_with_feedback(
         self,
         queries: ParsedQuery,
         parameters: SearchSettings,
-        dimensions: int,
         examples: tuple[DocIds | None, DocIds | None],
     ) -> Scores:
         """Return the scores of all documents with relevance feedback: see `add_feedback`."""
-        scores = self.scores(queries, parameters, dimensions)
-        return add_feedback(self._snapshot, scores, examples, parameters, dimensions, self.evidence)
+        scores = self.scores(queries, parameters)
+        return add_feedback(self._snapshot, scores, examples, parameters, self.evidence)
 
     def top(
         self,
         queries: Sequence[ParsedQuery],
         k: int,
         parameters: SearchSettings,
-        dimensions: int,
         mask: Mask | None = None,
         *,
         totals: bool = False,
@@ -187,13 +185,12 @@ class Searcher:
             query.terms for query in queries if query.mask is None and query.stop_scores is None
         ]
         if len(terms) == len(queries):
-            return self._top(terms, k, parameters, dimensions, mask, totals=totals)
+            return self._top(terms, k, parameters, mask, totals=totals)
         return [
             self._top(
                 [query.terms],
                 k,
                 parameters,
-                dimensions,
                 intersection(mask, query.mask),
                 totals=totals,
             )[0]
@@ -207,11 +204,11 @@ class Searcher:
         live = self._snapshot.live_docs() if allowed is None else allowed.allowed
         return top_docs(scores * live, k)
 
-    def ranking(self, query: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Rank:
+    def ranking(self, query: ParsedQuery, parameters: SearchSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
 
         def rank(k: int, mask: Mask | None) -> TopDocs:
-            (top,) = self.top([query], k, parameters, dimensions, mask, totals=True)
+            (top,) = self.top([query], k, parameters, mask, totals=True)
             return top
 
         return rank
@@ -221,7 +218,6 @@ class Searcher:
         queries: list[Sequence[int]],
         k: int,
         parameters: SearchSettings,
-        dimensions: int,
         mask: Mask | None,
         *,
         totals: bool,
@@ -235,7 +231,7 @@ class Searcher:
         else:
             results = [None] * len(queries)
         return [
-            top or self._rank_all(terms, k, parameters, dimensions, mask)
+            top or self._rank_all(terms, k, parameters, mask)
             for terms, top in zip(queries, results, strict=True)
         ]
 
@@ -294,20 +290,19 @@ class Searcher:
         terms: Sequence[int],
         k: int,
         parameters: SearchSettings,
-        dimensions: int,
         mask: Mask | None,
     ) -> TopDocs:
         """Rank by the scores of all documents."""
-        scores = self._score_all(terms, parameters, dimensions)
+        scores = self._score_all(terms, parameters)
         return best_of(scores, k, mask)
 
     def _score_all(
-        self, terms: Sequence[int], parameters: SearchSettings, dimensions: int
+        self, terms: Sequence[int], parameters: SearchSettings
     ) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         rank, total = ranker_of(parameters.ranker).scores, self.evidence.total
-        scores = rank(snapshot, query, parameters, dimensions, total)
+        scores = rank(snapshot, query, parameters, total)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:

@@ -55,14 +55,14 @@ class PassageSearcher(Searcher):
         is_available = has_spectrum or not needs_eigenvectors(parameters)
         return parameters.passage_weight > 0 and is_available
 
-    def scores(self, queries: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+    def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
-        scores = super().scores(queries, parameters, dimensions)
+        scores = super().scores(queries, parameters)
         if not self.uses_passages(parameters):
             return scores
         state = self._passages.state
         scores_ = state.searcher.scores(
-            self.of_passages(queries), parameters, state.parameters.dimensions(None, parameters)
+            self.of_passages(queries), parameters
         )
         best = np.zeros_like(scores)
         np.maximum.at(best, self._passages.document_of, scores_)
@@ -73,7 +73,6 @@ class PassageSearcher(Searcher):
         queries: Sequence[ParsedQuery],
         k: int,
         parameters: SearchSettings,
-        dimensions: int,
         mask: Mask | None = None,
         *,
         totals: bool = False,
@@ -84,10 +83,10 @@ class PassageSearcher(Searcher):
         can be among the k best. Cost: some four rankings.
         """
         if not self.uses_passages(parameters):
-            return super().top(queries, k, parameters, dimensions, mask, totals=totals)
+            return super().top(queries, k, parameters, mask, totals=totals)
         return [
             self._top_with_passages(
-                query, k, parameters, dimensions, intersection(mask, query.mask), totals=totals
+                query, k, parameters, intersection(mask, query.mask), totals=totals
             )
             for query in queries
         ]
@@ -113,7 +112,6 @@ class PassageSearcher(Searcher):
         query: ParsedQuery,
         k: int,
         parameters: SearchSettings,
-        dimensions: int,
         mask: Mask | None,
         *,
         totals: bool,
@@ -123,7 +121,7 @@ class PassageSearcher(Searcher):
         passage_mask = self._passages.mask(mask)
         weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
-            (documents,) = super().top([query], size, parameters, dimensions, mask, totals=totals)
+            (documents,) = super().top([query], size, parameters, mask, totals=totals)
             passages = self._top_passages(of_passages, size, parameters, passage_mask)
             best_passages = self._passages.best(passages)
             next_own, next_passage = _last(documents, size), weight * _last(passages, size)
@@ -133,7 +131,7 @@ class PassageSearcher(Searcher):
             )
             if len(missing):
                 only = self._mask(missing)
-                (rest,) = super().top([query], len(missing), parameters, dimensions, only)
+                (rest,) = super().top([query], len(missing), parameters, only)
                 documents = documents.joined(rest)
             best = self._passages.best_of(documents.doc_ids, best_passages)
             scores, unknown = documents.scores + weight * best.scores, best.doc_ids < 0
@@ -179,8 +177,7 @@ class PassageSearcher(Searcher):
         state = self._passages.state
         if parameters is self._defaults:  # the same object saves the engine work
             parameters = state.info.defaults
-        dimensions = state.parameters.dimensions(None, parameters)
-        (top,) = state.searcher.top([query], k, parameters, dimensions, mask)
+        (top,) = state.searcher.top([query], k, parameters, mask)
         return top
 
     def of_passages(self, query: ParsedQuery) -> ParsedQuery:

@@ -25,7 +25,6 @@ from klsa_search.service.schemas.search_requests import (
     MAX_SNIPPET,
     MAX_WINDOW,
     QUERY,
-    Dimensions,
     FilterText,
     QueryVector,
 )
@@ -65,7 +64,6 @@ class ExportRequest(RankingParameters, MatchOptions, _Rows):
         LENGTH, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
     )
     vector: QueryVector | None = Field(None, description="vector of the query; only in a body")
-    dimensions: Dimensions | None = Field(None, description="number of eigenvectors to use")
 
     def query(self) -> Query:
         """Return the search; QueryError for options that exclude each other."""

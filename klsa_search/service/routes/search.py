@@ -240,7 +240,6 @@ async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexSe
             params.q,
             id_,
             vector=params.vector,
-            dimensions=params.dimensions,
             **params.parameters,
         )
         return ExplainAnswer(

@@ -29,7 +29,6 @@ MAX_VALUES = 1_000
 MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits; each takes some ms
-MAX_DIMENSIONS = 100_000
 MAX_TOKENS = 1_000_000
 MAX_RERANKED = 100  # hits; each takes some 10 ms
 
@@ -43,7 +42,6 @@ QueryVector = Annotated[
     dict[Text, Annotated[list[float], Field(max_length=MAX_DIMENSION)]],
     Field(max_length=1, examples=[{"minilm": [0.1, -0.3, 0.2]}]),
 ]
-Dimensions = Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)]
 QUERY: Final = (
     'words, "phrases", +required, -excluded, field:word, prefix*; a blank query finds nothing, or '
     "every document with a filter or sort, and may then be left out"
@@ -93,7 +91,6 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
     max_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, description=_described("max_tokens"))
     rerank: int | None = Field(None, ge=1, le=MAX_RERANKED, description=_described("rerank"))
     vector: QueryVector | None = Field(None, description=f"{_described('vector')}; only in a body")
-    dimensions: Dimensions | None = Field(None, description=_described("dimensions"))
     fields: Names | None = Field(
         None,
         description="fields of a hit besides rank, id and score: title, snippet, text, "
@@ -294,8 +291,6 @@ class _TextAndVector(RequestModel):
 
 class ExplainRequest(RankingParameters, _TextAndVector):
     """The parameters of /indexes/{name}/explain/{id}."""
-
-    dimensions: Dimensions | None = Field(None, description=_described("dimensions"))
 
     def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
