@@ -62,8 +62,8 @@ class Oracle(PartScorer):
         """
         kernel, expansion, k, mask = self._kernel, self._expansion, request.k, request.mask
         if depths is None:
-            choose = self._engine.depths if shared is None else self._engine.shared_depths
-            depths = choose(request, params)
+            coverage = COVERAGE_DEPTH if shared is None else SHARED_COVERAGE_DEPTH
+            depths = self._engine.depths(request, params, coverage)
         query = distinct_query(numbers)
         lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live

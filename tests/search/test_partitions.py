@@ -31,7 +31,7 @@ from klsa_search.search.parts.part_search import (
     LocalSearches,
     PartPage,
     PartRequest,
-    SharedSeedsEngine,
+    local_seeds,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.rankers.klsa import klsa_params
@@ -120,9 +120,8 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             snapshot = state.snapshot
             assert own is not None
             assert len(own.remote.documents)
-            seeds = SharedSeedsEngine(snapshot, own).shared
+            seeds = local_seeds(snapshot, own)
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
-            assert seeds is not None
             numbers = snapshot.vocabulary.numbers
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
@@ -210,7 +209,7 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         local = local._replace(rows=snapshot.seed_rows(local.documents[: params.seeds]))
         (shared,) = shared_seeds([local], params, snapshot.query_kernel.postings.step)
         assert shared is not None
-        found = engine.top_shared(terms, 10, params, shared, totals=True)
+        found = engine.top_shared(terms, 10, params, local_seeds(snapshot, shared), totals=True)
         assert found.doc_ids.tolist() == whole.doc_ids.tolist()
         assert found.scores.tolist() == whole.scores.tolist()
         assert found.total == whole.total

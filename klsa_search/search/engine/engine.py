@@ -320,8 +320,6 @@ class KlsaEngine:
         document that of its features and those of all seeds: some 10 µs.
         """
         documents = contiguous(doc_ids, np.int32)
-        if shared is not None:
-            shared = shared.native()
         return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared))
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
@@ -363,17 +361,13 @@ class KlsaEngine:
         if not request.k:
             return NO_HITS
         results, exact = _Results(1, request.k), np.empty((1, request.k), np.uint8)
-        depths = self.shared_depths(request, params)
+        depths = self.depths(request, params, SHARED_COVERAGE_DEPTH)
         counts = self._engine.score_shared(
-            terms, params, depths, shared.native(), request.words, totals,
+            terms, params, depths, shared, request.words, totals,
             results.documents, results.scores, exact,
         )  # fmt: skip
         (top,) = results.top_docs([counts], exact)
         return top
-
-    def shared_depths(self, request: EngineQuery, params: KlsaParams) -> RerankDepths:
-        """Return how many candidates are rescored in one partition of several."""
-        return self.depths(request, params, SHARED_COVERAGE_DEPTH)
 
     def depths(
         self,

@@ -117,10 +117,6 @@ class SharedSeeds(NamedTuple):
     remote: RemoteBest
     details: SeedDetails | None = None
 
-    def native(self) -> SharedSeeds:
-        """Return the seeds with doc ids in `near` as native code takes them."""
-        return self._replace(near=self.near.astype(np.int32))
-
 
 class _Best(NamedTuple):
     """The best documents of all partitions, best first.

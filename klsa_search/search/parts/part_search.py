@@ -18,9 +18,8 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
-from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.engine import NO_HITS, TopDocs
 from klsa_search.search.engine.local_seeds import LocalSeeds
-from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
@@ -51,7 +50,7 @@ from klsa_search.search.query.evidence import (
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (
-    Engines,
+    OtherPartitions,
     Searcher,
     intersection,
     ranks_by_seeds,
@@ -66,47 +65,6 @@ _NO_ORDINALS: Final = np.zeros(0, np.int64)
 
 SortValue = tuple[bool, Any]
 """Whether a document lacks the field, and its value."""
-
-
-class SharedSeedsEngine:
-    """Ranks documents of one partition by the seeds of all.
-
-    shared  with doc ids instead of ordinals in `near`; None if the query has no seeds
-    """
-
-    def __init__(self, snapshot: Snapshot, shared: SharedSeeds | None) -> None:
-        self._engine, self.shared = snapshot.klsa_engine, shared
-        if shared is not None:
-            near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
-            near, estimates = near[is_here].astype(np.int32), shared.estimates[is_here]
-            self.shared = shared._replace(near=near, estimates=estimates)
-
-    def top(
-        self,
-        queries: Sequence[Sequence[int]],
-        k: int,
-        params: KlsaParams,
-        mask: Mask | None = None,
-        *,
-        totals: bool = False,
-    ) -> list[TopDocs | None]:
-        """Return the k best documents of each query: see `KlsaEngine.top_shared`."""
-        if self.shared is None:
-            return [NO_HITS] * len(queries)
-        return [
-            self._engine.top_shared(terms, k, params, self.shared, mask, totals=totals)
-            for terms in queries
-        ]
-
-    def explain(
-        self,
-        terms: Sequence[int],
-        doc_ids: DocIds,
-        exact: npt.NDArray[np.uint8],
-        params: KlsaParams,
-    ) -> ScoreDetails:
-        """Return what the scores of documents consist of: see `KlsaEngine.explain`."""
-        return self._engine.explain(terms, doc_ids, exact, params, self.shared)
 
 
 class PartPage(NamedTuple):
@@ -425,8 +383,16 @@ def warm_up(state: State) -> None:
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
     snapshot = state.snapshot
-    engines = Engines(snapshot.bm25_engine, SharedSeedsEngine(snapshot, shared), shared, evidence)
-    return replace(state, searcher=Searcher(snapshot, state.info.defaults, engines))
+    others = OtherPartitions(None if shared is None else local_seeds(snapshot, shared), evidence)
+    return replace(state, searcher=Searcher(snapshot, state.info.defaults, others))
+
+
+def local_seeds(snapshot: Snapshot, shared: SharedSeeds) -> SharedSeeds:
+    """Return the seeds of all partitions with doc ids of one, instead of ordinals, in `near`."""
+    near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
+    return shared._replace(
+        near=near[is_here].astype(np.int32), estimates=shared.estimates[is_here]
+    )
 
 
 def sort_values(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.engine.engine import ScoreDetails, TopDocs
+from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -57,55 +57,15 @@ EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which all are scored: the rows of few seeds would miss related documents."""
 
 
-class Bm25EngineLike(Protocol):
-    """An engine for BM25: see `Bm25Engine`."""
+class OtherPartitions(NamedTuple):
+    """What a search in one of several partitions knows of the others.
 
-    def top(
-        self,
-        queries: Sequence[Sequence[int]],
-        k: int,
-        mask: Mask | None = None,
-        *,
-        totals: bool = False,
-    ) -> list[TopDocs]:
-        """Return the k best documents of each query."""
-
-
-class KlsaEngineLike(Protocol):
-    """An engine for the default ranking: see `KlsaEngine`."""
-
-    def top(
-        self,
-        queries: Sequence[Sequence[int]],
-        k: int,
-        params: KlsaParams,
-        mask: Mask | None = None,
-        *,
-        totals: bool = False,
-    ) -> list[TopDocs | None]:
-        """Return the k best documents of each query; None for a query that it does not support."""
-
-    def explain(
-        self,
-        terms: Sequence[int],
-        doc_ids: DocIds,
-        exact: npt.NDArray[np.uint8],
-        params: KlsaParams,
-    ) -> ScoreDetails:
-        """Return what the scores of documents consist of."""
-
-
-class Engines(NamedTuple):
-    """Engines that rank instead of those of a snapshot.
-
-    shared    seeds of several partitions that they rank by
-    evidence  of the documents of all partitions
+    seeds     of all partitions, with doc ids in `near`; None if the query has none
+    evidence  of all partitions
     """
 
-    bm25_engine: Bm25EngineLike
-    klsa_engine: KlsaEngineLike
-    shared: SharedSeeds | None = None
-    evidence: Evidence = LOCAL
+    seeds: SharedSeeds | None
+    evidence: Evidence
 
 
 class Searcher:
@@ -117,9 +77,9 @@ class Searcher:
     """
 
     def __init__(
-        self, snapshot: Snapshot, defaults: SearchSettings, engines: Engines | None = None
+        self, snapshot: Snapshot, defaults: SearchSettings, others: OtherPartitions | None = None
     ) -> None:
-        self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
+        self._snapshot, self._defaults, self._others = snapshot, defaults, others
 
     @property
     def snapshot(self) -> Snapshot:
@@ -129,13 +89,16 @@ class Searcher:
     @property
     def evidence(self) -> Evidence:
         """Return the evidence of all documents, also of those of other partitions."""
-        return LOCAL if self._engines is None else self._engines.evidence
+        return LOCAL if self._others is None else self._others.evidence
 
     @property
     def seed_details(self) -> SeedDetails | None:
         """Return the seeds of several partitions that scores depend on, if they are explained."""
-        shared = None if self._engines is None else self._engines.shared
-        return None if shared is None else shared.details
+        return None if self._seeds is None else self._seeds.details
+
+    @property
+    def _seeds(self) -> SharedSeeds | None:
+        return None if self._others is None else self._others.seeds
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
@@ -225,7 +188,7 @@ class Searcher:
         mask = self._snapshot.allowed(mask)
         results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
-            return self._bm25_engine.top(queries, k, mask, totals=totals)
+            return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals)
         if self._allows_klsa_engine(parameters):
             results = self._klsa_top(queries, k, parameters, mask, totals=totals)
         else:
@@ -237,7 +200,7 @@ class Searcher:
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
-        if self._engines is not None:  # which may be on other machines
+        if self._others is not None:  # which may be on other machines
             return False
         frequencies = self._frequencies
         return (
@@ -269,7 +232,8 @@ class Searcher:
         exact  which parts of each score are not estimates: see `TopDocs`
         """
         params = klsa_params(self._snapshot, parameters)
-        return self._klsa_engine.explain(terms, doc_ids, exact, params)
+        engine = self._snapshot.klsa_engine
+        return engine.explain(terms, doc_ids, exact, params, self._seeds)
 
     def _klsa_top(
         self,
@@ -283,7 +247,14 @@ class Searcher:
         check_deadline()
         is_default = parameters is self._defaults
         params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
-        return self._klsa_engine.top(queries, k, params, mask, totals=totals)
+        engine, seeds = self._snapshot.klsa_engine, self._seeds
+        if self._others is None:
+            return engine.top(queries, k, params, mask, totals=totals)
+        if seeds is None:
+            return [NO_HITS] * len(queries)
+        return [
+            engine.top_shared(terms, k, params, seeds, mask, totals=totals) for terms in queries
+        ]
 
     def _rank_all(
         self,
@@ -308,7 +279,7 @@ class Searcher:
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine computes this ranking."""
         few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
-        if few and self._engines is None:
+        if few and self._others is None:
             return False
         if parameters is self._defaults:
             return self._defaults_use_klsa_engine
@@ -317,14 +288,6 @@ class Searcher:
     @lazy_property
     def _defaults_use_klsa_engine(self) -> bool:
         return ranks_with_klsa_engine(self._defaults)
-
-    @property
-    def _bm25_engine(self) -> Bm25EngineLike:
-        return self._snapshot.bm25_engine if self._engines is None else self._engines.bm25_engine
-
-    @property
-    def _klsa_engine(self) -> KlsaEngineLike:
-        return self._snapshot.klsa_engine if self._engines is None else self._engines.klsa_engine
 
     @lazy_property
     def _default_params(self) -> KlsaParams:

@@ -15,7 +15,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.ranking.searcher import Engines, Searcher, intersection
+from klsa_search.search.ranking.searcher import Searcher, intersection
 from klsa_search.search.state.passage_index import PassageIndex
 
 _CANDIDATES: Final = 2
@@ -35,13 +35,9 @@ class PassageSearcher(Searcher):
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        defaults: SearchSettings,
-        passages: PassageIndex,
-        engines: Engines | None = None,
+        self, snapshot: Snapshot, defaults: SearchSettings, passages: PassageIndex
     ) -> None:
-        super().__init__(snapshot, defaults, engines)
+        super().__init__(snapshot, defaults)
         self._passages = passages
 
     @property
