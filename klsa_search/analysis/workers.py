@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from itertools import chain, groupby
 from typing import Final, NamedTuple, cast
 
@@ -156,7 +157,7 @@ class _Words(dict[str, int]):
         return self._terms.number(term)
 
 
-class AnalysisWorkers:
+class AnalysisWorkers(AbstractContextManager["AnalysisWorkers"]):
     """A pool of processes that analyse texts; a context manager that ends them.
 
     Each process has its own dictionary, named from 1 on; 0 is that of the caller. One thread per
@@ -176,10 +177,6 @@ class AnalysisWorkers:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> AnalysisWorkers:
-        """Return itself."""
-        return self
 
     def __exit__(self, *failure: object) -> None:
         """End the processes."""

@@ -37,21 +37,6 @@ SEARCHES: Final = 100
 _HITS: Final = 10_000
 """Maximum searches, and hits of all of them, of one request of a batch."""
 
-_SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "disjunctive_facets"} | {
-    "distinct",
-    "min_score",
-    "highlight",
-    "snippet_length",
-    "prefix",
-    "quality",
-    "rules",
-    "explain",
-    "group",
-    "max_tokens",
-    "rerank",
-}
-"""Options that only `Index.search` has."""
-
 
 @click.command()
 @click.argument("name")
@@ -226,7 +211,8 @@ def klsa_search(
         raise click.UsageError("--format prints the hits of QUERY: leave out the other output")
     if columns and row_format is None:
         raise click.UsageError("--column needs --format csv or --format jsonl")
-    only_search = sorted(_SEARCH_ONLY & without_none(options).keys())
+    of_rankings = LanguageSettings.model_fields.keys() | SearchSettings.model_fields.keys()
+    only_search = sorted(without_none(options).keys() - of_rankings)
     if explain_id is not None and (batch is not None or only_search):
         raise click.UsageError(
             "--explain-id takes only QUERY and ranking options; leave out the others"

@@ -6,7 +6,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -118,7 +118,7 @@ def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
         yield Bar(lines)
 
 
-class _Cell:
+class _Cell(AbstractContextManager["_Cell"]):
     """A bar in the output of a notebook cell; needs no widgets."""
 
     def __init__(self) -> None:
@@ -133,9 +133,6 @@ class _Cell:
         self._bar(phase, done, total)
         if time.monotonic() - self._drawn >= _REDRAWN:
             self._draw()
-
-    def __enter__(self) -> _Cell:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._draw()

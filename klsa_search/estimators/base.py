@@ -108,7 +108,9 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         """
         X = self._checked(X, reset=True)
         self.base_ = None if self.base is None else clone(self.base).fit(X, y)
-        self._learn(self._points(X), y)
+        points = self._points(X)
+        self._learn(points, y)
+        self._n_features_out = int(self._embed(points[:1]).shape[1])
         return self
 
     def transform(self, X: Any) -> Points:
@@ -134,11 +136,6 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @property
-    @abstractmethod
-    def _n_features_out(self) -> int:
-        """Return T, the number of columns of `transform`."""
 
     @abstractmethod
     def _learn(self, points: Points, y: Any) -> None:

@@ -104,10 +104,6 @@ class GramSchmidtKernel(Kernel):
     def _embed(self, points: Points) -> Matrix:
         return self.factor_.embed(self._compare(points, self.points_))
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.pivots_)
-
 
 EXHAUSTED = 1e-10  # residual that is rounding noise, relative to the largest K(d, d)
 

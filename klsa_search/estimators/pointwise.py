@@ -42,10 +42,6 @@ class PointwiseKernel(Kernel):
     def _embed(self, points: Points) -> Matrix:
         return self._of(points, self.points_)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.points_.shape[0])
-
     @abstractmethod
     def _check(self) -> None:
         """Raise ArgumentError for invalid parameters."""

@@ -214,7 +214,3 @@ class SemanticSmoothingKernel(Kernel):
     def _embed(self, points: Points) -> Points:
         placed = points @ self.concepts_.T
         return sparse.csr_array(placed) if sparse.issparse(placed) else np.asarray(placed)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.concepts_.shape[0])

@@ -91,10 +91,6 @@ class SpectralKernel(Kernel):
             return inner_products(points, self.components_)
         return inner_products(self._compare(points, self.points_), self.dual_components_.T)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.eigenvalues_)
-
 
 class AlignedKernel(SpectralKernel):
     """Base class of the von Neumann and exponential kernels.
@@ -316,10 +312,6 @@ class SquashedKernel(Kernel):
         with threadpool_limits(limits=1, user_api="blas"):
             return np.asarray(linalg.solve_triangular(self.factor_, rows.T, lower=True).T)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.factor_)
-
 
 class GVSMKernel(Kernel):
     """Generalised vector space model: k̂(x, z) = Σ_n k(x, n) k(n, z).
@@ -347,7 +339,3 @@ class GVSMKernel(Kernel):
 
     def _embed(self, points: Points) -> Matrix:
         return self._compare(points, self.points_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.points_.shape[0])

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,7 +53,7 @@ def _naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-class ArrayWriter:
+class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     """Writes an array to `<name>.npy`, some rows at a time. Use as a context manager.
 
     columns  of a two-dimensional array; None for one dimension
@@ -71,10 +71,6 @@ class ArrayWriter:
         with _naming(self._path):
             self._stream = self._path.open("xb")
             self._write_header()
-
-    def __enter__(self) -> ArrayWriter:
-        """Return itself."""
-        return self
 
     def append(self, piece: bytes | npt.NDArray[Any]) -> None:
         """Append rows, or their bytes."""

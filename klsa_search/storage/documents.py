@@ -14,7 +14,7 @@ import sqlite3
 import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -88,7 +88,7 @@ create table documents (id text primary key, position integer not null) without 
 """
 
 
-class RecordWriter:
+class RecordWriter(AbstractContextManager["RecordWriter"]):
     """Writes the records of documents in order, and the start of each. Use as a context manager.
 
     Raise OSError if they cannot be written. Memory: 8 bytes a document.
@@ -98,10 +98,6 @@ class RecordWriter:
         self._generation = generation
         self._starts = array("q", [0])
         self._records = ArrayWriter(generation, RECORDS, np.uint8)
-
-    def __enter__(self) -> RecordWriter:
-        """Return itself."""
-        return self
 
     def extend(self, documents: Iterable[Document]) -> None:
         """Append the next documents, ideally some hundred at a time."""
@@ -119,7 +115,7 @@ class RecordWriter:
             write_arrays(self._generation, {STARTS: np.frombuffer(self._starts, np.int64)})
 
 
-class IdWriter:
+class IdWriter(AbstractContextManager["IdWriter"]):
     """Writes the doc id of each ID. Use as a context manager; StoreError if SQLite fails."""
 
     def __init__(self, generation: Path) -> None:
@@ -132,10 +128,6 @@ class IdWriter:
             except BaseException:
                 self._connection.close()
                 raise
-
-    def __enter__(self) -> IdWriter:
-        """Return itself."""
-        return self
 
     def write(self, rows: Iterable[tuple[str, int]]) -> None:
         """Write IDs and doc ids; ascending IDs append at the end of the tree."""
@@ -159,7 +151,7 @@ class IdWriter:
             ) from error
 
 
-class DocumentWriter:
+class DocumentWriter(AbstractContextManager["DocumentWriter"]):
     """Writes documents in order; the first has doc id 0. Use as a context manager.
 
     Raise StoreError if SQLite cannot create or write its file, OSError if nothing can be written,
@@ -175,10 +167,6 @@ class DocumentWriter:
         except BaseException:
             self._id_writer.__exit__()
             raise
-
-    def __enter__(self) -> DocumentWriter:
-        """Return itself."""
-        return self
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents, ideally some hundred at a time."""

@@ -46,10 +46,6 @@ create table writes (
 """
 
 
-DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None)
-"""Decodes stored metadata. Version 0.2 also stored NaN and infinite numbers, which JSON does not
-have: they become null."""
-
 MAX_ID_BYTES: Final = 512
 """Size limit of an ID."""
 
@@ -171,7 +167,7 @@ def document_as_json(document: Document) -> str:
 
 def document_of(id_: str, written: str) -> Document:
     """Return the document of an ID and the output of `document_as_json`."""
-    return Document(id=id_, **DECODER.decode(written))
+    return Document(id=id_, **json.loads(written))
 
 
 def damaged(path: Path, fact: object) -> IndexDamaged:

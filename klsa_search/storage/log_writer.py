@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from klsa_search.storage.log import (
 from klsa_search.storage.names import LOG_ID, NEW_WRITES
 
 
-class LogWriter(WriteLog):
+class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
     """Reads the log of a generation and appends to it; the first write creates it.
 
     Use as a context manager: it keeps one connection, which a `WriteLog` opens for each read. The
@@ -49,10 +49,6 @@ class LogWriter(WriteLog):
     def __init__(self, generation: Path) -> None:
         super().__init__(generation)
         self._connection: sqlite3.Connection | None = None
-
-    def __enter__(self) -> LogWriter:
-        """Return itself."""
-        return self
 
     def __exit__(self, *failure: object) -> None:
         """Close the log; SQLite merges it into one file unless a reader has it open."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ class _Space(NamedTuple):
     scales: GrowableArray
 
 
-class VectorsWriter:
+class VectorsWriter(AbstractContextManager["VectorsWriter"]):
     """Writes the vectors of documents, in order. Use as a context manager.
 
     BadDocument for a vector of another dimension than the first of its space.
@@ -52,10 +52,6 @@ class VectorsWriter:
         self._files = ExitStack()
         self._spaces: dict[str, _Space] = {}
         self._count = 0
-
-    def __enter__(self) -> VectorsWriter:
-        """Return itself."""
-        return self
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents."""

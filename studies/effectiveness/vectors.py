@@ -26,9 +26,9 @@ from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import DEPTH, Judge, Ranking
 from klsa_search.search.parts.doc_ids import ids_of
 from klsa_search.search.ranking.vector_ranking import (
-    INFLUENCE,
     NEAREST,
-    Influence,
+    POWER,
+    WEIGHT,
     moments_of,
     standardised,
 )
@@ -64,10 +64,10 @@ class Evidence(NamedTuple):
     words: Scores
     standing: Floats
 
-    def scores(self, influence: Influence) -> Scores:
+    def scores(self) -> Scores:
         """Return the scores by words and vectors."""
-        scale = influence.weight * (float(self.words.max(initial=0)) or 1.0)
-        parts = scale * (np.maximum(self.standing, 0) / 5) ** influence.power
+        scale = WEIGHT * (float(self.words.max(initial=0)) or 1.0)
+        parts = scale * (np.maximum(self.standing, 0) / 5) ** POWER
         nearest = np.zeros(len(parts), np.bool_)
         nearest[np.argsort(-parts, kind="stable")[:NEAREST]] = True
         return np.where(nearest | (self.words > 0), self.words + parts, 0).astype(np.float32)
@@ -93,7 +93,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
         evidence = _evidence(index, name, [query.text for query in task.queries])
         measure = partial(_precisions, task, ids_of(index.live_doc_ids(), index.ids()))
         default = measure([each.words for each in evidence])
-        both = measure([each.scores(INFLUENCE) for each in evidence])
+        both = measure([each.scores() for each in evidence])
         found[name] = {
             "bm25": bench.precisions(task, {"ranker": "bm25"}),
             "default": default,
@@ -191,7 +191,7 @@ def _questions() -> dict[str, Any]:
         "default": [each.words for each in evidence],
         "vectors": [each.standing + 100 for each in evidence],
         "ranks": [each.by_ranks() for each in evidence],
-        "both": [each.scores(INFLUENCE) for each in evidence],
+        "both": [each.scores() for each in evidence],
     }
     found: dict[str, Any] = {}
     heading("questions", "first", "within 3", "within 10", "within 100", "MRR")

@@ -104,7 +104,7 @@ def test_all_parameters_are_in_it(folder, tmp_path):
     assert record.parameters["z"] == 2
     assert record.parameters["alpha"] == 0.9  # by the preset
     assert record.parameters["spelling"] == "off"
-    assert (record.k, record.dimensions, record.synonyms) == (10, 2, None)
+    assert (record.k, record.parameters["dimensions"], record.synonyms) == (10, 2, None)
     text = json.dumps(record.model_dump())
     assert str(folder) not in text
 

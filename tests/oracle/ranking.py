@@ -13,7 +13,12 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
-from klsa_search.search.engine.engine import EngineQuery, TopDocs
+from klsa_search.search.engine.engine import (
+    COVERAGE_DEPTH,
+    SHARED_COVERAGE_DEPTH,
+    EngineQuery,
+    TopDocs,
+)
 from klsa_search.search.engine.local_seeds import DocFeatures, LocalSeeds, distinct_known
 from klsa_search.search.engine.params import KlsaParams, RerankDepths
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, SharedSeeds

@@ -110,7 +110,7 @@ def test_words_of_a_field_count_by_its_weight(tmp_path):
     documents = [{"id": "a", "title": "wing", "text": "wing flow"}, {"id": "b", "text": "flow"}]
     index = build(documents, name="t", home=tmp_path, language="none", search="title^3,text")
     snapshot = index.arrays
-    reader = IndexReader(snapshot, index.parameters(), 1)
+    reader = IndexReader(snapshot, index.parameters())
     number = snapshot.vocabulary.numbers["wing"]
     doc_ids, counts = reader.postings(number)
     assert (doc_ids.tolist(), counts.tolist()) == ([0], [4])

@@ -32,7 +32,6 @@ def found(scores, positive, negative, living=None):
         np.array(scores, np.float32),
         tuple(np.array(ids, np.int64) if ids else None for ids in (positive, negative)),
         SearchSettings(z=2),
-        2,
     ).tolist()
 
 

@@ -17,7 +17,7 @@ from benchmarks.faults.children import without_privileges
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
 from klsa_search.storage import log as module
-from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog, document_of
+from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.waiting import PATIENCE
@@ -197,11 +197,6 @@ def test_numbers_that_json_lacks_are_refused(tmp_path, number):
         pytest.raises(BadDocument, match="the field 'x' contains NaN"),
     ):
         writer.append([Document(id="a", metadata={"x": number})])
-
-
-def test_those_that_version_0_2_kept_are_null():
-    written = '{"text": "leak", "metadata": {"x": [NaN, 1, -Infinity]}}'
-    assert document_of("a", written).metadata == {"x": [None, 1, None]}
 
 
 def test_threads_read_the_log_during_writes(tmp_path):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from klsa_search.search.ranking.vector_ranking import INFLUENCE, NEAREST
+from klsa_search.search.ranking.vector_ranking import NEAREST, WEIGHT
 from studies.effectiveness import vectors
 from studies.effectiveness.measuring import Bench
 from tests.studies.conftest import toy_task
@@ -35,7 +35,7 @@ def test_vectors_of_another_language_change_little(tmp_path, monkeypatch, capsys
 def test_scores_are_those_of_the_search():
     words = np.array([4.0, 2.0, 0.0, 0.0], np.float32)
     evidence = vectors.Evidence(words, np.array([0.0, 5.0, 2.5, -1.0]))
-    scores = evidence.scores(INFLUENCE)
-    weight = INFLUENCE.weight * 4.0
+    scores = evidence.scores()
+    weight = WEIGHT * 4.0
     assert scores.tolist() == pytest.approx([4.0, 2.0 + weight, weight / 8, 0.0])
     assert len(words) < NEAREST

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -47,7 +48,7 @@ LIMITS: Final = Limits()
 """A PDF of 3,000 pages with 16 million characters takes 55 MiB and 10 s."""
 
 
-class Sandbox:
+class Sandbox(AbstractContextManager["Sandbox"]):
     """Parses files in a child process, which starts at the first file and is reused.
 
     A context manager that ends the process. Cost: about 0.3 s per start, 0.2 ms per file.
@@ -56,10 +57,6 @@ class Sandbox:
     def __init__(self) -> None:
         self._limits = LIMITS
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Sandbox:
-        """Return itself."""
-        return self
 
     def __exit__(self, *failure: object) -> None:
         """End the process."""

@@ -124,7 +124,7 @@ class Explainer:
         documents: DocumentReader,
         terms: Sequence[int],
         parameters: SearchSettings,
-        ) -> None:
+    ) -> None:
         self._searcher, self._documents = searcher, documents
         self._snapshot = snapshot = searcher.snapshot
         self._parameters = parameters

@@ -178,7 +178,7 @@ class RowSplitter:
         query: QueryTerms,
         row: Scores,
         parameters: SearchSettings,
-            total: Total,
+        total: Total,
     ) -> None:
         self._snapshot = snapshot
         self._query_weights = QueryWeights.of(snapshot, query)

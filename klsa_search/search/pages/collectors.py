@@ -353,9 +353,7 @@ def _feedback_scores(state: State, plan: QueryPlan) -> Scores:
         else None
         for ids in (request.positive, request.negative)
     )
-    scores = state.searcher.scores_with_feedback(
-        plan.parsed, plan.parameters, (positive, negative)
-    )
+    scores = state.searcher.scores_with_feedback(plan.parsed, plan.parameters, (positive, negative))
     missing = (id_ for id_ in (*request.positive, *request.negative) if id_ not in counted)
     state.documents.doc_ids(missing)  # raises
     return scores

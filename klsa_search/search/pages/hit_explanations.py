@@ -42,9 +42,7 @@ def explained_hits(
         rank = state.searcher.ranking(plan.parsed, plan.parameters)
         evidence = state.searcher.evidence
         vector = vector_parts(state.snapshot, plan.vector, rank, evidence=evidence)
-    explanations = _explanations_of(
-        state, plan.parsed, plan.parameters, top, vector
-    )
+    explanations = _explanations_of(state, plan.parsed, plan.parameters, top, vector)
     for hit, doc_id, explanation in zip(hits, top.doc_ids.tolist(), explanations, strict=True):
         if rules := plan.rules.effects(doc_id, explanation.score):
             explanation = replace(explanation, score=hit.score, rules=rules)

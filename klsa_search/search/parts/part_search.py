@@ -390,9 +390,7 @@ def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> 
 def local_seeds(snapshot: Snapshot, shared: SharedSeeds) -> SharedSeeds:
     """Return the seeds of all partitions with doc ids of one, instead of ordinals, in `near`."""
     near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
-    return shared._replace(
-        near=near[is_here].astype(np.int32), estimates=shared.estimates[is_here]
-    )
+    return shared._replace(near=near[is_here].astype(np.int32), estimates=shared.estimates[is_here])
 
 
 def sort_values(

@@ -89,7 +89,7 @@ def ranker_of_plugin(name: str) -> Ranker:
         snapshot: Snapshot,
         query: QueryTerms,
         parameters: SearchSettings,
-            total: Total = own_total,
+        total: Total = own_total,
     ) -> Scores:
         return rank(IndexReader(snapshot, parameters), query)
 

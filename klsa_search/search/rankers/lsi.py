@@ -60,5 +60,7 @@ def lsi_terms(
         row = snapshot.lsi.row(query.numbers[one], np.log1p(query.counts[one]))
         matches = np.flatnonzero(row)
         values[at] = basis[document] @ np.einsum("z,zk->k", row[matches], basis[matches])
-    length = snapshot.lsi.lengths(parameters.dimensions)[document] if parameters.ranker == "lsi-cosine" else 1.0
+    if parameters.ranker == "lsi":
+        return values
+    length = snapshot.lsi.lengths(parameters.dimensions)[document]
     return values / length if length > 0 else np.zeros_like(values)

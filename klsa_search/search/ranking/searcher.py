@@ -267,9 +267,7 @@ class Searcher:
         scores = self._score_all(terms, parameters)
         return best_of(scores, k, mask)
 
-    def _score_all(
-        self, terms: Sequence[int], parameters: SearchSettings
-    ) -> Scores:
+    def _score_all(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         rank, total = ranker_of(parameters.ranker).scores, self.evidence.total

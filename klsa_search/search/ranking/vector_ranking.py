@@ -46,14 +46,9 @@ VectorLike = Mapping[str, object]
 """The vector of a search: the name of its space, and an array or list of numbers."""
 
 
-class Influence(NamedTuple):
-    """How much vectors say: w and p of the module's formula."""
-
-    weight: float = 0.5
-    power: float = 3.0
-
-
-INFLUENCE: Final = Influence()
+WEIGHT: Final = 0.5
+POWER: Final = 3.0
+"""How much vectors say: w and p of the module's formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +113,10 @@ class VectorTotals:
             ordinals[first],
         )
 
-    def values(self, deviations: Deviations, influence: Influence) -> Scores:
+    def values(self, deviations: Deviations) -> Scores:
         """Return what z adds to the score of each document."""
-        scale = influence.weight * (self.best or 1.0)
-        values = scale * (np.maximum(deviations, 0) / _UNIT) ** influence.power
+        scale = WEIGHT * (self.best or 1.0)
+        values = scale * (np.maximum(deviations, 0) / _UNIT) ** POWER
         return values.astype(np.float32)
 
 
@@ -164,7 +159,6 @@ def vector_parts(
     rank: Rank,
     mask: Mask | None = None,
     evidence: Evidence = LOCAL,
-    influence: Influence = INFLUENCE,
 ) -> VectorParts:
     """Return what the vector of a query adds to the score of each document.
 
@@ -178,14 +172,14 @@ def vector_parts(
         cosines[~snapshot.live.allowed] = ABSENT
     totals = evidence.total(("vector",), lambda: _totals(snapshot, cosines, rank, mask))
     deviations = standardised(cosines, totals.moments)
-    values = totals.values(deviations, influence)
+    values = totals.values(deviations)
     matches, furthest = values > 0, np.float32(0)
     if len(totals.nearest) == NEAREST:
         last = totals.nearest[-1:]
         tied = np.flatnonzero(matches & (cosines == last))
         matches &= cosines > last
         matches[tied] = snapshot.ordinals_of(tied) <= totals.ordinals[-1]
-        (furthest,) = totals.values(standardised(last, totals.moments), influence)
+        (furthest,) = totals.values(standardised(last, totals.moments))
     return VectorParts(vector.space, values, cosines, deviations, matches, furthest)
 
 

@@ -57,9 +57,7 @@ class PassageSearcher(Searcher):
         if not self.uses_passages(parameters):
             return scores
         state = self._passages.state
-        scores_ = state.searcher.scores(
-            self.of_passages(queries), parameters
-        )
+        scores_ = state.searcher.scores(self.of_passages(queries), parameters)
         best = np.zeros_like(scores)
         np.maximum.at(best, self._passages.document_of, scores_)
         return np.where(scores > 0, scores + np.float32(parameters.passage_weight) * best, scores)

@@ -94,7 +94,7 @@ def same(one, other):
 
 
 def exact_scores(snapshot, terms, chosen):
-    return rank_klsa(snapshot, QueryTerms.of(terms), chosen, 0)
+    return rank_klsa(snapshot, QueryTerms.of(terms), chosen)
 
 
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))

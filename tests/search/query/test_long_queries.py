@@ -72,6 +72,6 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     assert np.array_equal(bm25, row)
     positions, scores = index.rank(query, 5, ranker="bm25", spelling="off")
     assert scores.tolist() == row[positions].tolist()
-    exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters(), 10)
+    exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters())
     found, _ = index.rank(query, 10, spelling="off")
     assert len({*found.tolist()} & {*np.argsort(-exact)[:10].tolist()}) >= 8
