@@ -31,7 +31,7 @@ from klsa_search.delta.neighbours import (
     KnownDocuments,
     boosts,
 )
-from klsa_search.delta.segment import DeltaSegment, distinct
+from klsa_search.delta.segment import DeltaSegment, distinct, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
 from klsa_search.kernels.counts import BlockCounts, count_block
@@ -104,7 +104,7 @@ class DeltaBuilder:
         reverse, reverse_values = self._reverse(values, neighbours, first)
         return DeltaSegment(
             first=first,
-            words=np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8),
+            words=words_of(words),
             terms=distinct_terms.astype(np.int32),
             count_starts=starts,
             count_terms=count_terms,

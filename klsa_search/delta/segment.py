@@ -8,7 +8,6 @@ arrays.
 from __future__ import annotations
 
 import io
-import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -19,8 +18,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-
-from klsa_search.storage.arrays import array_of
 
 _Ints = npt.NDArray[np.int32]
 _Starts = npt.NDArray[np.int64]
@@ -81,6 +78,35 @@ class DeltaSegment:
         """Return the terms that it is the first to contain, in the order of their numbers."""
         return self.words.tobytes().decode().split("\n")[:-1]
 
+    def without(self, count: int) -> DeltaSegment:
+        """Return the segment of the same documents without the first ones, as if folded alone."""
+        if not count:
+            return self
+        counts, codes, features = (getattr(self, name)[count] for name in _STARTS)
+        before = int(self.terms[self.count_terms[:counts]].max(initial=-1))
+        first_new = int(self.terms.max(initial=-1)) + 1 - len(self.new_terms)
+        words = self.new_terms[max(before + 1 - first_new, 0) :]
+        terms, count_terms = distinct(self.terms[self.count_terms[counts:]])
+        is_later = self.reverse[:, 1] >= self.first + count
+        return DeltaSegment(
+            first=self.first + count,
+            words=words_of(words),
+            terms=terms.astype(np.int32),
+            count_starts=self.count_starts[count:] - counts,
+            count_terms=count_terms,
+            counts=self.counts[counts:],
+            lengths=self.lengths[count:],
+            forward_starts=self.forward_starts[count:] - codes,
+            forward_codes=self.forward_codes[codes:],
+            feature_starts=self.feature_starts[count:] - features,
+            features=self.features[features:],
+            cards=self.cards[count:],
+            rows=self.rows[count:],
+            scales=self.scales[count:],
+            reverse=self.reverse[is_later],
+            reverse_values=self.reverse_values[is_later],
+        )
+
     def matrix(self) -> sparse.csr_array:
         """Return the counts: (n, T) sparse int32, columns as in `terms`."""
         matrix = sparse.csr_array(
@@ -89,6 +115,11 @@ class DeltaSegment:
         )
         matrix.has_sorted_indices = True
         return matrix
+
+
+def words_of(terms: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Return terms as in `DeltaSegment.words`."""
+    return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), np.uint8)
 
 
 def distinct(
@@ -112,7 +143,7 @@ def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
         name: np.concatenate([getattr(segment, name) for segment in segments])
         for name in _END_TO_END
     }
-    for name in _PLACES:
+    for name in _STARTS:
         starts = [getattr(segment, name) for segment in segments]
         ends = np.cumsum([0, *(start[-1] for start in starts)])
         moved = (start[1:] + end for start, end in zip(starts, ends[:-1], strict=True))
@@ -132,44 +163,35 @@ def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
     )
 
 
-_SUM: Final = 8  # digits of a CRC-32
-_PLACES: Final = ("count_starts", "forward_starts", "feature_starts")
+_STARTS: Final = ("count_starts", "forward_starts", "feature_starts")
 _ARRAYS: Final = tuple(field.name for field in fields(DeltaSegment) if field.name != "first")
 _END_TO_END: Final = tuple(
-    name for name in _ARRAYS if name not in {*_PLACES, "terms", "count_terms"}
+    name for name in _ARRAYS if name not in {*_STARTS, "terms", "count_terms"}
 )
+_SUM_BYTES: Final = 4
 
 
 def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:
-    """Write a segment as an uncompressed `.npz`, replacing the file; OSError on a full disk.
+    """Write a segment: a CRC-32 of key and arrays, then an `.npz`; OSError on a full disk.
 
-    key  ASCII, identifies what the segment follows from; `read_segment` requires the same
-    The file ends in a comment: the CRC-32 of all before it, in hexadecimal.
+    key  identifies what the segment follows from; `read_segment` requires the same
     """
-    arrays = {name: getattr(segment, name) for name in _ARRAYS}
     content = io.BytesIO()
-    key_bytes = np.frombuffer(key.encode("ascii"), np.uint8)
-    np.savez(content, first=np.array(segment.first, np.int64), key=key_bytes, **arrays)
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.comment = bytes(_SUM)
-    body = content.getbuffer()[:-_SUM]
-    with path.open("wb") as stream:
-        stream.write(body)
-        stream.write(_sum_of(body))
+    first = np.array(segment.first, np.int64)
+    np.savez(content, first=first, **{name: getattr(segment, name) for name in _ARRAYS})
+    body = content.getvalue()
+    path.write_bytes(_sum_of(body, key) + body)
 
 
 def read_segment(path: Path, key: str) -> DeltaSegment:
     """Read the segment written for a key; ValueError if any byte or the key differs, OSError."""
     content = path.read_bytes()
-    if _sum_of(memoryview(content)[:-_SUM]) != content[-_SUM:]:
-        raise ValueError(f"{path} is damaged")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = ("first", "key", *_ARRAYS)
-        arrays = {name: array_of(archive.read(f"{name}.npy")) for name in names}
-    if arrays.pop("key").tobytes() != key.encode("ascii"):
-        raise ValueError(f"{path} is of other documents")
-    return DeltaSegment(first=int(arrays.pop("first")), **arrays)
+    body = content[_SUM_BYTES:]
+    if _sum_of(body, key) != content[:_SUM_BYTES]:
+        raise ValueError(f"{path} is damaged, or of other documents")
+    with np.load(io.BytesIO(body)) as arrays:
+        return DeltaSegment(first=int(arrays["first"]), **{name: arrays[name] for name in _ARRAYS})
 
 
-def _sum_of(content: memoryview) -> bytes:
-    return f"{zlib.crc32(content):0{_SUM}x}".encode()
+def _sum_of(body: bytes, key: str) -> bytes:
+    return zlib.crc32(body, zlib.crc32(key.encode())).to_bytes(_SUM_BYTES)

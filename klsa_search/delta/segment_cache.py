@@ -1,10 +1,11 @@
-"""A cache of delta segments in files of a generation, so that opening it folds nothing again.
+"""Delta segments in files of a generation, so that no other process folds the same documents.
 
     delta-FIRST-AFTER-DIGEST.npz    later documents FIRST to AFTER, counted from 0
 
-A segment follows from the build and all later documents up to its last; their digest is part of
-the name. A file that is damaged, missing or of undone writes is computed again, so writing needs no
-durability.
+A process that writes saves what it folds. All others read these files when they open the generation
+or refresh it, and fold what is in no file yet. A segment follows from the build and all later
+documents up to its last; their digest is part of the name. A file that is damaged, missing or of
+undone writes is computed again, so writing needs no durability.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from klsa_search.collection.model import Document
@@ -33,31 +35,32 @@ MIN_DOCUMENTS: Final = 128
 _NAME: Final = re.compile(r"delta-(\d+)-(\d+)-([0-9a-f]{32})\.npz")
 
 
-class _File(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Consecutive documents.
+
+    digest   of all documents up to the last
+    segment  None if it is in a file
+    """
+
     first: int
     after: int
     digest: str
+    segment: DeltaSegment | None = None
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return self.after - self.first
 
     @property
     def name(self) -> str:
         return f"delta-{self.first}-{self.after}-{self.digest}.npz"
 
-    @property
-    def size(self) -> int:
-        return self.after - self.first
-
-
-class _Unsaved(NamedTuple):
-    """A segment that is in no file yet, and the digest of all documents up to its last."""
-
-    segment: DeltaSegment
-    digest: str
-
 
 class SegmentCache:
-    """The segment files of a generation, read while its later documents are loaded in order.
+    """The segments of a generation, passed while its later documents are loaded in order.
 
-    Memory: unsaved segments of some thousand documents; beyond that nothing is saved.
+    Memory: unsaved segments of some thousand documents; of more, they are forgotten.
     """
 
     def __init__(self, generation: Path, manifest: Manifest) -> None:
@@ -66,130 +69,104 @@ class SegmentCache:
         self._digest.update(f"{__version__} {manifest.fingerprint}\n".encode())
         settings = manifest.checked_settings()
         self._fields, self._language_field = settings.searched_fields, settings.language_field
-        self._seen = 0  # documents
-        self._available: dict[int, _File] = {}
-        for file in sorted(map(_file, generation.glob("delta-*.npz"))):
-            if file.after > file.first:
-                self._available[file.first] = file  # the larger of two
-        self._files: list[_File] = []  # in use, consecutive
-        self._unsaved: list[_Unsaved] = []
-        self._damaged: _File | None = None  # of the documents of the last call of `get`
-        self._repaired: list[tuple[_File, DeltaSegment]] = []
-        self._saving = True
+        self._documents = 0
+        self._parts: list[_Part] = []  # in order; documents may be in none
 
-    @property
     def next_size(self) -> int | None:
-        """Return how many documents to pass to `get`: up to the next file boundary, or None."""
-        file = self._available.get(self._seen)
-        if file is not None:
-            return file.size
-        further = [first for first in self._available if first > self._seen]
-        return min(further) - self._seen if further else None
+        """Return how many documents to pass to `get`: up to the next file boundary, or None.
+
+        Cost: listing the files.
+        """
+        files = [file for file in self._files() if file.after > self._documents]
+        ends = [file.after for file in files if file.first <= self._documents]
+        if not files:
+            return None
+        end = max(ends) if ends else min(file.first for file in files)
+        return end - self._documents
 
     def get(self, documents: Sequence[Document]) -> DeltaSegment | None:
         """Return the segment of the next documents; None if it has to be computed."""
-        available, first = self._available.get(self._seen), self._seen
+        first = self._documents
+        self._documents += len(documents)
         for document in documents:
             texts = searched_texts(document, self._fields)
             for part in (*texts, language_stated(document, self._language_field)):
                 self._digest.update(b"%d\n" % len(part.encode()))
                 self._digest.update(part.encode())
-        self._seen += len(documents)
-        file = _File(first, self._seen, self._digest.hexdigest())
-        if self._unsaved:
-            return None
-        if file == available:
-            with suppress(OSError, ValueError):  # missing or damaged
-                segment = read_segment(self._generation / file.name, file.digest)
-                self._files.append(file)
-                return segment
-        if file == available or self._seen in self._available:
-            self._damaged = file
+        end = self._documents, self._digest.hexdigest()
+        for file in self._files():
+            if file.first <= first and (file.after, file.digest) == end:
+                with suppress(OSError, ValueError):  # removed meanwhile, or damaged
+                    segment = self._read(file)
+                    self._parts = [part for part in self._parts if part.first < file.first]
+                    self._parts.append(file)
+                    return segment.without(first - file.first)
         return None
-
-    def end(self) -> None:
-        """Note that there are no more documents: remaining files are of undone writes."""
-        self._available.clear()
 
     def append(self, segment: DeltaSegment) -> None:
         """Add the computed segment of the documents of the last call of `get`."""
-        damaged, self._damaged = self._damaged, None
-        if damaged is not None:
-            self._files.append(damaged)
-            self._repaired.append((damaged, segment))
-            return
-        if sum(len(unsaved.segment) for unsaved in self._unsaved) > 2 * LARGEST:
-            self._saving = False  # a reader, which never saves
-        if self._saving:
-            self._unsaved.append(_Unsaved(segment, self._digest.hexdigest()))
-        else:
-            self._unsaved.clear()
+        if self._unsaved() > 2 * LARGEST:  # this process does not save
+            self._parts = [part for part in self._parts if part.segment is None]
+        end = self._documents
+        self._parts.append(_Part(end - len(segment), end, self._digest.hexdigest(), segment))
 
     def save(self) -> None:
         """Write unsaved segments if there are enough documents, and remove unused files.
 
-        Small files are merged, so that most files have some thousand documents. A full or
-        read-only disk is not an error. Cost: 2 KB a document.
+        Segments are merged, so that most files have some thousand documents. A full or read-only
+        disk is not an error. Cost: 2 KB a document.
         """
-        documents = sum(len(unsaved.segment) for unsaved in self._unsaved)
-        enough = self._saving and documents >= MIN_DOCUMENTS
-        if not enough and not self._repaired:
+        if self._unsaved() < MIN_DOCUMENTS:
             return
-        with suppress(OSError):
-            while self._repaired:
-                self._put(*self._repaired[-1])
-                self._repaired.pop()
-            for batch in self._batches() if enough else ():
-                self._write(batch)
-            used = {file.name for file in self._files}
-            for path in self._generation.glob("delta-*.npz"):
-                if path.name not in used:
-                    path.unlink(missing_ok=True)
+        groups: list[list[_Part]] = []
+        for part in self._parts:
+            group = [part]
+            while groups and _are_merged(groups[-1], group):
+                group = groups.pop() + group
+            groups.append(group)
+        with suppress(OSError, ValueError):  # the next opening finds a file that is damaged now
+            self._parts = list(map(self._saved, groups))
+            used = {part.name for part in self._parts}
+            for file in self._files():
+                if file.name not in used:
+                    (self._generation / file.name).unlink(missing_ok=True)
 
-    def _batches(self) -> list[list[_Unsaved]]:
-        """Return the unsaved segments, grouped by files."""
-        batches: list[list[_Unsaved]] = []
-        size = 0
-        for unsaved in self._unsaved:
-            if not batches or size + len(unsaved.segment) > LARGEST:
-                batches.append([])
-                size = 0
-            batches[-1].append(unsaved)
-            size += len(unsaved.segment)
-        return batches
+    def _unsaved(self) -> int:
+        """Return the number of documents that are in no file."""
+        return sum(len(part) for part in self._parts if part.segment is not None)
 
-    def _write(self, batch: list[_Unsaved]) -> None:
-        """Write a batch to a file, merged with earlier files that are not larger."""
-        segments = [unsaved.segment for unsaved in batch]
-        after = (self._files[-1].after if self._files else 0) + sum(map(len, segments))
-        files = list(self._files)
-        try:
-            while (
-                files
-                and files[-1].size <= after - files[-1].after
-                and after - files[-1].first <= LARGEST
-            ):
-                previous = files[-1]
-                segments.insert(0, read_segment(self._generation / previous.name, previous.digest))
-                files.pop()
-        except ValueError:  # damaged since it was read; the next opening finds that
-            pass
-        file = _File(files[-1].after if files else 0, after, batch[-1].digest)
-        self._put(file, merge(segments))
-        self._files = [*files, file]
-        del self._unsaved[: len(batch)]
-
-    def _put(self, file: _File, segment: DeltaSegment) -> None:
+    def _saved(self, parts: list[_Part]) -> _Part:
+        """Write consecutive parts to one file, unless they are one."""
+        first, last = parts[0], parts[-1]
+        if last.segment is None:
+            return last
+        file = _Part(first.first, last.after, last.digest)
+        segments = [self._read(part) if part.segment is None else part.segment for part in parts]
         # Unique, as another process may write the same file.
         fresh = self._generation / f".{file.name.removesuffix('.npz')}-{uuid4().hex}.{NEW}"
         try:
-            write_segment(fresh, segment, file.digest)
+            write_segment(fresh, merge(segments), file.digest)
             fresh.rename(self._generation / file.name)
         except OSError:
             fresh.unlink(missing_ok=True)
             raise
+        return file
+
+    def _read(self, file: _Part) -> DeltaSegment:
+        return read_segment(self._generation / file.name, file.digest)
+
+    def _files(self) -> list[_Part]:
+        names = (_NAME.fullmatch(path.name) for path in self._generation.glob("delta-*.npz"))
+        return [_Part(int(name[1]), int(name[2]), name[3]) for name in names if name]
 
 
-def _file(path: Path) -> _File:
-    match = _NAME.fullmatch(path.name)
-    return _File(int(match[1]), int(match[2]), match[3]) if match else _File(0, 0, "")
+def _are_merged(before: list[_Part], after: list[_Part]) -> bool:
+    """Return whether consecutive parts become one file: small ones, if any has to be written."""
+    first, middle, last = before[0].first, before[-1].after, after[-1].after
+    is_small = before[-1].segment is not None or middle - first <= last - middle
+    return (
+        after[-1].segment is not None
+        and middle == after[0].first
+        and last - first <= LARGEST
+        and is_small
+    )

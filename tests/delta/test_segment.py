@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,28 +14,48 @@ from tests.delta.worlds import PLAIN, epoch_of, topic_world
 
 
 @pytest.fixture(scope="module")
-def segment(tmp_path_factory):
-    world = topic_world()
-    index = build(world[::2], name="base", home=tmp_path_factory.mktemp("segment"), **PLAIN)
-    yield DeltaBuilder(epoch_of(index)).fold(world[1::2])
+def world(tmp_path_factory):
+    """Statistics of a build, and later documents, of which each has a new term."""
+    texts = topic_world()
+    index = build(texts[::2], name="base", home=tmp_path_factory.mktemp("segment"), **PLAIN)
+    later = [replace(text, text=f"{text.text} new{n // 2}") for n, text in enumerate(texts[1::2])]
+    yield epoch_of(index), later
     index.close()
+
+
+@pytest.fixture(scope="module")
+def segment(world):
+    epoch, documents = world
+    return DeltaBuilder(epoch).fold(documents)
+
+
+def assert_equal(one, other):
+    for field in fields(DeltaSegment):
+        first, second = (np.asarray(getattr(segment, field.name)) for segment in (one, other))
+        assert (first.dtype, first.tolist()) == (second.dtype, second.tolist()), field.name
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, -1])
+def test_a_segment_without_its_first_documents_is_that_of_the_others(segment, world, cut):
+    epoch, documents = world
+    cut %= len(documents)
+    builder = DeltaBuilder(epoch)
+    builder.fold(documents[:cut])
+    assert_equal(segment.without(cut), builder.fold(documents[cut:]))
+    assert len(segment.without(len(documents))) == 0
 
 
 def test_a_segment_is_read_back_unchanged(segment, tmp_path):
     path = tmp_path / "a.npz"
     write_segment(path, segment, "key")
     write_segment(path, segment, "key")
-    back = read_segment(path, "key")
-    for field in fields(DeltaSegment):
-        one, other = (np.asarray(getattr(each, field.name)) for each in (segment, back))
-        assert (one.dtype, one.tolist()) == (other.dtype, other.tolist()), field.name
+    assert_equal(segment, read_segment(path, "key"))
 
 
-def test_numpy_can_read_it(segment, tmp_path):
+def test_a_segment_of_other_documents_is_refused(segment, tmp_path):
     write_segment(tmp_path / "a.npz", segment, "key")
-    with np.load(tmp_path / "a.npz") as arrays:
-        assert arrays["rows"].tolist() == segment.rows.tolist()
-        assert arrays["first"] == segment.first
+    with pytest.raises(ValueError, match="of other documents"):
+        read_segment(tmp_path / "a.npz", "other")
 
 
 def test_the_same_segment_is_the_same_bytes(segment, tmp_path):

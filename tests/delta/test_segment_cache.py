@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -171,14 +172,28 @@ def test_a_full_disk_is_not_an_error(path, monkeypatch):
     assert opened(path) == found
 
 
-def test_a_reader_that_never_writes_caches_nothing(path):
+def test_a_reader_reads_what_another_process_saved(path, folded):
+    """Also if the file begins with documents that the reader has folded."""
+    with closing(open_index(path)) as reader, closing(open_index(path)) as writer:
+        writer.add(records([39]))
+        reader.refresh()
+        writer.add(records(range(40, 45), "new"))
+        writer.add(records(range(45, 50), "newer"))
+        folded.clear()
+        reader.refresh()
+        assert folded == []
+        assert answers(reader) == answers(writer)
+
+
+def test_a_reader_that_never_writes_keeps_few_segments(path):
     reader = open_index(path)
     with writing(path), LogWriter(reader.path) as writer:
         for _ in range(6):
             writer.append(open_documents(range(40, 50)))
             reader.refresh()
-    reader.add(records([1]))
     assert files(path) == []
+    reader.add(records([1]))
+    assert len(files(path)) <= 3
     assert np.array_equal(answers(reader), opened(path))
     reader.close()
 

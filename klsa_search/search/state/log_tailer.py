@@ -198,7 +198,8 @@ class _Delta:
         self._built, self._delta = built, DeltaIndex(built)
         self._filters = built.filters.extended()
         self._batch: list[Write] = []
-        self._begin_batch()
+        self._puts = 0  # documents of the batch
+        self._size: int | None = None  # documents that end it
         self._passages: _Delta | None = None
         if built.passages is not None:
             self._passages = _Delta(built.passages.state)
@@ -210,13 +211,15 @@ class _Delta:
 
         save  store full batches: one write of long documents may have any number of passages
         """
+        if not self._batch:
+            self._size = self._delta.kept.next_size()
         self._batch.append(write)
         self._puts += write.document is not None
         if self._puts == self._size or (self._size is None and len(self._batch) == BATCH):
             self._delta.apply(self._batch)
             if save:
                 self._delta.kept.save()
-            self._begin_batch()
+            self._batch, self._puts = [], 0
         if self._passages is not None:
             for passage_write in self._of_passages.of(write):
                 self._passages.add(passage_write, save=save)
@@ -227,8 +230,7 @@ class _Delta:
         weighing  statistics of all partitions; None for an index without partitions
         """
         self._delta.apply(self._batch)
-        self._begin_batch()
-        self._delta.kept.end()
+        self._batch, self._puts = [], 0
         passages = None
         if self._passages is not None:
             document_of = self._of_passages.document_of()
@@ -252,6 +254,3 @@ class _Delta:
         self._delta.close()
         if self._passages is not None:
             self._passages.close()
-
-    def _begin_batch(self) -> None:
-        self._batch, self._puts, self._size = [], 0, self._delta.kept.next_size
