@@ -111,6 +111,11 @@ class GrowableLists(Generic[_Number]):
         return len(self._starts) - 1
 
     @property
+    def bytes(self) -> int:
+        """Return the bytes of all lists."""
+        return self.numbers.nbytes + self.starts.nbytes
+
+    @property
     def numbers(self) -> npt.NDArray[_Number]:
         """Return a view of the numbers of all lists, which later appends do not change."""
         return self._numbers.rows

@@ -22,7 +22,7 @@ from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
-from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, pack_rows
+from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, pack_rows, scalars_of
 
 
 class TermMap:
@@ -154,8 +154,7 @@ def document_features(
     vectors = np.zeros((n, statistics.expansion.document_vectors.shape[1]), np.int8)
     positions = statistics.latent_positions(saturations) - statistics.centre
     vectors[:, : statistics.dimensions] = _levels(positions, scales)
-    scalars = vectors.view(np.float32)
-    scalars[:, -3], scalars[:, -2], scalars[:, -1] = steps, scales, scales * towards
+    scalars_of(vectors)[:] = np.column_stack((steps, scales, scales * towards))
     diagonals = np.square(scales) * np.maximum(distances, 0.0)
     query_starts = np.concatenate(([0], np.cumsum(np.bincount(documents, minlength=n))))
     query_weights = scales[documents] * values * weights

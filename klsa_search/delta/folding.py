@@ -28,7 +28,7 @@ from klsa_search.delta.neighbours import (
     CANDIDATES,
     MAX_POSTINGS,
     CandidateTerms,
-    KnownDocuments,
+    LaterDocuments,
     boosts,
 )
 from klsa_search.delta.segment import DeltaSegment, distinct, words_of
@@ -36,7 +36,7 @@ from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
 from klsa_search.kernels.counts import BlockCounts, count_block
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.lowrank.sparse_expansion import LEVELS, SparseExpansion
 from klsa_search.storage.forward_index import encoded
 
 LINK_BATCH: Final = 256  # documents whose terms are indexed before they are searched for
@@ -57,7 +57,7 @@ class DeltaBuilder:
     def __init__(self, statistics: BuildStatistics, segments: Sequence[DeltaSegment] = ()) -> None:
         self._statistics = statistics
         self._terms = TermMap(statistics)
-        self._earlier = KnownDocuments(statistics)
+        self._later = LaterDocuments(statistics)
         for segment in segments:
             self.add_segment(segment)
 
@@ -69,7 +69,17 @@ class DeltaBuilder:
     @property
     def after(self) -> int:
         """Return the doc id of the next document."""
-        return self.first + len(self._earlier)
+        return self.first + len(self._later)
+
+    @property
+    def expansion(self) -> SparseExpansion:
+        """Return the rows and features of the documents so far; it does not change."""
+        return self._later.expansion
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the rows and features of the documents so far."""
+        return self._later.bytes
 
     def fold(self, documents: Sequence[Document]) -> DeltaSegment:
         """Fold documents in; return the segment of these documents.
@@ -93,13 +103,13 @@ class DeltaBuilder:
         lengths = np.diff(tokens[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
         features = document_features(statistics, counts, content)
-        self._earlier.append(
+        self._later.append(
             features.starts, features.features, features.document_vectors, features.diagonals
         )
         values, neighbours = self._nearest(features.query_terms, counts, starts, lengths)
         rows, steps = _packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
-        self._earlier.append_rows(rows, scales)
+        self._later.append_rows(rows, scales)
         distinct_terms, count_terms = distinct(counts.columns)
         reverse, reverse_values = self._reverse(values, neighbours, first)
         return DeltaSegment(
@@ -126,7 +136,7 @@ class DeltaBuilder:
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
         self._terms.add_terms(segment.new_terms)
-        documents = self._earlier
+        documents = self._later
         documents.append(
             segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1]
         )
@@ -149,7 +159,7 @@ class DeltaBuilder:
         lengths: npt.NDArray[np.int32],
     ) -> tuple[_Values, npt.NDArray[np.int32]]:
         """Return values and doc ids of the nearest neighbours of the documents appended last."""
-        statistics, documents, n = self._statistics, self._earlier, len(lengths)
+        statistics, documents, n = self._statistics, self._later, len(lengths)
         entries = statistics.expansion.rows.shape[1]
         values, neighbours = np.zeros((n, entries), np.float32), np.zeros((n, entries), np.int32)
         offset = documents.indexed
@@ -193,7 +203,7 @@ class DeltaBuilder:
         """Return entries for the rows of earlier documents that are strong enough for them."""
         rows, columns = np.nonzero(values)
         before, strength = neighbours[rows, columns], values[rows, columns]
-        strong = strength >= self._earlier.weakest(before.astype(np.int64))
+        strong = strength >= self._later.weakest(before.astype(np.int64))
         entries = np.column_stack((before, first + rows.astype(np.int32)))[strong]
         order = np.lexsort(entries.T[::-1])
         return entries[order], strength[strong][order]

@@ -18,6 +18,7 @@ computed as in the query engine, so an entry has the same bits wherever it is co
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,12 @@ from klsa_search.core.array_types import GrowableArray, GrowableLists
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT
-from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS
+from klsa_search.lowrank.sparse_expansion import (
+    LEVELS,
+    SegmentedExpansion,
+    SparseExpansion,
+    scalars_of,
+)
 
 FILTER: Final = 1 << 14
 """Bytes of the filter that saves lookups; fits the L1 cache."""
@@ -37,15 +43,19 @@ MAX_CHAINED: Final = 512
 """Limit of documents in linked lists."""
 
 
-class KnownDocuments:
-    """Appendable arrays over all later documents, and 12 bytes a term."""
+class LaterDocuments:
+    """Arrays of all later documents, which grow at their end, and 12 bytes a term.
+
+    One thread appends; the expansions that are returned do not change.
+    """
 
     def __init__(self, statistics: BuildStatistics) -> None:
-        self._statistics = statistics
+        self._statistics, built = statistics, statistics.expansion
         self._features = GrowableLists(np.uint32)
-        self._scalars = GrowableArray(np.float32, DOCUMENT_SCALARS)
+        self._vectors = GrowableArray(np.int8, built.document_vectors.shape[1])
         self._boosts = GrowableArray(np.float32)
-        self._weakest = GrowableArray(np.float32)
+        self._rows = GrowableArray(np.uint32, built.rows.shape[1])
+        self._scales = GrowableArray(np.float32, built.scales.shape[1])
         self._term_starts = GrowableArray(np.int64)
         self._term_starts.extend(np.zeros(1, np.int64))
         self._terms = GrowableArray(np.int32)
@@ -61,8 +71,29 @@ class KnownDocuments:
     def arrays(self) -> _native.KernelDocuments:
         """Return the documents as arrays of the kernel."""
         return _native.KernelDocuments(
-            self._features.starts, self._features.numbers, self._scalars.rows, self._boosts.rows
+            self._features.starts,
+            self._features.numbers,
+            scalars_of(self._vectors.rows),
+            self._boosts.rows,
         )
+
+    @property
+    def expansion(self) -> SparseExpansion:
+        """Return the rows and features, with the statistics of the build."""
+        return replace(
+            self._statistics.expansion,
+            rows=self._rows.rows,
+            scales=self._scales.rows,
+            starts=self._features.starts,
+            features=self._features.numbers,
+            document_vectors=self._vectors.rows,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the rows and features."""
+        arrays = (self._vectors, self._rows, self._scales)
+        return self._features.bytes + sum(array.rows.nbytes for array in arrays)
 
     @property
     def indexed(self) -> int:
@@ -82,10 +113,9 @@ class KnownDocuments:
         diagonals: npt.NDArray[np.float32],
     ) -> None:
         """Append documents as arrays of the kernel."""
-        scalars = vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
         self._features.extend(features, starts)
-        self._scalars.extend(scalars)
-        self._boosts.extend(boosts(scalars, diagonals))
+        self._vectors.extend(vectors)
+        self._boosts.extend(boosts(scalars_of(vectors), diagonals))
 
     def index(
         self,
@@ -122,17 +152,15 @@ class KnownDocuments:
         self._inverted = self.indexed
 
     def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
-        """Append the weakest entry of each row."""
-        self._weakest.extend(weakest(rows, scales))
+        """Append the rows of the documents appended last."""
+        self._rows.extend(rows)
+        self._scales.extend(scales)
 
     def weakest(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the weakest entry of rows of doc ids; 0 if a row is not full."""
-        expansion, first = self._statistics.expansion, self._statistics.documents
-        values = np.empty(len(positions), np.float32)
-        old = positions < first
-        values[old] = weakest(expansion.rows[positions[old]], expansion.scales[positions[old]])
-        values[~old] = self._weakest.rows[positions[~old] - first]
-        return values
+        expansion = SegmentedExpansion([self._statistics.expansion, self.expansion])
+        levels = (expansion.rows(positions)[:, -1] & np.uint32(LEVELS)).astype(np.float32)
+        return levels * expansion.scales(positions)[:, 0]
 
 
 def boosts(
@@ -141,13 +169,6 @@ def boosts(
     """Return S · K(x,x)^-¼: (n,); without it long documents dominate the candidates."""
     lengths = np.where(diagonals > 0, diagonals, 1)
     return np.where(diagonals > 0, scalars[:, 1] / np.sqrt(np.sqrt(lengths)), 0).astype(np.float32)
-
-
-def weakest(
-    rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """Return the last entry of each row: (n,); 0 if the row is not full."""
-    return (rows[:, -1] & np.uint32(LEVELS)).astype(np.float32) * scales[:, 0]
 
 
 class CandidateTerms(NamedTuple):

@@ -33,6 +33,7 @@ from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,
+    scalars_of,
     sparse_expansion_arrays,
     unpack_rows,
 )
@@ -99,7 +100,7 @@ def weigh_partition(
     write_arrays(generation, trained.trained.arrays())
     mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
     features = _joined(documents.features, width)
-    scalars = features.vectors.view(np.float32)[:, -3:]
+    scalars = scalars_of(features.vectors)
     matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
     no_rows = np.zeros((0, ENTRIES), np.uint32), np.zeros((0, 2), np.float32)
     expansion = SparseExpansion(

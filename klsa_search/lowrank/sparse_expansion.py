@@ -207,8 +207,7 @@ class SparseExpansion:
         m = latent.documents.shape[1]
         vectors = np.zeros((N, document_vector_width(m)), np.int8)
         vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
-        scalars = vectors.view(np.float32)
-        scalars[:, -3], scalars[:, -2], scalars[:, -1] = steps, kernel.scales, kernel.towards_mean
+        scalars_of(vectors)[:] = np.column_stack((steps, kernel.scales, kernel.towards_mean))
         return cls(
             rows,
             np.column_stack((row_steps, kernel.diagonal)).astype(np.float32),
@@ -222,7 +221,7 @@ class SparseExpansion:
     @property
     def document_scalars(self) -> npt.NDArray[np.float32]:
         """Return the step of the features, S and SΦμ: (N, 3)."""
-        return self.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
+        return scalars_of(self.document_vectors)
 
     @lazy_property
     def native(self) -> _native.DocumentRows:
@@ -335,6 +334,11 @@ class SegmentedExpansion:
         for place, (first, rows) in enumerate(zip(self._firsts, arrays, strict=True)):
             result[places == place] = rows[documents[places == place] - first]
         return result
+
+
+def scalars_of(document_vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+    """Return the step of the features, S and SΦμ of document vectors: a view, (N, 3)."""
+    return document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
 
 def ranks_of(frequencies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray
+from klsa_search.core.array_types import GrowableArray, GrowableLists
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct
@@ -29,13 +30,14 @@ from klsa_search.search.engine.partition_terms import Weighing
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.state.delta_vectors import DeltaVectors
-from klsa_search.search.state.later_documents import LaterDocuments
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.later_columns import LaterColumns
 from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.log import Write
+from klsa_search.storage.records import RecordsPart, record_of
 
 if TYPE_CHECKING:
     from klsa_search.search.state.state import State
@@ -129,12 +131,11 @@ class DeltaIndex:
         base, info = state.snapshot, state.info
         self._base, self._documents = base, state.documents
         self._settings = settings = info.settings
-        self._built = base.sparse_expansion.built
         statistics = open_statistics(info.path, settings, base.vocabulary)
         self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
         self.texts = state.suggester.texts.extended()
-        self._later = LaterDocuments(self._built)
+        self._codes, self._records = GrowableLists(np.uint8), GrowableLists(np.uint8)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(
             info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
@@ -173,7 +174,10 @@ class DeltaIndex:
         doc_id = self._builder.after
         if documents:
             segment = self._segment(documents)
-            self._later.append(segment, documents)
+            self._codes.extend(segment.forward_codes, segment.forward_starts)
+            records = [b"".join(record_of(document)) for document in documents]
+            starts = np.array([0, *accumulate(map(len, records))], np.int64)
+            self._records.extend(np.frombuffer(b"".join(records), np.uint8), starts)
             self._delta_segments.append(segment)
             self._fields.extend(documents)
             self._vectors.extend(documents, doc_id)
@@ -231,7 +235,7 @@ class DeltaIndex:
             passed=self._deleted.documents - deleted,
             words=self._delta_words,
             unseen=self._unseen,
-            bytes=self._later.bytes(),
+            bytes=self._builder.bytes + self._codes.bytes + self._records.bytes,
         )
 
     def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
@@ -270,8 +274,10 @@ class DeltaIndex:
             eigenvectors=np.zeros((len(live), 0), np.float32),
             has_spectrum=False,
             expansion=None,
-            sparse_expansion=SegmentedExpansion([self._built, self._later.expansion()]),
-            forward=base.forward.extended(self._later.codes(), terms),
+            sparse_expansion=SegmentedExpansion(
+                [base.sparse_expansion.built, self._builder.expansion]
+            ),
+            forward=self._forward(terms),
             live=mask,
             reverse=self._reverse.build(len(live)),
             average_length=length,
@@ -280,7 +286,7 @@ class DeltaIndex:
             answers=answers.present(),
         )
         reader = self._documents.extended(
-            self._later.records(),
+            RecordsPart(self._records.numbers, self._records.starts),
             MappingProxyType(dict(self._doc_ids)),
             live,
         )
@@ -295,6 +301,10 @@ class DeltaIndex:
         else:
             self._builder.add_segment(segment)
         return segment
+
+    def _forward(self, terms: int) -> Forward:
+        """Return the forward index of all documents and terms."""
+        return self._base.forward.extended((self._codes.numbers, self._codes.starts), terms)
 
     def _mean_length(self) -> float:
         """Return the mean length of the live documents; 0 without any."""
@@ -318,7 +328,7 @@ class DeltaIndex:
         if not len(doc_ids):
             return
         terms = len(self._base.vocabulary) + len(self._new_terms)
-        counts = self._base.forward.extended(self._later.codes(), terms).counts(doc_ids)
+        counts = self._forward(terms).counts(doc_ids)
         self._answers.write(np.unique(counts.indices).tolist(), terms)
         deleted = self._deleted_counts(terms)
         self._deleted = DocumentCounts(
