@@ -118,7 +118,7 @@ def document_features(
     is_content = content[counts.columns]
     of_each = np.repeat(np.arange(n), counts.sizes)
     lengths = np.bincount(of_each[is_content], counts.counts[is_content], n)
-    weighting, average = statistics.weighting, statistics.mean_content_length
+    weighting, average = statistics.weighting, statistics.trained.mean_content_length
 
     is_known = (counts.columns < statistics.terms) & is_content
     columns = counts.columns[is_known]
@@ -144,10 +144,10 @@ def document_features(
     mean = np.where(features.indices < len(statistics.expansion.mean), mean, 0.0)
     towards = np.bincount(of_features, features.data * mean, n)
     squares = np.bincount(of_features, np.square(features.data), n)
-    distances = squares - 2 * towards + statistics.mean_square
+    distances = squares - 2 * towards + statistics.expansion.mean_square
     scales = np.ones(n)
     if settings.normalised:
-        scales = scales_of(distances, squares, statistics.mean_square)
+        scales = scales_of(distances, squares, statistics.expansion.mean_square)
     features.data *= scales[of_features]
     starts, packed, steps = pack_rows(features)
     saturations = _rows(n, (documents,), (columns,), (of_terms,))

@@ -194,7 +194,7 @@ class DeltaBuilder:
         )
         return _native.FoldInNeighbours(
             documents, postings.starts, postings.entries, postings.run_starts, postings.runs,
-            postings.block_bits, self._statistics.mean_square,
+            postings.block_bits, expansion.mean_square,
         )  # fmt: skip
 
     def _reverse(

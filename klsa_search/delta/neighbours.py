@@ -128,7 +128,7 @@ class LaterDocuments:
         if self.indexed + len(lengths) - self._inverted > MAX_CHAINED:
             self._invert()
         settings, first = self._statistics.settings, self.indexed
-        norms = bm25.norms(lengths, self._statistics.quantised_length, k1=settings.k1, b=settings.b)
+        norms = bm25.norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
         sums = np.repeat(norms, np.diff(starts)) + counts
         shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
         self._term_starts.extend(starts[1:] - starts[0] + len(self._terms))

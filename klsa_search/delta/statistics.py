@@ -135,13 +135,13 @@ def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.N
     pair_frequencies = pair_frequencies[: len(keys)]
     if terms + len(keys) > NUMBERS:
         all_frequencies = np.concatenate((frequencies, pair_frequencies))
-        limit = Numbered.of(np.bincount(all_frequencies), NUMBERS)
+        limit = NumberedFeatures.of(np.bincount(all_frequencies), NUMBERS)
         numbered = limit.among(all_frequencies)[terms:]
         keys, pair_frequencies = keys[numbered], pair_frequencies[numbered]
     return {"epoch_pairs": encode_pairs(keys, pair_frequencies, terms)}
 
 
-class Numbered(NamedTuple):
+class NumberedFeatures(NamedTuple):
     """Which features get numbers if there are too many: the most frequent, then the first. Others
     are not features.
 
@@ -153,7 +153,7 @@ class Numbered(NamedTuple):
     equal: int
 
     @classmethod
-    def of(cls, sizes: npt.NDArray[np.integer[Any]], most: int) -> Numbered:
+    def of(cls, sizes: npt.NDArray[np.integer[Any]], most: int) -> NumberedFeatures:
         """Return the limit for numbers of features by document frequency 0, 1, 2..."""
         more = np.cumsum(sizes[::-1])[::-1]
         above = int(np.count_nonzero(more > most)) - 1
@@ -223,16 +223,6 @@ class BuildStatistics:
         """Return the weighting of features."""
         return feature_weighting(self.settings)
 
-    @lazy_property
-    def quantised_length(self) -> float:
-        """Return the quantised mean length that saturates its postings."""
-        return self.trained.length
-
-    @property
-    def mean_content_length(self) -> float:
-        """Return the mean length of the documents without common terms."""
-        return self.trained.mean_content_length
-
     @property
     def documents(self) -> int:
         """Return N, the number of documents of the build, and the doc id of the first later one."""
@@ -242,11 +232,6 @@ class BuildStatistics:
     def terms(self) -> int:
         """Return V, the number of terms that are features."""
         return len(self.pairs.terms)
-
-    @lazy_property
-    def mean_square(self) -> float:
-        """Return ‖μ‖²."""
-        return self.expansion.mean_square
 
     @lazy_property
     def centre(self) -> npt.NDArray[np.float64]:

@@ -96,7 +96,7 @@ def weigh_partition(
     rows.
     """
     counts, settings = documents.counts, trained.settings
-    write_postings(counts, generation, settings, report, trained.quantised_length)
+    write_postings(counts, generation, settings, report, trained.trained.length)
     write_arrays(generation, trained.trained.arrays())
     mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
     features = _joined(documents.features, width)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.delta.statistics import MIN_FREQUENCY, Numbered, Pairs, encode_pairs
+from klsa_search.delta.statistics import MIN_FREQUENCY, NumberedFeatures, Pairs, encode_pairs
 
 
 @st.composite
@@ -58,7 +58,7 @@ def test_a_pair_takes_three_bytes():
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 40))
 def test_the_most_frequent_pairs_have_numbers_and_the_first_of_equal_ones(held, most):
     held = np.array(held, np.int64)
-    numbered = Numbered.of(np.bincount(held, minlength=1), most).among(held)
+    numbered = NumberedFeatures.of(np.bincount(held, minlength=1), most).among(held)
     wanted = np.sort(np.argsort(-held, kind="stable")[:most])
     assert np.flatnonzero(numbered).tolist() == wanted.tolist()
 

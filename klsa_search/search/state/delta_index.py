@@ -141,7 +141,7 @@ class DeltaIndex:
             info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
         )
         # Quantised mean lengths: of the build, of live documents, and of `_base_segment`.
-        self._first_length = self._length = self._base_length = statistics.quantised_length
+        self._first_length = self._length = self._base_length = statistics.trained.length
         bits = self._base_segment.postings.block_bits
         self._fields = LaterColumns(
             state.fields,
