@@ -93,9 +93,12 @@ def writer(home):
 
 
 def below(folder):
-    """Every file and folder, with what a write would change."""
+    """Every file and folder, without those in which SQLite shares a log between its readers."""
     return {
-        os.path.join(where, name) for where, _, names in os.walk(folder) for name in (*names, "")
+        os.path.join(where, name)
+        for where, _, names in os.walk(folder)
+        for name in (*names, "")
+        if not name.endswith(("-wal", "-shm"))
     }
 
 

@@ -319,7 +319,7 @@ def test_script_stays_text(page, address):
     page.locator(".hit").first.wait_for()
     assert f"Submarines {HOSTILE}" in titles(page)
     assert "Document a,b" in titles(page)
-    page.get_by_label(HOSTILE).first.check()
+    page.get_by_role("group", name="kind").get_by_label(HOSTILE).check()
     page.get_by_role("button", name="Why this? Submarines").click()
     page.locator(".why-body").wait_for()
     page.get_by_role("link", name=f"Submarines {HOSTILE}", exact=True).click()
