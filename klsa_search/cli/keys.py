@@ -18,7 +18,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, write_json, write_table
 from klsa_search.errors import SettingsError
-from klsa_search.service.keys import Key, KeyUses, Scope, add_key, add_person, read_keys, revoke_key
+from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Signer
 from klsa_search.service.tenant_tokens import MAX_LIFETIME, TenantTokens
@@ -89,13 +89,13 @@ def add(
     for index in indexes:
         index_path(path.parent, index)  # raises for an invalid name
     is_first = not path.exists()
-    create = add_person if is_person else add_key
-    secret = create(
+    secret = add_key(
         path,
         name,
         cast(tuple[Scope, ...], scopes),
         indexes or None,
         lifetime=timedelta(days=days) if days else None,
+        is_person=is_person,
     )
     echo(secret)
     if is_first:

@@ -145,39 +145,8 @@ class _Work(Generic[T]):
     def __call__(self) -> T:
         self.started = perf_counter()
         self._admission.check_wait(self.submitted, self.started)
-        with deadline_check(self.check):
+        with deadline_check(partial(self._admission.check_request_timeout, self.started)):
             return self._work()
-
-    def check(self) -> None:
-        """Raise RequestTimedOut if the work has run for too long."""
-        assert self.started is not None
-        self._admission.check_request_timeout(self.started)
-
-
-class _PendingCall(Generic[T]):
-    """A call in a thread that a coroutine awaits until it ends, or a timer expires.
-
-    `asyncio.wrap_future` with `asyncio.wait` takes four times as long.
-    """
-
-    __slots__ = ("future", "loop", "settled", "timer", "work")
-    timer: asyncio.TimerHandle
-
-    def __init__(self, work: _Work[T], future: Future[T], loop: asyncio.AbstractEventLoop) -> None:
-        self.work = work
-        self.future = future
-        self.loop = loop
-        self.settled: asyncio.Future[None] = loop.create_future()
-
-    def on_done(self, _: Future[T]) -> None:
-        """Settle the call, from any thread; a closed loop has no waiters."""
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.settle)
-
-    def settle(self) -> None:
-        """Wake the coroutine."""
-        if not self.settled.done():
-            self.settled.set_result(None)
 
 
 class Admission:
@@ -237,30 +206,26 @@ class Admission:
         Raises ServiceBusy if the queue is full, or no thread was free in time; RequestTimedOut if
         the work took too long.
         """
-        loop = asyncio.get_running_loop()
         timed = _Work(work, self)
-        call = _PendingCall(timed, self._submit(timed), loop)
-        call.future.add_done_callback(call.on_done)
-        call.timer = loop.call_later(
-            min(self.queue_timeout, self._request_timeout), self._check_timeouts, call
-        )
+        future = self._submit(timed)
+        answer = asyncio.wrap_future(future)
         try:
-            await call.settled
-            if call.future.cancelled():
-                raise self._refusal(
-                    "queue_timeout", f"no thread was free for {self.queue_timeout:g} s"
-                )
-            if not call.future.done():
-                self._refused["request_timeout"] += 1
-                raise self._timed_out(self._request_timeout)
-            try:
-                return call.future.result()
-            except RequestTimedOut:
-                self._refused["request_timeout"] += 1
-                raise
+            while not answer.done():
+                left = self._seconds_left(timed)
+                if left > 0:
+                    await asyncio.wait((answer,), timeout=min(left, self._request_timeout))
+                elif timed.started is not None:
+                    raise self._timed_out(self._request_timeout)
+                elif future.cancel():  # else it starts just now
+                    raise self._refusal(
+                        "queue_timeout", f"no thread was free for {self.queue_timeout:g} s"
+                    )
+            return answer.result()
+        except RequestTimedOut:
+            self._refused["request_timeout"] += 1
+            raise
         finally:
-            call.timer.cancel()
-            call.future.cancel()  # unless it runs
+            answer.cancel()  # with the work, unless it runs
 
     async def run_all(self, calls: Awaitable[T]) -> T:
         """Await several calls, with the timeouts of a single one for all together.
@@ -316,7 +281,7 @@ class Admission:
 
     def check_request_timeout(self, started: float) -> None:
         """Raise RequestTimedOut if work that started then has run for too long."""
-        if self._remaining(started) < 0:
+        if perf_counter() - started > self._request_timeout:
             raise self._timed_out(self._request_timeout)
 
     def _submit(self, work: _Work[T]) -> Future[T]:
@@ -329,27 +294,12 @@ class Admission:
         future.add_done_callback(self._active.discard)
         return future
 
-    def _check_timeouts(self, call: _PendingCall[Any]) -> None:
-        """End a call that has waited or run for too long, else check again when it will have."""
-        started = call.work.started
-        if started is not None:
-            remaining = self._remaining(started)
-            if remaining <= 0:
-                call.settle()
-                return
-        else:
-            remaining = call.work.submitted + self.queue_timeout - perf_counter()
-            if remaining <= 0:
-                if call.future.cancel() or call.future.done():
-                    return  # `on_done` settles it
-                remaining = self._request_timeout  # it started just now
-        call.timer = call.loop.call_later(
-            min(remaining, self._request_timeout), self._check_timeouts, call
-        )
-
-    def _remaining(self, started: float) -> float:
-        """Return the seconds that work that started then may still run."""
-        return started + self._request_timeout - perf_counter()
+    def _seconds_left(self, work: _Work[Any]) -> float:
+        """Return how long work may still wait, or run if it has started."""
+        begin, limit = work.submitted, self.queue_timeout
+        if work.started is not None:
+            begin, limit = work.started, self._request_timeout
+        return begin + limit - perf_counter()
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"

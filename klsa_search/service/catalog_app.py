@@ -17,6 +17,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.index_service import Resources
 from klsa_search.service.jobs import Jobs
+from klsa_search.service.keys import FILE as KEYS_FILE
 from klsa_search.service.metrics import Metrics, Sources
 from klsa_search.service.middleware.auth import Authentication, Keys
 from klsa_search.service.middleware.guard import Guard
@@ -107,7 +108,8 @@ def catalog_app(
     origins        origins of pages that may send cross-origin requests; by default none
     trusted_proxies  addresses of proxies whose X-Forwarded headers count
     log_queries    whether the log of requests has their queries
-    keys           API keys; by default every request may do everything
+    keys           API keys; by default those of the index directory, or any request may search,
+                   write and read metrics while there are none
     allowed_hosts  accepted host names; by default any
     page           the search page; by default with the title klsa-search
     lifespan       what runs while the application does; by default nothing
@@ -158,15 +160,15 @@ def catalog_app(
     )
     signer = Signer(catalog.home)
     tokens = TenantTokens(signer)
-    sessions = None if keys is None else Sessions(signer)
-    app.state.signer = signer if keys is not None else None
-    app.state.tenant_tokens, app.state.sessions = tokens, sessions
-    app.state.keys, app.state.sign_in = keys, None if keys is None else SignIn(keys)
+    sessions = Sessions(signer)
+    keys = keys or Keys(catalog.home / KEYS_FILE, {"search", "write", "metrics"})
+    app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
+    app.state.keys, app.state.sign_in = keys, SignIn(keys)
     app.state.page = page = page or SearchPage(NAME)
     app.add_middleware(
         Guard,
         admission=admission,
-        authentication=Authentication(keys, sessions, tokens) if keys and sessions else None,
+        authentication=Authentication(keys, sessions, tokens),
         rates=rates,
         hosts=None if allowed_hosts is None or ANY in allowed_hosts else Hosts(allowed_hosts),
         origins=origins,

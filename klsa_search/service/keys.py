@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -34,6 +34,9 @@ Scope = Literal["search", "write", "metrics", "people"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Pattern of the names of keys, which appear in logs."""
+
+FILE: Final = ".keys.json"
+"""Name of the key file in the index directory."""
 
 _TOKEN = re.compile(r"klsa_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _USE_SECONDS: Final = 60.0
@@ -102,68 +105,42 @@ def add_key(
     indexes: Sequence[str] | None = None,
     *,
     lifetime: timedelta | None = None,
+    is_person: bool = False,
 ) -> str:
-    """Create a key and return it; it cannot be read again.
+    """Create a key and return it, or a person and return its password.
 
-    SettingsError for an invalid name, or one that is taken.
+    It cannot be read again. SettingsError for an invalid name, or one that is taken.
     """
-    identity = secrets.token_hex(4)
-    token = f"klsa_{identity}_{secrets.token_urlsafe(32)}"
-    digest = sha256(token.encode()).hexdigest()
-    key = _new(name, scopes, indexes, lifetime)
-    _add(path, key.model_copy(update={"id": identity, "sha256": digest}))
-    return token
-
-
-def add_person(
-    path: Path,
-    name: str,
-    scopes: Sequence[Scope],
-    indexes: Sequence[str] | None = None,
-    *,
-    lifetime: timedelta | None = None,
-) -> str:
-    """Create a person and return its password, which cannot be read again; see `add_key`."""
-    password, person = new_password(), _new(name, scopes, indexes, lifetime)
-    _add(path, person.model_copy(update={"password": hashed(password)}))
-    return password
-
-
-def _new(
-    name: str,
-    scopes: Sequence[Scope],
-    indexes: Sequence[str] | None,
-    lifetime: timedelta | None,
-) -> Key:
-    """Return a key without its secret."""
     if not re.fullmatch(NAME, name):
         raise SettingsError(
             f"name = {name!r} is not a name of a key or person: use 1 to 64 letters, digits, '.', "
             "'_' or '-', beginning with a letter or digit",
             field="name",
         )
-    now = datetime.now(UTC).replace(microsecond=0)
-    return Key(
+    identity, now = secrets.token_hex(4), datetime.now(UTC).replace(microsecond=0)
+    secret = new_password() if is_person else f"klsa_{identity}_{secrets.token_urlsafe(32)}"
+    key = Key(
         name=name,
-        id=secrets.token_hex(4),
+        id=identity,
+        sha256=None if is_person else _digest(secret).hex(),
+        password=hashed(secret) if is_person else None,
         scopes=tuple(sorted(set(scopes))),
         indexes=None if indexes is None else tuple(sorted(set(indexes))),
         created=now,
         expires=now + lifetime if lifetime else None,
     )
 
-
-def _add(path: Path, key: Key) -> None:
     def added(keys: list[Key]) -> list[Key]:
-        if any(key_.name == key.name for key_ in keys):
+        if any(key_.name == name for key_ in keys):
             raise SettingsError(
-                f"`{path}` already has a key or person {key.name!r}; choose another name, or "
-                "revoke that one first (klsa-keys revoke)",
+                f"`{path}` already has a key or person {name!r}; choose another name, or revoke "
+                "that one first (klsa-keys revoke)",
                 field="name",
             )
         return [*keys, key]
 
     _change(path, added)
+    return secret
 
 
 def revoke_key(path: Path, name: str, *, is_person: bool | None = None) -> None:
@@ -186,7 +163,7 @@ def revoke_key(path: Path, name: str, *, is_person: bool | None = None) -> None:
     _change(path, without)
 
 
-def find_key(keys: dict[str, Key], token: str) -> Key | None:
+def find_key(keys: Mapping[str, Key], token: str) -> Key | None:
     """Return the key with this token, or None; the comparison takes constant time.
 
     keys  by ID

@@ -32,6 +32,7 @@ from klsa_search.service.admission import (
     REQUEST_TIMEOUT,
     WAITING,
 )
+from klsa_search.service.keys import FILE as KEYS_FILE
 from klsa_search.storage.objects import refuse_password
 
 PREFIX: Final = "KLSA_"
@@ -252,7 +253,7 @@ class ServiceSettings(BaseSettings):
     @property
     def keys_file(self) -> Path:
         """Path of the file of API keys."""
-        return self.keys or self.home / ".keys.json"
+        return self.keys or self.home / KEYS_FILE
 
     @classmethod
     def settings_customise_sources(

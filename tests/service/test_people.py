@@ -12,7 +12,7 @@ from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
-from klsa_search.service.keys import add_key, add_person, read_keys, revoke_key
+from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.sign_in import BURST, PAUSE, SignIn
 from tests.service.conftest import failure_of
@@ -53,7 +53,7 @@ def cookie_of(answer):
 
 
 def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
-    password = add_person(file, "anna", ["search"], ["first"])
+    password = add_key(file, "anna", ["search"], ["first"], is_person=True)
     answer = enter(client, "anna", password)
     assert answer.json() == {"key": "anna", "scopes": ["search"], "signed_in": True}
     assert answer.headers["cache-control"] == "no-store"
@@ -71,7 +71,7 @@ def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
 
 
 def test_a_password_is_not_a_key(client, file):
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     for headers in (
         {"X-API-Key": password},
         {"Authorization": f"Bearer {password}"},
@@ -84,20 +84,20 @@ def test_a_password_is_not_a_key(client, file):
 
 @pytest.mark.parametrize("after", ["revoke", "add again", "expire"])
 def test_sessions_end_with_the_person(client, file, after, monkeypatch):
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     cookie = cookie_of(enter(client, "anna", password))
     if after == "expire":
         monkeypatch.setattr("klsa_search.service.keys.Key.is_expired", lambda _: True)
     else:
         revoke_key(file, "anna")
         if after == "add again":
-            add_person(file, "anna", ["search"])
+            add_key(file, "anna", ["search"], is_person=True)
     assert call(client, cookie).status_code == 401
     assert enter(client, "anna", password).status_code == 401
 
 
 def test_failures_do_not_tell_who_has_a_name(client, file):
-    add_person(file, "anna", ["search"])
+    add_key(file, "anna", ["search"], is_person=True)
     add_key(file, "robot", ["search"])
     answers = [enter(client, name, "wrong") for name in ("anna", "nobody", "robot", "", "é\x00")]
     assert {answer.status_code for answer in answers} == {401}
@@ -107,7 +107,7 @@ def test_failures_do_not_tell_who_has_a_name(client, file):
 
 def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
     """By the hashes that are computed: time itself is not judged."""
-    add_person(file, "anna", ["search"])
+    add_key(file, "anna", ["search"], is_person=True)
     attempts, computed, scrypt = SignIn(Keys(file, ())), [], hashlib.scrypt
     monkeypatch.setattr(
         hashlib, "scrypt", lambda *given, **options: computed.append(1) or scrypt(*given, **options)
@@ -137,7 +137,7 @@ def test_attempts_are_limited_by_name_and_by_address(file):
 
 
 def test_the_right_password_does_not_pass_the_limit(client, file):
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     for _ in range(BURST):
         enter(client, "anna", "wrong")
     error = failure_of(enter(client, "anna", password), 429)
@@ -147,14 +147,14 @@ def test_the_right_password_does_not_pass_the_limit(client, file):
 @pytest.mark.parametrize("headers", ELSEWHERE)
 def test_pages_of_other_origins_cannot_sign_in(client, file, headers):
     """Else a victim would search in the name of an attacker."""
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     answer = enter(client, "anna", password, **headers)
     assert answer.status_code == 422
     assert "set-cookie" not in answer.headers
 
 
 def test_forms_cannot_sign_in(client, file):
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     content = f'{{"name": "anna", "password": "{password}"}}'
     sent = {**PAGE, "Content-Type": "text/plain"}
     answer = client.post("/sign-in", content=content, headers=sent)
@@ -164,16 +164,16 @@ def test_forms_cannot_sign_in(client, file):
 
 def test_signing_in_gives_a_new_session(client, file):
     """A cookie that somebody planted before is not the session after."""
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     planted = cookie_of(enter(client, "anna", password))
-    other = add_person(file, "ben", ["search"])
+    other = add_key(file, "ben", ["search"], is_person=True)
     renewed = cookie_of(enter(client, "ben", other, Cookie=planted))
     assert renewed != planted
     assert call(client, renewed, path="/session").json()["key"] == "ben"
 
 
 def test_the_audit_log_names_the_person(client, file, caplog):
-    password = add_person(file, "anna", ["search", "write"])
+    password = add_key(file, "anna", ["search", "write"], is_person=True)
     with caplog.at_level(logging.INFO, "klsa_search.changes"):
         cookie = cookie_of(enter(client, "anna", password))
         enter(client, "anna", "wrong")
@@ -188,7 +188,7 @@ def test_the_audit_log_names_the_person(client, file, caplog):
 
 
 def test_an_administrator_adds_and_removes_people(client, file):
-    chief = add_person(file, "chief", ["search", "write", "metrics", "people"])
+    chief = add_key(file, "chief", ["search", "write", "metrics", "people"], is_person=True)
     add_key(file, "robot", ["search"])
     cookie = cookie_of(enter(client, "chief", chief))
 
@@ -244,7 +244,7 @@ def test_people_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
 
 
 def test_names_are_taken_once(file):
-    add_person(file, "anna", ["search"])
+    add_key(file, "anna", ["search"], is_person=True)
     with pytest.raises(SettingsError, match="already has a key or person 'anna'"):
         add_key(file, "anna", ["search"])
 

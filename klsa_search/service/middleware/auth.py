@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64decode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -129,7 +128,6 @@ class Access:
             )
 
 
-FULL_ACCESS = Access(frozenset({"search", "write", "metrics"}))
 NO_ACCESS = Access(frozenset())
 
 
@@ -150,7 +148,7 @@ class Keys:
         self._path = path
         self._changes, self._word = changes, b""
         self._file = os.fspath(path)  # twice as fast as a Path
-        self._keyless = Access(frozenset(keyless))
+        self.keyless = Access(frozenset(keyless))
         self._stamp: tuple[int, ...] | None = None
         self._keys: dict[str, Key] | None = None
         self._logged: str | None = None
@@ -170,46 +168,22 @@ class Keys:
 
     def person(self, name: str) -> Key | None:
         """Return the person of a name, or None."""
-        self._check_if_due()
-        people = (key for key in (self._keys or {}).values() if key.is_person)
+        people = (key for key in (self.by_id() or {}).values() if key.is_person)
         return next((person for person in people if person.name == name), None)
 
-    def access(
-        self,
-        headers: Mapping[str, str],
-        tokens: TenantTokens,
-        session: Callable[[], str | None],
-    ) -> Access:
-        """Return the access of a request with these headers, by lower-case name: see `_token`.
-
-        tokens   verifies tenant tokens
-        session  returns the ID of the key of its session, or None; not called if a key was sent
-
-        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
-        StoreError if a token or session cannot be verified.
-        """
+    def by_id(self) -> Mapping[str, Key] | None:
+        """Return the keys and people by ID, or None if no key is needed; SettingsError."""
         self._check_if_due()
-        if self._keys is None:
-            return self._keyless
-        token = _token(headers)
-        if token is not None and is_tenant_token(token):
-            claims = tokens.read(token)
-            return Access.of_tenant(self._used(self._keys.get(claims.key)), claims)
-        if token is None:
-            key_of_session = session()
-            key = None if key_of_session is None else self._keys.get(key_of_session)
-            if key is not None:
-                return replace(Access.of_key(self._used(key)), key_id=None, by_session=True)
-            token = _password(headers)
-            if token is None:
-                raise InvalidApiKey(
-                    "API key required; send `Authorization: Bearer KEY`", sent=False
-                )
-        return Access.of_key(self._used(find_key(self._keys, token)))
+        return self._keys
 
-    def _used(self, key: Key | None) -> Key:
+    def used(self, key: Key | None) -> Key:
         """Return a key, and note its use; InvalidApiKey if there is none, or if it has expired."""
-        key = _valid(key)
+        if key is None:
+            raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
+        if key.is_expired():
+            raise InvalidApiKey(
+                f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
+            )
         self._uses.note(key)
         return key
 
@@ -255,17 +229,6 @@ def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
             CHANGES.info("%s %s was %s", kind, keys[id_].name, change)
 
 
-def _valid(key: Key | None) -> Key:
-    """Return a key; InvalidApiKey if there is none, or if it has expired."""
-    if key is None:
-        raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
-    if key.is_expired():
-        raise InvalidApiKey(
-            f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
-        )
-    return key
-
-
 def _token(headers: Mapping[str, str]) -> str | None:
     """Return the key that a request sends as `Authorization: Bearer`, else as `X-API-Key`.
 
@@ -302,6 +265,26 @@ class Authentication:
         self._keys, self._sessions, self._tokens = keys, sessions, tokens
 
     def access(self, headers: Mapping[str, str], method: str) -> Access:
-        """Return the access of a request: see `Keys.access`."""
-        session = partial(self._sessions.key_id, headers, method)
-        return self._keys.access(headers, self._tokens, session)
+        """Return the access of a request with these headers, by lower-case name: see `_token`.
+
+        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read,
+        StoreError if a token or session cannot be verified.
+        """
+        keys = self._keys.by_id()
+        if keys is None:
+            return self._keys.keyless
+        token = _token(headers)
+        if token is not None and is_tenant_token(token):
+            claims = self._tokens.read(token)
+            return Access.of_tenant(self._keys.used(keys.get(claims.key)), claims)
+        if token is None:
+            key = keys.get(self._sessions.key_id(headers, method) or "")
+            if key is not None:
+                access = Access.of_key(self._keys.used(key))
+                return replace(access, key_id=None, by_session=True)
+            token = _password(headers)
+            if token is None:
+                raise InvalidApiKey(
+                    "API key required; send `Authorization: Bearer KEY`", sent=False
+                )
+        return Access.of_key(self._keys.used(find_key(keys, token)))

@@ -22,7 +22,6 @@ from klsa_search.errors import InvalidApiKey, KlsaError
 from klsa_search.service.admission import Admission
 from klsa_search.service.middleware.auth import (
     API_KEY_HEADER,
-    FULL_ACCESS,
     NO_ACCESS,
     Access,
     Authentication,
@@ -67,7 +66,7 @@ class Guard:
     """ASGI middleware that admits requests; `state` of those has ID and access.
 
     admission       refuses requests while its queue is full
-    authentication  of requests; by default every request may do everything
+    authentication  gives requests their access
     rates           rate limit of each client; by default none
     hosts           accepted host names; by default any
     origins         origins of pages that may send cross-origin requests
@@ -80,7 +79,7 @@ class Guard:
         app: ASGIApp,
         *,
         admission: Admission,
-        authentication: Authentication | None = None,
+        authentication: Authentication,
         rates: Rates | None = None,
         hosts: Hosts | None = None,
         origins: Collection[str] = (),
@@ -170,17 +169,14 @@ class Guard:
 
     def _access(self, path: str, headers: Mapping[str, str], scope: Scope) -> Access:
         """Return the access of a request; InvalidApiKey, RateExceeded."""
-        if self._authentication is None:
-            access = FULL_ACCESS
-        else:
-            try:
-                access = self._authentication.access(headers, scope["method"])
-            except KlsaError:
-                if needs_key(path):
-                    if self._rates is not None:  # keys cannot be tried faster than others ask
-                        self._rates.take(address_of(scope))
-                    raise
-                access = NO_ACCESS
+        try:
+            access = self._authentication.access(headers, scope["method"])
+        except KlsaError:
+            if needs_key(path):
+                if self._rates is not None:  # keys cannot be tried faster than others ask
+                    self._rates.take(address_of(scope))
+                raise
+            access = NO_ACCESS
         if self._rates is not None and path not in ALWAYS and not is_file(path):
             self._rates.take(access.client or address_of(scope))
         return access

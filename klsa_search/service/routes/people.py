@@ -12,7 +12,7 @@ from pydantic import Field
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService, Resources
-from klsa_search.service.keys import Key, Scope, add_person, read_keys, revoke_key
+from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
@@ -87,7 +87,7 @@ async def add(
     response.headers["Cache-Control"] = "no-store"
 
     def work(keys: Keys) -> str:
-        return add_person(keys.path, body.name, body.scopes, body.indexes)
+        return add_key(keys.path, body.name, body.scopes, body.indexes, is_person=True)
 
     return PasswordAnswer(name=body.name, password=await _run(service, request, work))
 

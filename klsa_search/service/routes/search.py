@@ -269,7 +269,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     statuses = service.visible.statuses()
     names = {status.name for status in statuses}
     response.status_code = 200 if ok else 503
-    signer: Signer | None = request.app.state.signer
+    signer: Signer = request.app.state.signer
     # All at once, as each way to a thread and back takes as long as what the event loop does.
     replications, refits, failing, faults = await asyncio.to_thread(_reports, service, signer)
     degraded = bool(faults or failing) or any(status.failure is not None for status in every)
@@ -286,11 +286,11 @@ async def health(request: Request, response: Response, service: Service) -> Heal
 
 
 def _reports(
-    service: IndexService, signer: Signer | None
+    service: IndexService, signer: Signer
 ) -> tuple[dict[str, ReplicationAnswer], Mapping[str, Job], Collection[str], list[str]]:
     """Return backups and following, last refits, indexes whose writes fail, and faults."""
     replications, faults = replication_answers(service.replications)
-    if signer is not None and (fault := signer.fault()):
+    if fault := signer.fault():
         faults.append(fault)
     refits: Mapping[str, Job] = {}
     if service.jobs is not None:

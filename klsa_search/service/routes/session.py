@@ -13,7 +13,7 @@ from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import Resources
 from klsa_search.service.keys import Scope
-from klsa_search.service.middleware.auth import Access
+from klsa_search.service.middleware.auth import Access, Keys
 from klsa_search.service.middleware.limits import address_of
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
@@ -83,8 +83,9 @@ async def sign_in_by_name(
     For the page only. A name and an address have ten attempts, and one more every 30 seconds.
     """
     refuse_other_types(request, "application/json")
-    sessions: Sessions | None = request.app.state.sessions
-    if sessions is None:
+    sessions: Sessions = request.app.state.sessions
+    keys: Keys = request.app.state.keys
+    if not keys.needed:
         raise QueryError("cannot sign in: the service has neither API keys nor people")
     sessions.refuse_others(request)
     request.state.is_change = True  # for the audit log
@@ -101,6 +102,5 @@ async def sign_in_by_name(
 @router.delete("/session", dependencies=requires(*_ANY), summary="Sign out")
 async def sign_out(request: Request, response: Response) -> SessionAnswer:
     """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
-    if request.app.state.sessions is not None:
-        request.app.state.sessions.end(request, response)
+    request.app.state.sessions.end(request, response)
     return SessionAnswer(key=None, scopes=[], signed_in=False)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.keys import add_key, add_person, read_keys
+from klsa_search.service.keys import add_key, read_keys
 
 from .conftest import api, watched
 from .notes import HOSTILE
@@ -207,7 +207,7 @@ def test_nothing_is_shown_without_a_key_that_may_write(browser, home, tmp_path):
 
 def test_an_administrator_adds_and_removes_people(browser, home, tmp_path):
     file = tmp_path / "keys.json"
-    password = add_person(file, "chief", ["search", "write", "metrics", "people"])
+    password = add_key(file, "chief", ["search", "write", "metrics", "people"], is_person=True)
     with (
         writable(home, file) as address,
         watched(browser, address, expected=("401", "400")) as page,

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.keys import add_key, add_person, revoke_key
+from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.server import configured
 from tests.service import sockets
@@ -73,7 +73,7 @@ def test_a_key_is_entered_once_until_the_user_signs_out(browser, home, file):
 
 
 def test_a_person_signs_in_by_name_and_password(browser, home, file):
-    password = add_person(file, "anna", ["search"])
+    password = add_key(file, "anna", ["search"], is_person=True)
     with keyed(home, file) as address, watched(browser, address, expected=["401"]) as page:
         page.goto(f"{address}/?q=oven")
         give_key(page, "wrong", "anna")
