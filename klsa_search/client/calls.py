@@ -97,7 +97,7 @@ class IndexCalls:
         query: str | Query,
         columns: Iterable[str] = (),
         *,
-        format: Literal["csv", "jsonl"] = "csv",  # noqa: A002 - as in `Index`
+        format: Literal["csv", "jsonl"] = "csv",
         limit: int | None = None,
         **options: Unpack[SearchOptions],
     ) -> Call[bytes]:
@@ -110,7 +110,7 @@ class IndexCalls:
     def explain(
         self,
         query: str,
-        id: str,  # noqa: A002 - as in `Index`
+        id: str,
         *,
         vector: VectorLike | None = None,
         **options: Unpack[SearchParameters],
@@ -132,7 +132,7 @@ class IndexCalls:
         typed: str,
         k: int = 10,
         *,
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
+        filter: Filter | None = None,
         match: MatchName = "all",
     ) -> Call[tuple[Suggestion, ...]]:
         """Return completions of typed text: see `Index.suggest`."""
@@ -150,7 +150,7 @@ class IndexCalls:
         k: int = 10,
         *,
         query: str = "",
-        filter: Filter | None = None,  # noqa: A002 - as in `search`
+        filter: Filter | None = None,
     ) -> Call[Facet]:
         """Return the values of a metadata field that contain the typed text, most frequent first.
 
@@ -174,19 +174,19 @@ class IndexCalls:
         path = f"{self._path}/rules/{path_part(str(rule.get('id')))}"
         return Call("PUT", path, lambda answer: list(answer["warnings"]), dict(rule))
 
-    def delete_rule(self, id: str) -> Call[None]:  # noqa: A002 - as in `Index`
+    def delete_rule(self, id: str) -> Call[None]:
         """Delete a rule; RuleNotFound."""
         path = f"{self._path}/rules/{path_part(id)}"
         return Call("DELETE", path, checked_for("rules"), is_idempotent=False)
 
-    def document(self, id: str) -> Call[Document]:  # noqa: A002 - as in `Index`
+    def document(self, id: str) -> Call[Document]:
         """Return a document; DocumentNotFound."""
         path, query = f"/documents/{path_part(id)}", {"index": self.name, "vectors": "true"}
         return Call("GET", path, _DOCUMENT.validate_python, query=query)
 
     def excerpt(
         self,
-        id: str,  # noqa: A002 - as in `Index`
+        id: str,
         *,
         span: tuple[int, int] | None = None,
         page: int | None = None,
@@ -197,7 +197,7 @@ class IndexCalls:
 
     def event(
         self,
-        type: Literal["click", "conversion"],  # noqa: A002 - as in the HTTP API
+        type: Literal["click", "conversion"],
         results: SearchResults,
         hit: Hit,
         previous: SearchResults | None = None,
@@ -229,7 +229,7 @@ class IndexCalls:
 
     def analytics_csv(
         self,
-        list: ListName = "queries",  # noqa: A002 - as in the HTTP API
+        list: ListName = "queries",
         days: int = 30,
         k: int = 1_000,
     ) -> Call[str]:
@@ -271,7 +271,7 @@ class IndexCalls:
         """Add the documents of an array of JSON; return how many."""
         return Call("POST", f"{self._path}/documents", lambda answer: int(answer["added"]), batch)
 
-    def patch(self, id: str, changes: Mapping[str, Any]) -> Call[WriteResult]:  # noqa: A002
+    def patch(self, id: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
         """Merge changes into a document, None removes a field: see `Index.patch`."""
         path = f"{self._path}/documents/{path_part(id)}"
         return Call("PATCH", path, write_result_of, dict(with_lists(changes)))
@@ -413,11 +413,11 @@ class ServiceCalls:
             "GET", "/jobs", lambda answer: _JOBS.validate_python(answer["jobs"]), query=query
         )
 
-    def job(self, id: int) -> Call[Job]:  # noqa: A002 - as in `Job`
+    def job(self, id: int) -> Call[Job]:
         """Return a job; JobNotFound."""
         return Call("GET", f"/jobs/{id}", _JOB.validate_python)
 
-    def cancel_job(self, id: int) -> Call[Job]:  # noqa: A002 - as in `Job`
+    def cancel_job(self, id: int) -> Call[Job]:
         """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
         return Call("DELETE", f"/jobs/{id}", _JOB.validate_python)
 

@@ -187,12 +187,7 @@ async def delete_documents(name: str, request: Request, service: Service) -> Res
     responses=documented(415),
     openapi_extra=body_of(_JSON, _DOCUMENT),
 )
-async def put_document(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def put_document(name: str, id: str, request: Request, service: Service) -> Response:
     """Add or replace one document. The body may leave the ID out.
 
     The body is the whole document: fields that it leaves out are removed. To change single fields,
@@ -213,12 +208,7 @@ async def put_document(
     responses=documented(415),
     openapi_extra=body_of(_JSON, _CHANGES, f"also as {_PATCH}"),
 )
-async def patch_document(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def patch_document(name: str, id: str, request: Request, service: Service) -> Response:
     """Merge the body into one document, as JSON Merge Patch (RFC 7396) does.
 
     Fields of the body replace those of the document, objects are merged, and `null` removes a
@@ -236,11 +226,7 @@ async def patch_document(
     summary="Delete a document",
     response_model=WriteAnswer,
 )
-async def delete_document(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    service: Service,
-) -> Response:
+async def delete_document(name: str, id: str, service: Service) -> Response:
     """Delete one document; an unknown ID is not an error."""
     with service.writes.slot():
         return await _change(service, name, lambda index: index.write((), [id]))

@@ -27,11 +27,7 @@ router = APIRouter(dependencies=requires("search", tenants=True))
     response_model=DocumentAnswer,
     openapi_extra=documented_parameters(DocumentRequest),
 )
-async def document(
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def document(id: str, request: Request, service: Service) -> Response:
     """Return a document, a passage by its ID, or a page or span of a document.
 
     Percent-encode reserved characters of its ID (? # %) in the path: the passage `manual#0-1822` is
@@ -47,12 +43,7 @@ async def document(
     response_model=DocumentAnswer,
     openapi_extra=documented_parameters(ExcerptRequest),
 )
-async def index_document(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def index_document(name: str, id: str, request: Request, service: Service) -> Response:
     """Return a document, passage or page as GET /documents/{id}, with the index in the path."""
     return await _fetch(name, id, read_parameters(request, ExcerptRequest), service)
 

@@ -69,7 +69,7 @@ class JobRequest(RequestModel):
     response_model=Job,
     openapi_extra=documented_parameters(JobRequest),
 )
-async def job(id: JobId, request: Request, service: Service) -> Job:  # noqa: A002 - as in the path
+async def job(id: JobId, request: Request, service: Service) -> Job:
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + read_parameters(request, JobRequest).wait
     while True:
@@ -81,7 +81,7 @@ async def job(id: JobId, request: Request, service: Service) -> Job:  # noqa: A0
 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)
-async def cancel_job(id: JobId, service: Service) -> Job:  # noqa: A002 - as in the path
+async def cancel_job(id: JobId, service: Service) -> Job:
     """Cancel a job, which leaves its index unchanged. An ended job stays as it is.
 
     A running job is reported as cancelled a moment later, or as done if it was finished before.

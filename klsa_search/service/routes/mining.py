@@ -45,12 +45,7 @@ _SPAN = 65_535
     response_model=SimilarAnswer,
     openapi_extra=documented_parameters(SimilarRequest),
 )
-async def similar_documents(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def similar_documents(name: str, id: str, request: Request, service: Service) -> Response:
     """Return the documents most similar to one; scores are relative to its own."""
     params = read_parameters(request, SimilarRequest)
 
@@ -74,12 +69,7 @@ async def similar_documents(
     response_model=StrongTermsAnswer,
     openapi_extra=documented_parameters(StrongTermsRequest),
 )
-async def terms_of_document(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def terms_of_document(name: str, id: str, request: Request, service: Service) -> Response:
     """Return the terms of a document that weigh most in BM25, strongest first."""
     params = read_parameters(request, StrongTermsRequest)
 
@@ -102,12 +92,7 @@ async def terms_of_document(
     response_model=RelatedAnswer,
     openapi_extra=documented_parameters(RelatedRequest),
 )
-async def related_terms(
-    name: str,
-    term: str,
-    request: Request,
-    service: Service,
-) -> Response:
+async def related_terms(name: str, term: str, request: Request, service: Service) -> Response:
     """Return the terms most related to one or several words, as learned from the documents."""
     params = read_parameters(request, RelatedRequest)
 

@@ -83,7 +83,7 @@ async def delete_rules(name: str, service: Service) -> Response:
 
 
 @router.get("/indexes/{name}/rules/{id}", summary="Get a rule", response_model=Rule)
-async def rule(name: str, id: str, service: Service) -> Response:  # noqa: A002 - as in the path
+async def rule(name: str, id: str, service: Service) -> Response:
     """Return one rule of an index."""
 
     def answer(index: Index) -> bytes:
@@ -96,12 +96,7 @@ async def rule(name: str, id: str, service: Service) -> Response:  # noqa: A002 
 
 
 @router.put("/indexes/{name}/rules/{id}", summary="Set a rule", response_model=RulesSet)
-async def put_rule(
-    name: str,
-    id: str,  # noqa: A002 - as in the path
-    body: Annotated[Rule, Body()],
-    service: Service,
-) -> Response:
+async def put_rule(name: str, id: str, body: Annotated[Rule, Body()], service: Service) -> Response:
     """Replace the rule of this ID in its place, or add it as the last."""
     if body.id != id:
         raise QueryError(
@@ -111,11 +106,7 @@ async def put_rule(
 
 
 @router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule", response_model=RulesSet)
-async def delete_rule(
-    name: str,
-    id: str,  # noqa: A002 - as in the path
-    service: Service,
-) -> Response:
+async def delete_rule(name: str, id: str, service: Service) -> Response:
     """Delete one rule of an index."""
     return await _change(name, lambda index: index.delete_rule(id), service)
 

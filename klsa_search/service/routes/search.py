@@ -206,12 +206,7 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     response_model=ExplainAnswer,
     openapi_extra=documented_parameters(ExplainRequest),
 )
-async def explain(
-    name: str,
-    id: str,  # noqa: A002 - the name callers see
-    request: Request,
-    service: Service,
-) -> Response:
+async def explain(name: str, id: str, request: Request, service: Service) -> Response:
     """Explain the score of a document, found by a search or not. Its parts sum to the score."""
     return await _explain(name, id, read_parameters(request, ExplainRequest), service)
 
@@ -224,7 +219,7 @@ async def explain(
 )
 async def explain_body(
     name: str,
-    id: str,  # noqa: A002 - the name callers see
+    id: str,
     body: Annotated[ExplainRequest, Body()],
     service: Service,
 ) -> Response:
