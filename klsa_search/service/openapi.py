@@ -114,6 +114,8 @@ def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[
         yield from (404, 422)
     if has_body or method in ("put", "delete"):
         yield from (400, 413)
+    if has_body:
+        yield 415
 
 
 def _add(operation: dict[str, Any], *statuses: int) -> None:

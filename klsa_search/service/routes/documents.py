@@ -33,7 +33,7 @@ from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
 from klsa_search.service.schemas.document_answers import LineAnswer, WriteAnswer
-from klsa_search.service.schemas.errors import Failure, documented, shown_message
+from klsa_search.service.schemas.errors import Failure, shown_message
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import (
     Line,
@@ -117,7 +117,6 @@ def body_of(kind: str, schema: Mapping[str, Any], description: str = "") -> dict
     "/indexes/{name}/documents",
     summary="Add or replace documents",
     response_model=WriteAnswer,
-    responses=documented(415),
     openapi_extra=body_of(
         _JSON,
         {"type": "array", "items": _DOCUMENT, "maxItems": BATCH_DOCUMENTS},
@@ -143,7 +142,6 @@ async def add_documents(name: str, request: Request, service: Service) -> Respon
     "/indexes/{name}/documents",
     summary="Change fields of documents",
     response_model=WriteAnswer,
-    responses=documented(415),
     openapi_extra=body_of(
         _JSON,
         {"type": "array", "items": _IDENTIFIED_CHANGES, "maxItems": BATCH_DOCUMENTS},
@@ -169,7 +167,6 @@ async def patch_documents(name: str, request: Request, service: Service) -> Resp
     "/indexes/{name}/documents/delete-batch",
     summary="Delete documents",
     response_model=WriteAnswer,
-    responses=documented(415),
     openapi_extra=body_of(_JSON, {"type": "array", "items": {"type": "string"}}),
 )
 async def delete_documents(name: str, request: Request, service: Service) -> Response:
@@ -184,7 +181,6 @@ async def delete_documents(name: str, request: Request, service: Service) -> Res
     "/indexes/{name}/documents/{id:whole}",
     summary="Add or replace a document",
     response_model=WriteAnswer,
-    responses=documented(415),
     openapi_extra=body_of(_JSON, _DOCUMENT),
 )
 async def put_document(name: str, id: str, request: Request, service: Service) -> Response:
@@ -205,7 +201,6 @@ async def put_document(name: str, id: str, request: Request, service: Service) -
     "/indexes/{name}/documents/{id:whole}",
     summary="Change fields of a document",
     response_model=WriteAnswer,
-    responses=documented(415),
     openapi_extra=body_of(_JSON, _CHANGES, f"also as {_PATCH}"),
 )
 async def patch_document(name: str, id: str, request: Request, service: Service) -> Response:

@@ -84,7 +84,7 @@ class DeletedAnswer(Answer):
     dependencies=requires("write"),
     summary="Create an index",
     status_code=201,
-    responses=documented(409, 415),
+    responses=documented(409),
 )
 async def create_index(
     request: Request, body: Annotated[IndexBody, Body()], service: Service
@@ -135,10 +135,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     "/indexes/{name}",
     dependencies=requires("write"),
     summary="Change settings of an index",
-    responses={
-        **documented(415),
-        202: {"model": SettingsAnswer, "description": "A refit will apply them"},
-    },
+    responses={202: {"model": SettingsAnswer, "description": "A refit will apply them"}},
 )
 async def update_settings(
     name: str,
@@ -304,7 +301,6 @@ async def spectrum(name: str, service: Service) -> Response:
     dependencies=requires("write"),
     summary="Refit an index",
     status_code=202,
-    responses=documented(415),
 )
 async def begin_refit(
     name: str, request: Request, body: Annotated[RefitBody, Body()], service: Service

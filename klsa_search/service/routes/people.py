@@ -15,7 +15,6 @@ from klsa_search.service.index_service import IndexService, Resources
 from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.routes.documents import refuse_other_types
-from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
 
@@ -75,7 +74,7 @@ async def people(request: Request, service: Service) -> PeopleAnswer:
     return PeopleAnswer(people=[PersonAnswer.of(person) for person in by_name])
 
 
-@router.post("/people", summary="Add a person", status_code=201, responses=documented(415))
+@router.post("/people", summary="Add a person", status_code=201)
 async def add(
     request: Request, response: Response, body: Annotated[PersonBody, Body()], service: Service
 ) -> PasswordAnswer:

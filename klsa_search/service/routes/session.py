@@ -73,7 +73,7 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
     "/sign-in",
     dependencies=requires(),
     summary="Sign in by name and password",
-    responses=documented(401, 415, 429),
+    responses=documented(401, 429),
 )
 async def sign_in_by_name(
     request: Request, response: Response, body: Annotated[SignInBody, Body()]

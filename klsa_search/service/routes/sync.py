@@ -21,7 +21,6 @@ from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
 from klsa_search.service.schemas.document_answers import SyncAnswer
-from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import (
     RequestModel,
     documented_parameters,
@@ -68,7 +67,6 @@ class SyncRequest(RequestModel):
     "/indexes/{name}/sync",
     summary="Synchronise an index with its source",
     response_model=SyncAnswer,
-    responses=documented(415),
     openapi_extra=documented_parameters(SyncRequest) | body_of(LINES, LINES_BODY),
 )
 async def sync_index(name: str, request: Request, service: Service) -> Response:

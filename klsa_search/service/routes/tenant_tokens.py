@@ -11,7 +11,6 @@ from pydantic import Field
 from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.routes.documents import refuse_other_types
-from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
 from klsa_search.service.schemas.search_requests import FilterText
@@ -52,7 +51,6 @@ class TenantTokenAnswer(Answer):
     summary="Create a tenant token",
     status_code=201,
     response_model=TenantTokenAnswer,
-    responses=documented(415),
 )
 async def create_tenant_token(
     request: Request,

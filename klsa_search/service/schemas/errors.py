@@ -222,21 +222,6 @@ ERROR_CODES: Final = MappingProxyType(
 
 _log = logging.getLogger(__name__)
 
-_MEANINGS = {
-    400: "the body is not JSON",
-    401: "no valid API key, and one is needed",
-    403: "the API key lacks the scope or the index, or the service or index is read-only",
-    404: "unknown index, document, term or job",
-    409: "an index or alias has this name already",
-    413: "the body is too large",
-    415: "the content type is not supported",
-    429: "the rate limit is exceeded, or too many writes are waiting",
-    422: "a parameter or document is missing, unknown or invalid, or the answer is too large",
-    500: "internal error (a bug)",
-    501: "an optional package that this needs is not installed",
-    503: "the index cannot be used, or the service is busy or has no indexes",
-}
-
 _REFUSALS = {
     400: ("bad_json", "the body is not valid JSON; correct it"),
     404: ("not_found", "no endpoint at {path}; see /docs for all endpoints"),
@@ -267,9 +252,14 @@ class FailureAnswer(BaseModel):
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe these failures of a route for the OpenAPI schema."""
+    """Describe these failures of a route for the OpenAPI schema, by their error codes."""
+    codes: dict[int | str, list[str]] = {status: [] for status in statuses}
+    for code, error in ERROR_CODES.items():
+        if error.status in codes:
+            codes[error.status].append(code)
     return {
-        status: {"model": FailureAnswer, "description": _MEANINGS[status]} for status in statuses
+        status: {"model": FailureAnswer, "description": f"error: {', '.join(names)}"}
+        for status, names in codes.items()
     }
 
 
