@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -270,66 +271,53 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
 
 def _of_process(sources: Sources) -> Iterator[Metric]:
     """Yield the metrics of this process."""
-    yield from _of_pools(sources)
+    yield from _of_pools(sources.pools)
     if sources.rates is not None:
-        limited = CounterMetricFamily("klsa_rate_refusals", "Requests refused by the rate limit")
-        limited.add_metric((), sources.rates.refused)
-        yield limited
+        refused = "Requests refused by the rate limit"
+        yield _counter("klsa_rate_refusals", refused, sources.rates.refused)
     if sources.recorder is not None:
-        lost = CounterMetricFamily(
-            "klsa_analytics_lost", "Searches and events that analytics lost, as the queue was full"
-        )
-        lost.add_metric((), sources.recorder.lost)
-        queued = GaugeMetricFamily(
-            "klsa_analytics_queued", "Searches and events that analytics have not stored yet"
-        )
-        queued.add_metric((), sources.recorder.waiting)
-        yield from (lost, queued)
-    failed = CounterMetricFamily(
-        "klsa_background_failures",
-        "Failures of background work that were retried",
-        labels=("work",),
-    )
-    for watch in sources.watches:
-        failed.add_metric((watch.name,), watch.failures)
-    yield failed
+        recorder = sources.recorder
+        lost = "Searches and events that analytics lost, as the queue was full"
+        yield _counter("klsa_analytics_lost", lost, recorder.lost)
+        queued = "Searches and events that analytics have not stored yet"
+        yield _gauge("klsa_analytics_queued", queued, recorder.waiting)
+    failures = {(watch.name,): watch.failures for watch in sources.watches}
+    failed = "Failures of background work that were retried"
+    yield _counter("klsa_background_failures", failed, failures, labels=("work",))
 
 
 def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
-    up, documents, built, position, changed = (
-        GaugeMetricFamily(f"klsa_index_{name}", help_, labels=("index",))
-        for name, help_ in (
-            ("up", "1 if the newest generation is served and not damaged, else 0"),
-            ("documents", "Live documents"),
-            ("built_timestamp_seconds", "Time at which the served generation was built"),
-            ("log_position", "Position in the log of writes up to which it is searchable"),
-            (
-                "changed_share",
-                "Drift: share of the documents added, replaced or deleted after the build",
-            ),
-        )
-    )
-    for status in statuses:
-        up.add_metric((status.name,), status.failure is None)
-        if status.index is None:
-            continue
-        index = status.index
-        created = datetime.fromisoformat(index.manifest.build.created)
-        documents.add_metric((status.name,), len(index))
-        built.add_metric((status.name,), created.timestamp())
-        position.add_metric((status.name,), index.last_write.seq)
-        changed.add_metric((status.name,), index.drift.changed_share(len(index)))
-    yield from (up, documents, built, position, changed)
+    served = {(status.name,): status.index for status in statuses if status.index is not None}
+    up = {(status.name,): status.failure is None for status in statuses}
+    built = {
+        name: datetime.fromisoformat(index.manifest.build.created).timestamp()
+        for name, index in served.items()
+    }
+    positions = {name: index.last_write.seq for name, index in served.items()}
+    changed = {name: index.drift.changed_share(len(index)) for name, index in served.items()}
+    documents = {name: len(index) for name, index in served.items()}
+    for figure, help_, values in (
+        ("up", "1 if the newest generation is served and not damaged, else 0", up),
+        ("documents", "Live documents", documents),
+        ("built_timestamp_seconds", "Time at which the served generation was built", built),
+        (
+            "log_position",
+            "Position in the log of writes up to which it is searchable",
+            positions,
+        ),
+        (
+            "changed_share",
+            "Drift: share of the documents added, replaced or deleted after the build",
+            changed,
+        ),
+    ):
+        yield _gauge(f"klsa_index_{figure}", help_, values, labels=("index",))
 
 
 def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
-    ended = CounterMetricFamily(
-        "klsa_refits", "Finished refits by outcome", labels=("index", "outcome")
-    )
-    for (name, outcome), count in jobs.ended().items():
-        if name in seen:
-            ended.add_metric((name, outcome), count)
-    return ended
+    ended = {labels: count for labels, count in jobs.ended().items() if labels[0] in seen}
+    help_ = "Finished refits by outcome"
+    return _counter("klsa_refits", help_, ended, labels=("index", "outcome"))
 
 
 def _of_replication(replication: Replication) -> Iterator[Metric]:
@@ -352,22 +340,35 @@ def _of_replication(replication: Replication) -> Iterator[Metric]:
     yield _gauge("klsa_follower_lag_seconds", lag, state.age() or 0.0)
 
 
-def _gauge(name: str, help_: str, value: float) -> Metric:
-    metric = GaugeMetricFamily(name, help_)
-    metric.add_metric((), value)
-    return metric
+def _of_pools(pools: Mapping[str, Admission]) -> Iterator[Metric]:
+    loads = {name: pool.load() for name, pool in pools.items()}
+    running = {(name,): load[0] for name, load in loads.items()}
+    waiting = {(name,): load[1] for name, load in loads.items()}
+    yield _gauge("klsa_running", "Running requests", running, labels=("pool",))
+    yield _gauge("klsa_waiting", "Waiting requests", waiting, labels=("pool",))
+    refused = {
+        (name, reason): count
+        for name, pool in pools.items()
+        for reason, count in pool.refused().items()
+    }
+    help_ = "Requests refused or cancelled"
+    yield _counter("klsa_refusals", help_, refused, labels=("pool", "reason"))
 
 
-def _of_pools(sources: Sources) -> Iterator[Metric]:
-    running = GaugeMetricFamily("klsa_running", "Running requests", labels=("pool",))
-    waiting = GaugeMetricFamily("klsa_waiting", "Waiting requests", labels=("pool",))
-    refused = CounterMetricFamily(
-        "klsa_refusals", "Requests refused or cancelled", labels=("pool", "reason")
-    )
-    for name, pool in sources.pools.items():
-        running_now, waiting_now = pool.load()
-        running.add_metric((name,), running_now)
-        waiting.add_metric((name,), waiting_now)
-        for reason, count in pool.refused().items():
-            refused.add_metric((name, reason), count)
-    yield from (running, waiting, refused)
+def _family(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    help_: str,
+    values: float | Mapping[tuple[str, ...], float],
+    *,
+    labels: Sequence[str] = (),
+) -> Metric:
+    """Return a metric with a value, or with one for each combination of labels."""
+    family = kind(name, help_, labels=labels)
+    for of_labels, value in (values if isinstance(values, Mapping) else {(): values}).items():
+        family.add_metric(of_labels, value)
+    return family
+
+
+_gauge = partial(_family, GaugeMetricFamily)
+_counter = partial(_family, CounterMetricFamily)

@@ -23,12 +23,9 @@ from klsa_search.core.service_reports import (
 )
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
-from klsa_search.service.analytics.store import FILE
+from klsa_search.service.analytics.store import FILE, SUMMED
 
-_SUMS: Final = """
-sum(searches), sum(no_results), sum(low_quality), sum(corrected), sum(expanded), sum(clicked),
-sum(clicks), sum(positions), sum(conversions), sum(microseconds)
-"""
+_SUMS: Final = ", ".join(f"sum({name})" for name in SUMMED)
 _OF_PERIOD: Final = """"index" = :index and day >= :since"""
 _ORDERS: Final = {
     "queries": "sum(searches)",
@@ -97,21 +94,14 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytic
 
 def _figures(row: Sequence[int | None]) -> dict[str, Any]:
     """Return the figures of a row of `_SUMS` by name."""
-    searches, none, low, corrected, expanded, clicked, clicks, positions, conversions, time = (
-        value or 0 for value in row
-    )
+    sums = {name: value or 0 for name, value in zip(SUMMED, row, strict=True)}
+    positions, microseconds = sums.pop("positions"), sums.pop("microseconds")
+    searches, clicks = sums["searches"], sums["clicks"]
     return {
-        "searches": searches,
-        "no_results": none,
-        "low_quality": low,
-        "corrected": corrected,
-        "expanded": expanded,
-        "clicked": clicked,
-        "clicks": clicks,
-        "conversions": conversions,
-        "click_through": round(clicked / searches, 4) if searches else None,
+        **sums,
+        "click_through": round(sums["clicked"] / searches, 4) if searches else None,
         "mean_position": round(positions / clicks, 2) if clicks else None,
-        "mean_ms": round(time / searches / 1000, 3) if searches else None,
+        "mean_ms": round(microseconds / searches / 1000, 3) if searches else None,
     }
 
 

@@ -109,7 +109,7 @@ _TABLES: Final = ("searches", "events", *_COUNTS)
 _ROWS: Final = 100
 """Rows of a statement: more of them parse no faster, and each statement takes the GIL again."""
 
-_SUMS: Final = (
+SUMMED: Final = (
     "searches",
     "no_results",
     "low_quality",
@@ -121,12 +121,14 @@ _SUMS: Final = (
     "positions",
     "conversions",
 )
+"""Columns of counts that are added up."""
+
 _ROLL_UP: Final = f"""
 insert into queries
 select "index", day, iif(searches >= :least, query, '') as query,
-  {", ".join(f"sum({name})" for name in _SUMS)}
+  {", ".join(f"sum({name})" for name in SUMMED)}
 from recent_queries where day < :today group by 1, 2, 3
-on conflict do update set {", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)}
+on conflict do update set {", ".join(f"{name} = {name} + excluded.{name}" for name in SUMMED)}
 """  # noqa: S608
 _ROLL_UP_DOCUMENTS: Final = """
 insert into documents
