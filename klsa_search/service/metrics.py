@@ -359,7 +359,7 @@ def _family(
     kind: type[CounterMetricFamily | GaugeMetricFamily],
     name: str,
     help_: str,
-    values: float | Mapping[tuple[str, ...], float],
+    values: float | Mapping[Any, float],
     *,
     labels: Sequence[str] = (),
 ) -> Metric:

@@ -85,7 +85,7 @@ function ranked({ ranker, measures, interval, against_first: against }, most) {
     el("td.digits", measures.map.toFixed(3)),
     el("td.interval", whisker({ mean: measures.map, interval, most }), el("span.quiet", range)),
     ["wins", "losses", "ties"].map((name) => el("td.digits", against ? against[name] : "")),
-    el("td.digits", against ? against.p.toFixed(3) : ""));
+    el("td.digits", against ? against.randomisation_test.holm.toFixed(3) : ""));
 }
 
 /** One ranker against the first, query by query: a chart, and the same in words. */

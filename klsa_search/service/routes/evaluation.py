@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
@@ -18,7 +17,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import QueryText, RequestModel, field_error
-from klsa_search.service.schemas.responses import Answer, elapsed
+from klsa_search.service.schemas.responses import Answer, IndexAnswer, answered
 
 MAX_JUDGED = 500
 """Maximum queries of a request: each ranker scores all documents for each query."""
@@ -73,23 +72,6 @@ class EvaluateBody(RequestModel):
         return self
 
 
-class AgainstFirst(Answer):
-    """Comparison of a ranker with the first, query by query."""
-
-    gain: float | None = Field(description="relative gain of the mean; null if the first has 0")
-    interval: Interval | None = Field(description="95% confidence interval of the mean difference")
-    p: float = Field(
-        description="p of the paired randomisation test, corrected for several rankers"
-    )
-    wins: int
-    losses: int
-    ties: int
-    worst: list[dict[str, Any]] = Field(
-        description="the up to five queries with the largest losses"
-    )
-    best: list[dict[str, Any]] = Field(description="the up to five queries with the largest gains")
-
-
 class EvaluatedRanker(Answer):
     """Measures of one ranker."""
 
@@ -99,24 +81,21 @@ class EvaluatedRanker(Answer):
         description="95% confidence interval of MAP; null for one query"
     )
     answered: int = Field(description="number of judged queries with results")
-    against_first: AgainstFirst | None = Field(
+    against_first: Contrast | None = Field(
         description="comparison with the first by MAP; null for the first"
     )
     queries: dict[str, dict[str, float]] = Field(description="measures of each query")
 
 
-class EvaluateAnswer(Answer):
+class EvaluateAnswer(IndexAnswer):
     """Comparison of rankers."""
 
-    index: str
-    generation: str
     judged: int = Field(description="number of judged queries")
     unknown: int = Field(
         description="number of judged documents that are not in the index; they count as "
         "missed, except for `own` judgements, where they are ignored"
     )
     rankers: list[EvaluatedRanker]
-    time_ms: float
 
 
 @router.post(
@@ -134,8 +113,7 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
         queries, judgements, unknown = _judged(index, body)
         measured, compared = compare_rankers(index, queries, judgements, body.rankers)
         return EvaluateAnswer(
-            index=index.name,
-            generation=index.generation,
+            **answered(index, begin),
             judged=len(compared.systems[body.rankers[0]].values),
             unknown=unknown,
             rankers=[
@@ -144,12 +122,11 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
                     measures=measures.means(),
                     interval=compared.systems[ranker].interval,
                     answered=measures.answered,
-                    against_first=_against(compared.systems[ranker].contrast),
+                    against_first=compared.systems[ranker].contrast,
                     queries={query: dict(values) for query, values in measures.queries.items()},
                 )
                 for ranker, measures in measured.items()
             ],
-            time_ms=elapsed(begin),
         )
 
     return await service.read(name, compute, heavy=True)
@@ -174,18 +151,3 @@ def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgeme
         for document, grade in grades.items()
     ]
     return queries, judgements, len({one.document_id for one in judgements} - set(index.ids()))
-
-
-def _against(contrast: Contrast | None) -> AgainstFirst | None:
-    if contrast is None:
-        return None
-    return AgainstFirst(
-        gain=contrast.gain,
-        interval=contrast.interval,
-        p=contrast.randomisation_test.holm,
-        wins=contrast.wins,
-        losses=contrast.losses,
-        ties=contrast.ties,
-        worst=[asdict(one) for one in contrast.worst],
-        best=[asdict(one) for one in contrast.best],
-    )

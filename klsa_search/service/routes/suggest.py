@@ -22,8 +22,8 @@ from klsa_search.service.schemas.requests import (
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.responses import Answer, answered
-from klsa_search.service.schemas.search_answers import FacetValueAnswer
+from klsa_search.service.schemas.responses import Answer, IndexAnswer, answered
+from klsa_search.service.schemas.search_answers import FacetAnswer, facet_as_json
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
 router = APIRouter(dependencies=requires("search", tenants=True))
@@ -50,13 +50,10 @@ class SuggestAnyRequest(SuggestRequest):
     index: IndexName | None = None
 
 
-class SuggestAnswer(Answer):
+class SuggestAnswer(IndexAnswer):
     """Suggestions."""
 
     q: str
-    index: str
-    generation: str
-    time_ms: float
     suggestions: tuple[Suggestion, ...]
 
 
@@ -99,11 +96,8 @@ async def suggest_of_index(name: str, request: Request, service: Service) -> Res
 async def _suggest(params: SuggestRequest, name: str | None, service: IndexService) -> Response:
     def compute(index: Index) -> SuggestAnswer:
         begin = time.perf_counter()
-        return SuggestAnswer(
-            q=params.q,
-            **answered(index, begin),
-            suggestions=index.suggest(params.q, params.k, filter=params.filter, match=params.match),
-        )
+        suggestions = index.suggest(params.q, params.k, filter=params.filter, match=params.match)
+        return SuggestAnswer(q=params.q, **answered(index, begin), suggestions=suggestions)
 
     def cost(index: Index) -> float:
         return suggestions_cost(index.query_counts(params.q, filter=params.filter), params.k)
@@ -123,22 +117,11 @@ class FacetSearchBody(RequestModel):
     k: int = Field(10, ge=1, le=MAX_VALUES, description="maximum number of values")
 
 
-class FacetSearchAnswer(Answer):
-    """Values of a field that contain a text."""
+class FacetSearchAnswer(FacetAnswer, IndexAnswer):
+    """Values of a field that contain a text: those that begin with it, then others."""
 
-    index: str
-    generation: str
     field: str
     q: str
-    time_ms: float
-    values: list[FacetValueAnswer] = Field(
-        description="values that begin with the text, then others, each most frequent first"
-    )
-    others: int = Field(description="number of further values that contain the text")
-    type: str = Field(description="type of the field: keyword, number or date")
-    missing: int = Field(description="number of matching documents without a value")
-    low: float | str | None = Field(description="smallest value of a number or date field")
-    high: float | str | None = Field(description="largest value of a number or date field")
 
 
 @router.post(
@@ -161,15 +144,7 @@ async def search_facet(
             index, body.field, body.q, body.k, query=body.query, filter=body.filter
         )
         return FacetSearchAnswer(
-            **answered(index, begin),
-            field=body.field,
-            q=body.q,
-            values=[FacetValueAnswer(value=value, count=count) for value, count in facet.values],
-            others=facet.others,
-            type=facet.type,
-            missing=facet.missing,
-            low=facet.low,
-            high=facet.high,
+            **answered(index, begin), field=body.field, q=body.q, **facet_as_json(facet)
         )
 
     def cost(index: Index) -> float:

@@ -17,7 +17,7 @@ from klsa_search.service.schemas.requests import (
     RequestModel,
     field_error,
 )
-from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.schemas.responses import Answer, IndexAnswer
 
 MAX_RELATED = 100  # each reads five documents for the spelling of the term
 MAX_STRONG = 1_000  # terms of a document
@@ -60,14 +60,11 @@ class HitAnswer(Answer):
     metadata: dict[str, Any]
 
 
-class SimilarAnswer(Answer):
+class SimilarAnswer(IndexAnswer):
     """The documents most similar to one."""
 
     id: str
-    index: str
-    generation: str
     kernel: str
-    time_ms: float
     hits: list[HitAnswer]
 
 
@@ -77,13 +74,10 @@ class RelatedRequest(RequestModel):
     k: int = Field(10, ge=1, le=MAX_RELATED, description="maximum number of terms")
 
 
-class RelatedAnswer(Answer):
+class RelatedAnswer(IndexAnswer):
     """The terms most closely related to one."""
 
     term: str
-    index: str
-    generation: str
-    time_ms: float
     related: tuple[RelatedTerm, ...]
 
 
@@ -93,13 +87,10 @@ class StrongTermsRequest(RequestModel):
     k: int = Field(10, ge=1, le=MAX_STRONG, description="maximum number of terms")
 
 
-class StrongTermsAnswer(Answer):
+class StrongTermsAnswer(IndexAnswer):
     """The strongest terms of a document."""
 
     id: str
-    index: str
-    generation: str
-    time_ms: float
     terms: tuple[StrongTerm, ...]
 
 
@@ -127,12 +118,9 @@ class MapClusterAnswer(Answer):
     tone: int = Field(description="colour number, from 0 to 7")
 
 
-class MapAnswer(Answer):
+class MapAnswer(IndexAnswer):
     """A map of an index in two dimensions, as parallel lists with one entry a document."""
 
-    index: str
-    generation: str
-    time_ms: float
     documents: int = Field(
         description="number of documents; at most 25,000 of them, evenly chosen, are drawn"
     )
@@ -219,10 +207,7 @@ class ClassifyBody(RequestModel):
         return self
 
 
-class ClassifyAnswer(Answer):
+class ClassifyAnswer(IndexAnswer):
     """Labels with margins."""
 
-    index: str
-    generation: str
-    time_ms: float
     classified: tuple[Classified, ...]

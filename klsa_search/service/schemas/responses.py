@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
@@ -17,8 +17,16 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
 
 
+class IndexAnswer(Answer):
+    """Base of answers that are computed from one index: see `answered`."""
+
+    index: str
+    generation: str
+    time_ms: float = Field(description="duration in milliseconds")
+
+
 def answered(index: Index, begin: float) -> dict[str, Any]:
-    """Return what answers say of their index and time; `begin` in seconds of `perf_counter`."""
+    """Return the fields of an `IndexAnswer`; `begin` in seconds of `perf_counter`."""
     return {"index": index.name, "generation": index.generation, "time_ms": elapsed(begin)}
 
 

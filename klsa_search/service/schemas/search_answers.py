@@ -17,7 +17,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
+from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, IndexAnswer, too_large
 from klsa_search.service.schemas.search_requests import SearchRequest
 
 _FIELDS: Final = ("title", "snippet", "metadata")
@@ -215,7 +215,7 @@ def search_answer(
     if search_id is not None:
         answer["search_id"] = search_id
     if results.facets:
-        answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
+        answer["facets"] = {name: facet_as_json(facet) for name, facet in results.facets.items()}
     if results.quality is not None:
         answer |= {"quality": results.quality, "good_match": results.good_match}
     if results.rules:
@@ -255,7 +255,8 @@ def _paging(results: SearchResults, request: SearchRequest) -> dict[str, int]:
     }
 
 
-def _facet(facet: Facet) -> dict[str, Any]:
+def facet_as_json(facet: Facet) -> dict[str, Any]:
+    """Return a facet as the fields of a `FacetAnswer`."""
     return {
         "type": facet.type,
         "values": [{"value": value, "count": count} for value, count in facet.values],
@@ -305,11 +306,8 @@ def _selected(fields: frozenset[str]) -> tuple[list[str], frozenset[str], list[s
     return left_out, of_metadata, [*(name for name in _PLACE if name in fields), *_REQUESTED]
 
 
-class ExplainAnswer(Answer):
+class ExplainAnswer(IndexAnswer):
     """Explanation of the score of one document."""
 
     query: str
-    index: str
-    generation: str
-    time_ms: float
     explanation: Explanation
