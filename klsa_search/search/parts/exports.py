@@ -21,7 +21,7 @@ from klsa_search.storage.columns.columns import Fields
 
 Format = Literal["csv", "jsonl"]
 
-BATCH: Final = 1_000
+BATCH: Final = 10_000
 """Rows that are read at once; those of a piece."""
 
 HIT_COLUMNS: Final = (
@@ -54,7 +54,7 @@ class Exports:
         limit: int | None = None,
         **options: Unpack[SearchOptions],
     ) -> Iterator[bytes]:
-        r"""Return the hits of a search as CSV or JSON lines, in pieces of at most 1,000 rows.
+        r"""Return the hits of a search as CSV or JSON lines, in pieces of at most 10,000 rows.
 
         columns  rank, id, score, title, snippet, text, document_id, page, heading, more_passages,
                  or names and paths of metadata fields, in this order; by default rank, id, score,
@@ -65,7 +65,7 @@ class Exports:
         it, and lines end with \r\n. Lists are joined by "; ", other values that are not texts or
         numbers are JSON. A text that a spreadsheet may take for a formula, as it begins with one of
         = + - @ or a tab, gets a ' before it, unless it is a number. QueryError. Memory: a piece.
-        Cost: a search for each piece, in which all hits before it are ranked again.
+        Cost: a search for each piece.
 
         >>> rows = b"".join(index.export("wet roads", ["id", "title"], limit=1))
         >>> rows.decode("utf-8-sig").splitlines()
