@@ -45,7 +45,7 @@ from klsa_search.service.routes import (
     tenant_tokens,
 )
 from klsa_search.service.routes.jobs import router as jobs_router
-from klsa_search.service.routes.search import quick_router, router
+from klsa_search.service.routes.search import QuickSearch, router
 from klsa_search.service.schemas import errors
 from klsa_search.service.sessions import Sessions
 from klsa_search.service.sign_in import SignIn
@@ -56,7 +56,6 @@ from klsa_search.service.write_failures import WriteFailures
 NAME = "klsa-search"
 
 ROUTERS: Final = (
-    quick_router,
     router,
     mining.router,
     suggest.router,
@@ -123,6 +122,7 @@ def catalog_app(
         redirect_slashes=False,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
+        exception_handlers={**errors.HANDLERS, Exception: errors.internal_error},
         # By default /docs sends the schema to a public validator.
         swagger_ui_parameters={"validatorUrl": None},
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -165,6 +165,7 @@ def catalog_app(
     app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
     app.state.keys, app.state.sign_in = keys, SignIn(keys)
     app.state.page = page = page or SearchPage(NAME)
+    app.add_middleware(QuickSearch)
     app.add_middleware(
         Guard,
         admission=admission,
@@ -178,10 +179,8 @@ def catalog_app(
     if trusted_proxies:
         app.add_middleware(TrustedProxies, addresses=trusted_proxies)
     app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
-    app.router.routes[:0] = quick_router.routes  # matched first, without the steps of a router
-    for api_router in ROUTERS[1:]:
+    for api_router in ROUTERS:
         app.include_router(api_router)
-    routes = [route for api_router in ROUTERS for route in api_router.routes]
-    errors.install(app, routes)
+    app.state.routes = [route for api_router in ROUTERS for route in api_router.routes]
     openapi.install(app)
     return app

@@ -24,7 +24,7 @@ MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
 
 def apps_of(model):
     """An application that reads the model by itself, and one that has FastAPI do it."""
-    ours, theirs = FastAPI(), FastAPI()
+    ours, theirs = (FastAPI(exception_handlers=errors.HANDLERS) for _ in range(2))
     lax = type(model.__name__, (model,), {}, strict=False)
 
     @ours.get("/", openapi_extra=documented_parameters(model))
@@ -35,8 +35,6 @@ def apps_of(model):
     def ask_query(asked: Annotated[lax, Query()]) -> dict:
         return asked.model_dump()
 
-    for app in (ours, theirs):
-        errors.install(app, app.routes)
     return ours, theirs
 
 

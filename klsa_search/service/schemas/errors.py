@@ -6,18 +6,18 @@ docs/reference/error-codes.md is generated from this table: see tools/error_code
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from reprlib import Repr
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 
 from klsa_search.errors import (
     BodyTooSlow,
@@ -33,6 +33,9 @@ from klsa_search.errors import (
 
 REQUEST_ID: Final = "X-Request-ID"
 """Header of the ID of a request, in the request and in its answer."""
+
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class ErrorCode(NamedTuple):
@@ -263,23 +266,6 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Install the error handlers of an application.
-
-    routes  routes of its routers, which `app.routes` may not list
-    """
-    app.state.routes = routes
-    for kind, handler in (
-        (KlsaError, _known_error),
-        (RequestValidationError, _invalid),
-        (HTTPException, _refused),
-        (OSError, _system_error),
-        (MemoryError, _system_error),
-        (Exception, _internal_error),
-    ):
-        app.add_exception_handler(kind, handler)
-
-
 def failure_answer(
     code: str,
     message: str,
@@ -389,10 +375,24 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
     return failure_answer(StoreError.code, message)
 
 
-async def _internal_error(request: Request, error: Exception) -> JSONResponse:
+async def internal_error(request: Request, error: Exception) -> JSONResponse:
     """Log a bug, and return a response with the request ID; the server logs the traceback."""
     identity = request.state.request_id
     _log.error("request %s failed: %s: %s", identity, type(error).__name__, error)
     message = f"internal error (a bug); see the log of the service for request {identity}"
     # The header is set here: this response does not pass through the middleware.
     return failure_answer(_INTERNAL, message, headers={REQUEST_ID: identity})
+
+
+HANDLERS: Final[Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]]] = (
+    MappingProxyType(
+        {
+            KlsaError: _known_error,
+            RequestValidationError: _invalid,
+            HTTPException: _refused,
+            OSError: _system_error,
+            MemoryError: _system_error,
+        }
+    )
+)
+"""Functions that return the response for an error, by its kind."""
