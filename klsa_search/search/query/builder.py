@@ -46,27 +46,30 @@ class ParsingRules(NamedTuple):
     """How the words of a query are read.
 
     synonyms  synonyms that apply
+    is_typing  whether the last word is still typed
     last      word to complete
+    unfinished  last word that no document contains: to complete, unless it is rather misspelt
     evidence  of documents
     has_case  whether capitals inside a word say that it is an abbreviation, a name or a code
     context   known terms of the query, by which its other words are corrected; None to correct each
               by itself
-    unfinished  last word, if it may still be typed
     """
 
     spelling: SpellingName = "off"
     synonyms: Synonyms | None = None
+    is_typing: bool = False
     last: Word | None = None
+    unfinished: Word | None = None
     evidence: Evidence = LOCAL
     has_case: bool = True
     context: tuple[int, ...] | None = None
-    unfinished: str = ""
 
 
 @dataclass
 class QueryBuilder:
     """The parts of a query while it is parsed.
 
+    last           word to complete
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
     left_out, boolean, relaxed  as in `QueryInterpretation`
@@ -81,6 +84,7 @@ class QueryBuilder:
     """
 
     rules: ParsingRules
+    last: Word | None = None
     plain_words: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: DocumentMask | None = None
@@ -120,7 +124,7 @@ class QueryBuilder:
                 self.words.append(word.text)
                 if number not in self.alternatives:
                     self.alternatives[number] = {(number,): None}
-            elif number == UNKNOWN and word != self.rules.last and word not in self.contained:
+            elif number == UNKNOWN and word != self.last and word not in self.contained:
                 self.unknown.append(word.text)
 
     def vary(self, variant: Variant) -> None:

@@ -18,7 +18,7 @@ from klsa_search.search.query.boolean import BooleanQuery, Operand
 from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.corrections import Circumstances, Corrector
+from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
 from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     containing_any,
@@ -288,39 +288,52 @@ class ClauseReader:
 
         joined  words that documents write joined to their neighbours, which are correct
         """
-        spelling, synonyms, last, evidence, has_case, context, unfinished = builder.rules
-        corrected: list[Word] = []
+        rules, corrected = builder.rules, list[Word]()
         for word in words:
-            if word.number != UNKNOWN:
+            is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
+            if word.number != UNKNOWN or word == builder.last or is_meant:
                 corrected.append(word)
                 continue
             matching = None
-            meant = synonyms is not None and self.term(word) in synonyms
-            if (
-                not meant
-                and word != last
-                and word.text not in joined
-                and (word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS)
-            ):
+            may_check = word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS
+            if may_check and word.text not in joined:
                 builder.checked.add(word.text)
-                beside = None if context is None else (*context, *sorted(builder.corrected))
-                where = Circumstances(
-                    beside,
-                    alone=context == (),
-                    abbreviation=has_case and any(map(str.isupper, word.text[1:])),
-                    unfinished=word.text == unfinished,
-                )
-                matching = self.corrector.correction(word.text, evidence, where)
+                matching = self._correction(word, builder)
             if matching is not None:
                 builder.corrections[word.text] = matching.words
-            if matching is None or spelling == "suggest" or not matching.sure:
-                corrected.append(word)
-                if not meant and word != last and (terms := self._in_compounds(word.text)):
-                    builder.contained[word] = terms
-            else:
+            if matching is not None and matching.sure and rules.spelling == "auto":
                 corrected += map(Word, matching.words.split(), matching.terms)
                 builder.corrected.update(matching.terms)
+                continue
+            corrected.append(word)
+            if word != builder.last and (terms := self._in_compounds(word.text)):
+                builder.contained[word] = terms
         return corrected
+
+    def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
+        """Return the correction of a word, by the words before it as corrected.
+
+        None if there is none, or if it is the last word and rather unfinished, which is noted.
+        """
+        rules = builder.rules
+        context, is_last = rules.context, word == rules.unfinished
+        if context is not None:
+            context = (*context, *sorted(builder.corrected))
+        if is_last:
+            completions = self._term_dictionary.completions(word.text, rules.evidence)
+            if completions and not self.corrector.is_misspelt(
+                word.text, completions, context or (), rules.evidence
+            ):
+                builder.last = word
+                return None
+        has_capitals = any(map(str.isupper, word.text[1:]))
+        where = Circumstances(
+            context,
+            alone=rules.context == (),
+            abbreviation=rules.has_case and has_capitals,
+            unfinished=is_last and rules.is_typing,
+        )
+        return self.corrector.correction(word.text, rules.evidence, where)
 
     def _in_compounds(self, word: str) -> list[int]:
         """Return the terms of compounds that a word which no document contains is a part of.

@@ -40,7 +40,9 @@ _AROUND: Final = ".,;:!?()[]{}<>\"'“”‘’、。，：；！？（）「」
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
-_NUMBER: Final = re.compile(r"\d+(?:,\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
 _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)\w+(?:\.\w+){2}")
 """From the root, with a file name, or a version or name of three parts with a digit."""
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
@@ -94,14 +96,23 @@ class CodeReader:
     def __init__(self, snapshot: Snapshot, pieces: Pieces, stop_words: StopWords) -> None:
         self._snapshot, self._pieces, self._stop_words = snapshot, pieces, stop_words
 
+    def may_be_codes(self, text: str) -> list[str]:
+        """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml."""
+        if not MAY_BE_CODE.search(text):
+            return []
+        return codes_of(_AMOUNT_APART.sub(self._amount, text))
+
+    def _amount(self, match: re.Match[str]) -> str:
+        (word,) = self._pieces.words(match[1] + match[2])[:1] or (None,)
+        return match[0] if word is None or word.number < 0 else word.text
+
     def read(self, text: str, evidence: Evidence) -> list[Code]:
         """Return the codes of a text that documents contain, written with any signs or none.
 
         Cost: that of a phrase for each way in which the runs of a code may be joined.
         """
-        return [
-            code for text_ in dict.fromkeys(codes_of(text)) if (code := self._code(text_, evidence))
-        ]
+        codes = (self._code(code, evidence) for code in dict.fromkeys(self.may_be_codes(text)))
+        return [code for code in codes if code is not None]
 
     def apply(
         self, clauses: Sequence[Clause], builder: QueryBuilder, *, exact: bool
@@ -118,13 +129,14 @@ class CodeReader:
         if not codes:
             return None
         for code in codes:
-            written = {word.text for word in self._pieces.words(code.text)}
+            typed = self._pieces.words(code.text)
+            written = {word.text for word in typed}
             builder.unknown = [word for word in builder.unknown if word not in written]
-            for number in (word.number for writing in code.writings for word in writing):
-                if exact:
-                    builder.alternatives.pop(number, None)
-                if number >= 0 and number not in builder.terms:
-                    builder.terms.append(number)
+            words = [word for writing in code.writings for word in writing]
+            numbers = [word.number for word in words if word.number >= 0]
+            builder.terms += dict.fromkeys(n for n in numbers if n not in builder.terms)
+            for word in (*typed, *words) if exact else ():
+                builder.alternatives.pop(word.number, None)
         every: DocumentMask = np.logical_and.reduce([code.documents for code in codes])
         names = ("codes", *(code.text for code in codes))
         if not evidence.of(names, lambda: int(every.sum())):
@@ -149,8 +161,13 @@ class CodeReader:
         return Code(text, documents, tuple(writings)) if writings else None
 
     def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
-        """Yield the words of a code as typed, and with its runs joined in all ways."""
+        """Yield the words of a code as typed, and with its runs joined in all ways.
+
+        A version may begin with a v or not.
+        """
         yield tuple(self._pieces.words(text))
+        if version := _VERSION.fullmatch(text):
+            yield tuple(self._pieces.words(version[2] if version[1] else f"v{text}"))
         runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
         if 1 < len(runs) <= MAX_RUNS:
             for count in range(len(runs)):

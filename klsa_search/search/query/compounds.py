@@ -190,9 +190,10 @@ class Compounds:
         ]
         return max([min(map(self._frequency, numbers)), *map(self._frequency, common)])
 
-    def halves(self, word: str) -> list[Sequence[str]]:
+    def halves(self, word: str, shared: int = 0) -> list[Sequence[str]]:
         """Return the divisions of a word into two terms that are not rarer than the word.
 
+        shared  letters at the end of the first that the second begins with
         If documents contain the word, only those that may be written together often enough.
         """
         if not 2 <= len(word) <= LONGEST or not word.isalpha():
@@ -204,7 +205,7 @@ class Compounds:
             rarer = self._frequency(self._numbers[folded[:border]])
             if not rarer or rarer < frequency:  # nor is the other half looked up
                 continue
-            halves = self._with_dot(_cut(folded, [border]))
+            halves = self._with_dot([folded[:border], folded[max(border - shared, 0) :]])
             rarer = min(rarer, self._frequency(self._numbers[halves[1]]))
             if not rarer or rarer < frequency:
                 continue

@@ -35,7 +35,11 @@ SHORTEST: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""
 
 SHORT: Final = 3
-"""Letters of a word that is corrected if documents contain no word of the query, at least."""
+"""Letters of a word that is corrected if documents contain no word of the query, or if the
+correction fits its other words, at least."""
+
+FITS: Final = 1.0
+"""Weight of the other words from which a shorter word than `SHORTEST` is corrected."""
 
 SURE: Final = 6
 """Letters from which a similar word replaces an unknown one without regard to other words: of
@@ -125,6 +129,7 @@ class _Best(NamedTuple):
     """The best candidate: its score, see `Corrector._best`, its term, and how it is written."""
 
     score: float
+    weight: float
     term: int
     written: str
     form: str
@@ -165,7 +170,7 @@ class Corrector:
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:
             return None
-        shortest = SHORT if where.alone else SHORTEST
+        shortest = SHORTEST if where.context is None else SHORT
         is_word = shortest <= len(folded) <= LONGEST and folded.isalpha()
         parts = self._compounds.parts(word, evidence, anywhere=is_word)
         best = None
@@ -173,6 +178,8 @@ class Corrector:
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self._best(folded, evidence, where)
+        if best and len(folded) < SHORTEST and not where.alone and best.weight < FITS:
+            best = None
         if best is None and not parts and is_word and where.context is not None:
             parts = self._apart(word, evidence)
         if best is None:
@@ -181,10 +188,13 @@ class Corrector:
         return Correction((best.term,), best.written, self._is_sure(folded, best, where))
 
     def _apart(self, word: str, evidence: Evidence) -> Words:
-        """Return the two words, most often in the same documents, that are written as this one."""
+        """Return the two words, most often in the same documents, that are written as this one.
+
+        They may share a letter: *hardrive*.
+        """
         numbers, best = self._snapshot.vocabulary.numbers, 0
         words: Words = ()
-        for halves in self._compounds.halves(word):
+        for halves in self._compounds.halves(word) or self._compounds.halves(word, shared=1):
             if min(map(len, halves)) >= SHORTEST:
                 terms = [numbers[self._analyzer.term(half)] for half in halves]
                 count = count_all(self._snapshot, [[(term,)] for term in terms], evidence)
@@ -281,17 +291,18 @@ class Corrector:
                 score = math.log(frequencies[term]) + weights[term]
                 nearest = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
                 if nearest is not None and (best is None or score - nearest[0] > best.score):
-                    best = _Best(
-                        score - nearest[0], term, written_as(forms, nearest[1]), nearest[1]
-                    )
+                    cost_, form = nearest
+                    best = _Best(score - cost_, weights[term], term, written_as(forms, form), form)
         return best
 
     def _nearest_form(
         self, word: str, forms: Counter[str], edits: int, *, unfinished: bool
     ) -> tuple[float, str] | None:
-        """Return the cost of the written form that is most like a word, and the form."""
-        costs: list[tuple[float, str]] = []
-        for form in dict.fromkeys(map(str.casefold, forms)):
+        """Return the cost of the written form that is probably meant by a word, and the form."""
+        counts, costs = Counter[str](), list[tuple[float, str]]()
+        for form, count in forms.items():
+            counts[form.casefold()] += count
+        for form in counts:
             folded = self._analyzer.folded(form)
             costs.append((cost(word, folded, edits), form))
             if unfinished and len(word) >= SHORTEST:
@@ -300,7 +311,7 @@ class Corrector:
                     (cost(word, folded[:length], 1) + missing, form)
                     for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
                 )
-        best = min(costs, default=None)
+        best = min(costs, key=lambda one: (one[0] - math.log(counts[one[1]]), one), default=None)
         return None if best is None or math.isinf(best[0]) else best
 
     def weights(

@@ -19,7 +19,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, parse_boolean, stray_words
 from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
-from klsa_search.search.query.codes import MAY_BE_CODE, CodeReader, codes_of
+from klsa_search.search.query.codes import CodeReader
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
@@ -205,7 +205,7 @@ class QueryParser:
         shouted = in_capitals and _is_in_capitals(query)
         if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
             return None
-        if typed and settings.spelling != "off" and MAY_BE_CODE.search(query) and codes_of(query):
+        if typed and settings.spelling != "off" and self._codes.may_be_codes(query):
             return None
         terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
         operators, refused = settings.operators, CHARACTERS
@@ -236,13 +236,13 @@ class QueryParser:
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self._read_operators(query, settings, evidence, relaxed)
         has_case = not _is_in_capitals(query)
-        rules = ParsingRules(settings.spelling, synonyms, None, evidence, has_case)
+        rules = ParsingRules(settings.spelling, synonyms, evidence=evidence, has_case=has_case)
         if typed:
             texts = [query] if boolean is not None else self._ranking_texts(clauses)
             numbers = (word.number for text in texts for word in self.words(text))
             rules = rules._replace(context=tuple(dict.fromkeys(n for n in numbers if n >= 0)))
         if boolean is None and not (clauses and clauses[-1].has_sign):
-            rules = self._with_last_word(query, rules, complete_last=complete_last)
+            rules = self._with_last_word(query, rules._replace(is_typing=complete_last))
         builder = self._read_clauses(clauses, rules, boolean)
         while settings.operators is None and (unmatched := self._unmatched(builder)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
@@ -251,7 +251,7 @@ class QueryParser:
             ]
             builder = self._read_clauses(clauses, rules)
         leading = None
-        if typed and boolean is None and MAY_BE_CODE.search(query):
+        if typed and boolean is None:
             leading = self._codes.apply(clauses, builder, exact=settings.match != "any")
         builder.relaxed = relaxed
         builder.boolean = None if boolean is None else boolean.written
@@ -333,45 +333,31 @@ class QueryParser:
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
 
-    def _with_last_word(
-        self, query: str, rules: ParsingRules, *, complete_last: bool
-    ) -> ParsingRules:
-        """Return rules with the last word of the query if it is to be completed, or may be.
-
-        An unknown one of a query that a person types is completed or corrected, whichever is more
-        likely.
-        """
+    def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
+        """Return rules with the last word of the query if it is to be completed, or may be."""
         words = self.words(last_word(query))
         if len(words) != 1 or words[0].number == NO_TERM:
             return rules
         (word,) = words
         corrects = rules.context is not None and rules.spelling == "auto"
-        may_be_unfinished = corrects and word.number == UNKNOWN and word.text.isalpha()
-        if not complete_last and not (may_be_unfinished and len(word.text) >= SHORTEST_WORD):
-            return rules
-        completions = self.term_dictionary.completions(word.text, rules.evidence)
-        if may_be_unfinished and complete_last:
-            rules = rules._replace(unfinished=word.text)
-        if not completions:
-            return rules
-        if may_be_unfinished and self.corrector.is_misspelt(
-            word.text, completions, rules.context or (), rules.evidence
-        ):
-            return rules
-        return rules._replace(last=word)
+        if corrects and word.number == UNKNOWN and word.text.isalpha():
+            may_be_unfinished = rules.is_typing or len(word.text) >= SHORTEST_WORD
+            return rules._replace(unfinished=word if may_be_unfinished else None)
+        has_any = rules.is_typing and self.term_dictionary.completions(word.text, rules.evidence)
+        return rules._replace(last=word if has_any else None)
 
     def _read_clauses(
         self, clauses: Sequence[Clause], rules: ParsingRules, boolean: BooleanQuery | None = None
     ) -> QueryBuilder:
         """Read all clauses of a query, or a Boolean query."""
-        builder = QueryBuilder(rules)
+        builder = QueryBuilder(rules, rules.last)
         for clause in clauses:
             self._clauses.read(clause, builder)
         if boolean is not None:
             self._clauses.read_boolean(boolean, builder)
-        if rules.last is not None:
-            terms = self.term_dictionary.completions(rules.last.text, rules.evidence)
-            self._clauses.complete(rules.last, terms, f"{rules.last.text}*", builder)
+        if (last := builder.last) is not None:
+            terms = self.term_dictionary.completions(last.text, rules.evidence)
+            self._clauses.complete(last, terms, f"{last.text}*", builder)
         for word, terms in builder.contained.items():
             self._clauses.complete(word, terms, word.text, builder)
         return builder

@@ -21,6 +21,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import may_be_boolean
+from klsa_search.search.query.builder import Word
 from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with, last_word
 from klsa_search.search.query.corrections import LONGEST, SHORTEST, Circumstances
 from klsa_search.search.query.evidence import Evidence
@@ -200,20 +201,27 @@ class Suggester:
         return [islice(kind, k) for kind in (phrases, words, longer, titles, ids)]
 
     def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
-        """Yield words with this prefix or, if there are none, corrections."""
+        """Yield words with this prefix or, if there are none, corrections.
+
+        Words that are probably misspelt in documents come last.
+        """
         if not last:
             return
         is_counted = self._context(before) or self._filter is not None
         limit = MAX_COMPLETIONS if is_counted else k
         terms = self._term_dictionary.beginning_with(last, evidence, limit)
-        begun = False
+        begun, doubtful = False, []
         for term in self._beside(before, terms, evidence):
             word = self._form_of(term, evidence, last)
-            if word:
+            candidate = Candidate("word", word, before + word)
+            if word and self._corrector.is_doubtful(Word(word, term)):
+                doubtful.append(candidate)
+            elif word:
                 begun = True
-                yield Candidate("word", word, before + word)
+                yield candidate
         if not begun:
             yield from self._corrections(before, last, evidence)
+        yield from doubtful
 
     def _context(self, before: str) -> list[Alternatives] | None:
         """Return the typed words before the last one that documents contain; None without them."""
@@ -252,13 +260,14 @@ class Suggester:
         context = tuple(number for number in self._numbers(before) if number >= 0)
         where = Circumstances(context, alone=not context, unfinished=True)
         correction = self._corrector.correction(last, evidence, where)
-        if correction is not None:
-            yield Candidate("correction", correction.words, before + correction.words)
         correction_terms = () if correction is None else correction.terms
+        if correction is not None and [*correction_terms] != self._numbers(last):
+            yield Candidate("correction", correction.words, before + correction.words)
         near = self._corrector.begun(folded)[:MAX_CORRECTIONS]
         for term in self._beside(before, near, evidence):
             word = self._form_of(term, evidence)
-            if word and term not in correction_terms:
+            is_doubtful = self._corrector.is_doubtful(Word(word, term))
+            if word and term not in correction_terms and not is_doubtful:
                 yield Candidate("correction", word, before + word)
 
     def _phrases(

@@ -23,6 +23,10 @@ CODES = {
     "32GB": "laptop with 32GB",
     "32 GB": "laptop with 32 GB",
     "8 GB": "laptop laptop with 8 GB, model 32 inches, GB GB",
+    "v2.11.3": "firmware v2.11.3",
+    "v2.11.4": "firmware v2.11.4 and 3",
+    "750ml": "bottle of 750ml",
+    "750": "bottle of ml ml, model 750",
 }
 
 
@@ -47,6 +51,10 @@ FOUND = {
     "driver version 1.2.3": {"1.2.3"},
     "printer /var/log/cups/error.log": {"path"},
     "32gb laptop": {"32GB", "32 GB"},
+    "32 gb laptop": {"32GB", "32 GB"},
+    "bottle 750 ml": {"750ml"},
+    "firmware 2.11.3": {"v2.11.3"},
+    "driver v1.2.3": {"1.2.3"},
 }
 
 
@@ -85,6 +93,7 @@ def test_a_code_that_no_document_has_is_searched_by_its_parts(tickets):
         "java.lang.String in a printer",
         "does the laptop of 500GB fit the printer",
         "sold 10,000 times in three whole years",
+        "does version 1.22 print on both sides",
         "2017年度の蔵書点数が二番目に多かったものは何ですか",
     ],
 )

@@ -169,6 +169,17 @@ def test_a_misspelt_word_is_put_right(index, typed, right):
     assert found[0].documents == containing_all(found[0].query)
 
 
+def test_words_that_are_probably_misspelt_in_documents_are_suggested_last(tmp_path, monkeypatch):
+    monkeypatch.setattr("klsa_search.search.query.corrections.MANY", 1)
+    texts = ["headphnoes", *["headphones"] * 100]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(documents, name="shop", home=tmp_path)) as index:
+        assert [each.text for each in index.suggest("headph")][:2] == ["headphones", "headphnoes"]
+        assert [(each.kind, each.text) for each in index.suggest("headphn")] == [
+            ("correction", "headphones"), ("word", "headphnoes")
+        ]  # fmt: skip
+
+
 def test_every_suggested_word_stands_with_those_before_it(tmp_path):
     texts = ["nike shoe", "recipe for soup", "nike running jacket", "recipe for bread"]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
