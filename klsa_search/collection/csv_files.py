@@ -12,6 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
+from klsa_search.collection.columns import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns, listed
 from klsa_search.collection.csv_dialects import (
     TSV,
     Dialect,
@@ -21,13 +22,13 @@ from klsa_search.collection.csv_dialects import (
 )
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
-from klsa_search.collection.mappings import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns, listed
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 
 LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
+_RULE: Final = re.compile(r"[ +=|-]*(?:---|===)[ +=|-]*")  # between the rows of a printed table
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
@@ -62,6 +63,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if _has_row_names(path, intake, kind, dialect, len(cells)):
         cells = ["", *cells]
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
+    is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
     key = None
     has_id = intake.columns.id or intake.columns.id_in(header.names)
     if 0 in header.nameless and not has_id and _is_key(path, intake, kind, dialect):
@@ -73,7 +75,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             if fault := _fault(row, header.names, dialect):
                 intake.refuse(f"{origin}: {fault}")
             else:
-                yield origin, row
+                yield origin, list(map(str.strip, row)) if is_printed else row
 
     yield from row_documents(path, intake, header, readable(), key)
 
@@ -153,7 +155,8 @@ def _rows(
                 "cell"
             )
             continue
-        if any(map(str.strip, cells)):
+        is_rule = dialect.delimiter == "|" and _RULE.fullmatch("|".join(cells))
+        if any(map(str.strip, cells)) and not is_rule:
             yield number, cells
 
 
@@ -235,7 +238,7 @@ def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
         reason = text_fault(name)
         if reason:
             raise CollectionError(f"{origin}: the name of column {number:,} {reason}; correct it")
-        if name in names[: number - 1] and (name == columns.id or name in ID_NAMES):
+        if name in names[: number - 1] and name in (columns.id, *ID_NAMES) and name:
             raise CollectionError(
                 f"{origin}: columns {names.index(name) + 1:,} and {number:,} have the same name "
                 f"{name!r}; rename one in the header"

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.columns import PLAIN, TEXT_NAMES, Columns
 from klsa_search.collection.file_cache import FileCache
-from klsa_search.collection.mappings import PLAIN, TEXT_NAMES, Columns, as_document
+from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Problems, Unread
 from klsa_search.collection.nested import flat, has_path, path_names
 from klsa_search.collection.vectors import with_vectors, without_vectors

@@ -11,17 +11,11 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.columns import COMMON_NAMES, ID_NAMES, PLAIN, TEXT_NAMES, Columns
 from klsa_search.collection.extended_json import without_types
 from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
-from klsa_search.collection.mappings import (
-    COMMON_NAMES,
-    ID_NAMES,
-    PLAIN,
-    TEXT_NAMES,
-    Columns,
-    as_document,
-)
+from klsa_search.collection.mappings import as_document, rows_of_columns
 from klsa_search.collection.model import Document, Topic
 from klsa_search.collection.nested import has_path
 from klsa_search.errors import CollectionError
@@ -176,8 +170,10 @@ def json_format(path: Path) -> str | None:
         return "json" if goes_on else "jsonl"
     except (ValueError, RecursionError):
         return "jsonl"
-    alone = not start[end:].strip() and not _is_document(first)
-    encloses = alone and (any(True for _ in _lists(first)) or _by_id(first) is not None)
+    encloses = not start[end:].strip() and (
+        rows_of_columns(first)
+        or (not _is_document(first) and (any(_lists(first)) or _by_id(first) is not None))
+    )
     return "json" if encloses or "\n" in start[:end].strip() else "jsonl"
 
 
@@ -228,8 +224,10 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     if first is None:
         return
     second = next(objects, None)
-    alone = _is_document(first[1], intake.columns) and (
-        intake.takes_objects or not intake.columns.lacks(first[1])
+    alone = (
+        _is_document(first[1], intake.columns)
+        and (intake.takes_objects or not intake.columns.lacks(first[1]))
+        and not rows_of_columns(first[1])
     )
     if second is not None or alone:
         yield first
@@ -238,6 +236,10 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
             yield from objects
         return
     line, content = first
+    if rows := rows_of_columns(content):
+        intake.note(path, "read as a table of columns")
+        yield from ((line, row) for row in rows)
+        return
     lists = dict(_lists(content))
     with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
     if len(lists) > 1 and len(with_texts) == 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -12,197 +12,16 @@ from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
 
+from klsa_search.collection.columns import ID_NAMES, PLAIN, TEXT_NAMES, Columns
 from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.model import Document
 from klsa_search.collection.nested import flat, has_path, value_at, without_paths
 from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
-ID_NAMES = ("_id", "id")
-TEXT_NAMES = ("text", "contents")
-_TITLES: Final = (
-    *("asunto", "assunto", "betreff", "objet", "oggetto", "otsikko", "titel", "titolo", "titre"),
-    *(
-        "titulo",
-        "título",
-        "tytuł",
-        "заголовок",
-        "название",
-        "件名",
-        "标题",
-        "標題",
-        "タイトル",
-        "제목",
-    ),
-)
-_TEXTS: Final = (
-    *("beschreibung", "contenido", "conteúdo", "contenu", "contenuto", "descripción", "descrição"),
-    *("descrizione", "inhalt", "opis", "tekst", "teksti", "testo", "texte", "texto", "treść"),
-    *("описание", "текст", "内容", "本文", "正文", "내용", "본문"),
-)
-COMMON_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("key", "uuid", "number", "objectid", "issue key", "guid"),
-    "title": ("subject", "name", "headline", "summary", *_TITLES),
-    "text": (
-        "body",
-        "description",
-        "content",
-        "message",
-        "desc",
-        "overview",
-        "page_content",
-        *_TEXTS,
-    ),
-}
-"""Names of columns, in any case, that are used in a source without title and text."""
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names for a message."""
-    return ", ".join(map(repr, names))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """Columns of a table, or names in JSON objects, that make a document; blank for the default."""
-
-    id: str = ""
-    title: str = ""
-    text: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, mapping: Mapping[str, str | Sequence[str]] | None) -> Columns:
-        """Return the columns of a mapping; CollectionError for unknown names and other values."""
-        columns = dict(mapping or {})
-        texts = columns.get("text", ())
-        if isinstance(texts, str):
-            columns["text"] = texts = (texts,)
-        for name, column_names in columns.items():
-            values = texts if name == "text" else (column_names,)
-            is_role = name in ("id", "title", "text")
-            if not is_role or not all(isinstance(column, str) and column for column in values):
-                raise CollectionError(
-                    f"columns = {{{name!r}: {column_names!r}}} is not valid; give 'id' and "
-                    "'title', each the name of a column, and 'text', one or "
-                    "several",
-                    field="columns",
-                )
-        named = {name: str(columns.get(name, "")) for name in ("id", "title")}
-        return cls(**named, text=tuple(texts))
-
-    def names(self) -> tuple[str, ...]:
-        """Return all columns given."""
-        return tuple(filter(None, (self.id, self.title, *self.text)))
-
-    def as_mapping(self) -> dict[str, str | list[str]]:
-        """Return the columns given, as `of` reads them."""
-        columns: dict[str, str | list[str]] = {
-            "id": self.id,
-            "title": self.title,
-            "text": list(self.text),
-        }
-        return {role: names for role, names in columns.items() if names}
-
-    def id_in(self, names: Collection[str]) -> str | None:
-        """Return the id column among these names; None without one."""
-        return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
-
-    def lacks(self, names: Iterable[str]) -> bool:
-        """Return whether no column is named for titles and texts, nor has their own names."""
-        return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))
-
-    def refuse_without_text(self, names: Sequence[str], origin: str) -> None:
-        """Raise CollectionError if no column is for titles or texts."""
-        if not self.lacks(names):
-            return
-        step = ""
-        if any(name.isdecimal() or (" " in name and name.endswith(".")) for name in names):
-            step = "; if this line is a document, add one with the names of the columns"
-        raise CollectionError(
-            f"{origin}: no column 'title' or 'text' among {listed(names)}; name them (--title, "
-            f"--text, in Python columns=){step}"
-        )
-
-    def common(self, role: str, names: Iterable[str]) -> list[str]:
-        """Return the columns with a common name for "id", "title" or "text".
-
-        A summary is a title, as in Jira, only without another one.
-        """
-        columns = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
-        others = [name for name in columns if name.strip().lower() != "summary"]
-        return others or columns
-
-    def completed(self, names: Sequence[str], origin: str) -> Columns:
-        """Return these columns, with common names if title and text are missing, or the text.
-
-        CollectionError, which begins with `origin`, if there are several for one of them; beside a
-        title, they are not used then.
-        """
-        if not self.lacks(names):
-            return self._with_text(names).with_title(names)
-        by_role = {role: self.common(role, names) for role in COMMON_NAMES}
-        if not by_role["text"]:  # a summary alone may as well be any field
-            by_role["title"] = [
-                name for name in by_role["title"] if name.strip().lower() != "summary"
-            ]
-        if not (by_role["title"] or by_role["text"]):
-            by_role |= _in_one_object(names)
-        if self.id_in(names) is not None:
-            by_role["id"] = []
-        if not (by_role["title"] or by_role["text"]):
-            return self
-        for role, candidates in by_role.items():
-            if len(candidates) > 1:
-                options = " or ".join(f"--{role} {name}" for name in candidates)
-                raise CollectionError(
-                    f"{origin}: {' and '.join(map(repr, candidates))} could each be the {role}; "
-                    f"choose with {options} (in Python columns=), and name the columns of ID, "
-                    "title and text",
-                    field="columns",
-                )
-        chosen = {role: candidates[0] for role, candidates in by_role.items() if candidates}
-        return Columns.of(({"id": self.id} if self.id else {}) | chosen)
-
-    def _with_text(self, names: Sequence[str]) -> Columns:
-        """Return these columns, with the only common name for texts beside a column `title`."""
-        texts, ids = self.common("text", names), self.common("id", names)
-        texts = texts or _in_one_object(names).get("text", [])
-        if self.title or self.text or len(texts) != 1 or set(TEXT_NAMES).intersection(names):
-            return self
-        id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id
-        return replace(self, id=id_, text=(texts[0],))
-
-    def with_title(self, names: Collection[str]) -> Columns:
-        """Return these columns, with the only title in another language beside a column `text`."""
-        titles = [name for name in names if name.strip().lower() in _TITLES]
-        has_title = "title" in (name.strip().lower() for name in names)
-        if self.title or self.text or has_title or len(titles) != 1:
-            return self
-        return replace(self, title=titles[0])
-
-
-def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths of ID, title and text if a single nested object has them, as `_source`."""
-    objects: dict[str, dict[str, list[str]]] = {}
-    for path in names:
-        outer, dot, name = path.rpartition(".")
-        if dot and name in ID_NAMES:
-            objects.setdefault(outer, {}).setdefault("id", []).append(path)
-        for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
-            if name.lower() in role_names or name.lower() in COMMON_NAMES[role]:
-                objects.setdefault(outer, {}).setdefault(role, []).append(path)
-    with_text = [roles for roles in objects.values() if "text" in roles]
-    if len(with_text) != 1:
-        return {}
-    roles = with_text[0]
-    for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)):
-        exact = [path for path in roles.get(role, ()) if path.rpartition(".")[2] in role_names]
-        roles[role] = exact[:1] or roles.get(role, [])
-    return roles
-
-
-PLAIN: Final = Columns()
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
+_TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
+"""Names of the text of an object that is a title or text, as DynamoDB and WordPress write them."""
 _JSON: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -275,7 +94,11 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
         parts = [_string({name: part}, name, origin) for part in value]
         return separator.join(filter(str.strip, parts))
     if isinstance(value, Mapping) and value:
-        paths = ", ".join(f"{name}.{inner}" for inner in list(flat(value))[:3])
+        fields = flat(value)
+        texts = [fields[path] for path in fields if path.rpartition(".")[2] in _TEXT_OF_OBJECT]
+        if len(texts) == 1 and isinstance(texts[0], str):
+            return texts[0]
+        paths = ", ".join(f"{name}.{inner}" for inner in list(fields)[:3])
         raise CollectionError(
             f"{origin}: {name!r} is an object, not a string; name one of its fields: {paths}"
         )
@@ -342,7 +165,7 @@ def record_of(row: Any) -> Mapping[str, Any] | None:
     """Return a row of a Python program as a mapping of JSON values; None if it is none.
 
     A text has no ID. A tuple is an ID and a text, or ID, title and text, unless its fields have
-    names. A row of a database has `keys`.
+    names. A row of a database has `keys`; another object has its public attributes.
     """
     if isinstance(row, str):
         return {"text": row}
@@ -353,14 +176,57 @@ def record_of(row: Any) -> Mapping[str, Any] | None:
     elif is_dataclass(row) and not isinstance(row, type):
         row = asdict(row)
     elif not isinstance(row, Mapping):
-        if not hasattr(row, "keys"):
+        if hasattr(row, "keys"):
+            row = dict(row)
+        elif not (row := _attributes(row)):
             return None
-        row = dict(row)
     return {name: value if name == VECTORS else json_value(value) for name, value in row.items()}
 
 
+def _attributes(row: Any) -> dict[str, Any]:
+    """Return the public attributes of an object that are set, such as a model of pydantic."""
+    if hasattr(row, "model_dump"):
+        values = row.model_dump()
+    else:
+        names = [field.name for field in getattr(row, "__attrs_attrs__", ())]
+        values = {name: getattr(row, name) for name in names or getattr(row, "__dict__", [])}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and not name.startswith("_")
+    }
+
+
+def rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table as pandas writes it in JSON; None for another mapping.
+
+    The columns are lists, or objects with a value for each row; or `columns` has their names, and
+    `data` the lists of their values.
+
+    >>> rows_of_columns({"id": {"0": "a", "1": "b"}, "text": {"0": "pump", "1": "valve"}})
+    [{'id': 'a', 'text': 'pump'}, {'id': 'b', 'text': 'valve'}]
+    """
+    names, cells = columns.get("columns"), columns.get("data")
+    if isinstance(names, list) and isinstance(cells, list):
+        is_table = all(isinstance(row, list) and len(row) == len(names) for row in cells)
+        return [dict(zip(names, row, strict=True)) for row in cells] if is_table else None
+    if {"title", *TEXT_NAMES}.isdisjoint(columns) and not PLAIN.common("text", map(str, columns)):
+        return None
+    values = list(map(json_value, columns.values()))
+    if all(isinstance(value, Mapping) for value in values):
+        if any(value.keys() != values[0].keys() for value in values):
+            return None
+        values = [list(value.values()) for value in values]
+    if not all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
+        return None
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
 def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
-    """Yield the rows of a mapping of IDs to texts or mappings."""
+    """Yield the rows of a mapping of IDs to texts or mappings, or of names to columns."""
+    if rows := rows_of_columns(source):
+        yield from rows
+        return
     for id_, value in source.items():
         yield {"id": id_, **value} if isinstance(value, Mapping) else (id_, value)
 

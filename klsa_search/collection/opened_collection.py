@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from klsa_search.collection.columns import PLAIN, Columns
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.errors import CollectionError

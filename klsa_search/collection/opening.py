@@ -23,6 +23,7 @@ from klsa_search.collection import (
     tables,
     trec,
 )
+from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
     corpus_file,
     detect_format,
@@ -39,7 +40,6 @@ from klsa_search.collection.files.rows import READERS as TABLE_READERS
 from klsa_search.collection.files.rows import Reader
 from klsa_search.collection.folder import Selection
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.mappings import PLAIN
 from klsa_search.collection.model import Document, Row, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
@@ -63,13 +63,14 @@ def open_collection(
     """Open a source and detect its format; documents are read on demand.
 
     source    a file or folder; one of `COLLECTIONS`; an iterable of documents or mappings with
-              `id`, `title`, `text` (an iterator can be read once only); a data frame of pandas or
-              polars with such columns; a data set of ir_datasets or another object with
-              `docs_iter`, or "irds:NAME" (extra `irds`); a table or query of a SQLite database,
+              `id`, `title`, `text` (an iterator can be read once only), or objects with such
+              attributes; a data frame of pandas or polars, or a table of PyArrow, with such
+              columns; a data set of ir_datasets or another object with `docs_iter`, or
+              "irds:NAME" (extra `irds`); a table or query of a SQLite database,
               "sqlite:FILE?table=NAME" or "sqlite:FILE?query=SELECT ..."; or a stream of bytes in
               one of the file formats, which is copied to a temporary file. An iterable may also
               have texts, which are numbered, or tuples of an ID and a text, or of ID, title and
-              text; a mapping has texts or mappings by ID
+              text; a mapping has texts or mappings by ID, or columns by name
     format    one of `FORMATS`; by default detected from the content
     on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict
@@ -113,6 +114,8 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return tables.database_collection(source, on_error, named)
     if hasattr(source, "docs_iter"):
         return irds.collection(source, on_error)
+    for method in ("collect", "read_all", "to_pylist"):  # lazy frames of Polars, tables of PyArrow
+        source = getattr(source, method)() if hasattr(source, method) else source
     if mappings.is_frame(source):
         read = partial(_rows, source)
         return OpenedCollection("documents", "records", on_error, read, columns=named)

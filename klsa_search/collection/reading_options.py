@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypedDict
 
+from klsa_search.collection.columns import Columns
 from klsa_search.collection.detection import FORMATS
 from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.folder import Selection
 from klsa_search.collection.intake import check_on_error
-from klsa_search.collection.mappings import Columns
 from klsa_search.errors import CollectionError
 
 PathLike = str | os.PathLike[str]

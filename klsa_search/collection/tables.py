@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
+from klsa_search.collection.columns import Columns
 from klsa_search.collection.csv_dialects import MAX_PREAMBLE
 from klsa_search.collection.csv_files import (
     Header,
@@ -18,7 +19,7 @@ from klsa_search.collection.csv_files import (
     row_documents,
 )
 from klsa_search.collection.intake import Intake, TruncatedFile
-from klsa_search.collection.mappings import Columns, json_value
+from klsa_search.collection.mappings import json_value
 from klsa_search.collection.model import Document
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.extras import require

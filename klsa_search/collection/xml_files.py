@@ -71,7 +71,7 @@ def _record_path(path: Path) -> _Path | None:
     counts: Counter[_Path] = Counter()
     sizes: Counter[_Path] = Counter()
     for at, element in _ended(path, _SAMPLE):
-        if _is_record(element):
+        if at[-1] not in _NAMED and _is_record(element):
             counts[at] += 1
             sizes[at] += sum(map(len, element.itertext()))
             sizes[at] += sum(map(len, element.attrib.values()))
@@ -166,6 +166,10 @@ def _fields(element: Element) -> dict[str, Any]:
         name, attributes = _local(child.tag), _attributes(child)
         if name in _NAMED and "name" in attributes:
             name = attributes.pop("name")
+            if _local(child.tag) == "arr":
+                for member in child:
+                    _add(fields, name, "".join(member.itertext()).strip())
+                continue
         has_fields = len(child) > 0 and not _is_mixed(child)
         if has_fields or (attributes and not _has_text("".join(child.itertext()))):
             _add(fields, name, _fields(child))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self, cast
 
-from klsa_search.collection.mappings import ID_NAMES, merged
+from klsa_search.collection.columns import ID_NAMES
+from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection

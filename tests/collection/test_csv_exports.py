@@ -35,6 +35,8 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         "id;title;text\r0;Pump;It leaks\r1;Valve;Stuck",
         "id\ttitle\ttext\r0\tPump\tIt leaks\r1\tValve\tStuck\r",
         "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r".encode("utf-16"),
+        "---\n|id |title |text    |\n---\n|0  |Pump  |It leaks|\n|1  |Valve |Stuck  |\n",
+        "+--+\n| id | title |text |\n+--+---+\n|0 | Pump | It leaks |\n|1 | Valve | Stuck |\n",
     ],
 )
 def test_tables_of_other_programs_are_read(tmp_path, content):
@@ -148,6 +150,12 @@ def test_a_missing_header_is_suspected(tmp_path):
         ("id;TÍTULO;conteúdo", "Pump"),
         ("id;件名;本文", "Pump"),
         ("id;name;text", ""),
+        ("id;ämne;beskrivning", "Pump"),
+        ("id;předmět;popis", "Pump"),
+        ("id;标题;內容", "Pump"),
+        ("id;question;answer", "Pump"),
+        ("number;short_description;description", "Pump"),
+        ("id;title;abstract", "Pump"),
     ],
 )
 def test_common_names_of_columns(tmp_path, header, title):

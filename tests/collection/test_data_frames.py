@@ -1,5 +1,6 @@
 """Data frames as sources."""
 
+import importlib.util
 from datetime import date, datetime
 
 import pytest
@@ -72,3 +73,12 @@ def test_gaps_of_pandas_are_none():
     documents = list(open_collection(frame).documents())
     assert [each.id for each in documents] == ["1", "2"]
     assert [each.metadata for each in documents] == [{"n": 1, "at": None}, {"n": None, "at": None}]
+
+
+def test_lazy_frames_and_tables_of_arrow_are_read():
+    frame = pytest.importorskip("polars", reason="needs polars").DataFrame(COLUMNS)
+    tables = [frame.lazy()]
+    if importlib.util.find_spec("pyarrow"):
+        tables += [frame.to_arrow(), frame.to_arrow().to_reader()]
+    for table in tables:
+        assert [row.id for row in open_collection(table).documents()] == ["a", "b"]

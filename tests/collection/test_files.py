@@ -117,7 +117,9 @@ MARKDOWN = (
     b"\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## Noise\n\n```\nx = 1\n```\n<!-- no -->\n"
 )
 RST = (
-    b"=====\nLeaks\n=====\n\nThe :ref:`pump <p>` ``leaks``.\n\n.. _p:\n\nNoise\n-----\n\nIt hums.\n"
+    b":orphan:\n\n=====\nLeaks\n=====\n\n.. toctree::\n   :hidden:\n\n   other\n\n"
+    b"The :ref:`pump <p>` ``leaks``.\n\n.. _p:\n\nNoise\n-----\n\n"
+    b".. image:: hum.png\n   :width: 10\n\n.. note:: It hums.\n"
 )
 
 NOTEBOOK = json.dumps(

@@ -110,12 +110,12 @@ def test_almost_valid_json_is_refused_with_a_remedy(tmp_path, content, remedy):
 
 def test_a_build_without_texts_names_the_fields_that_have_them(tmp_path):
     path = tmp_path / "docs.jsonl"
-    rows = [{"id": n, "x": {"abstract": "a long text", "code": "A1"}, "y": "b c"} for n in "123"]
+    rows = [{"id": n, "x": {"notes": "a long text", "code": "A1"}, "y": "b c"} for n in "123"]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with pytest.raises(CollectionError, match=r"no document has a title or text; .*x\.abstract"):
+    with pytest.raises(CollectionError, match=r"no document has a title or text; .*x\.notes"):
         klsa.build(path, name="a", home=tmp_path / "index")
     assert not (tmp_path / "index" / "a" / "CURRENT").exists()
-    named = {"text": "x.abstract"}
+    named = {"text": "x.notes"}
     assert len(klsa.build(path, name="a", home=tmp_path / "index", columns=named)) == 3
     # Codes are no texts, and documents of numbers alone may be meant.
     assert len(klsa.build([{"id": "1", "n": 5}], name="b", home=tmp_path / "index")) == 1
@@ -240,9 +240,38 @@ def test_one_line_of_json_lines_is_one_document(tmp_path):
 
 
 def test_an_error_names_the_texts_in_an_object(tmp_path):
-    row = {"id": "1", "title": "Pump", "body": {"storage": {"value": "<p>leaks</p>"}}}
-    with pytest.raises(CollectionError, match=r"'body' is an object.*fields: body\.storage\.value"):
+    row = {"id": "1", "title": "Pump", "body": {"de": "leckt", "en": "leaks"}}
+    with pytest.raises(CollectionError, match=r"'body' is an object.*fields: body\.de, body\.en"):
         documents_of(tmp_path, json.dumps(row))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"rendered": "a leak", "protected": False},  # WordPress
+        {"storage": {"value": "a leak", "representation": "storage"}},  # Confluence
+        {"S": "a leak"},  # DynamoDB
+        ["a ", {"type": "bold", "text": "leak"}],  # Telegram
+    ],
+)
+def test_the_only_text_of_an_object_is_read(tmp_path, text):
+    [document] = documents_of(tmp_path, json.dumps({"id": "1", "text": text}))
+    assert document.text.split() == ["a", "leak"]
+
+
+TABLES = [
+    {"id": {"0": "a", "1": "b"}, "text": {"0": "pump", "1": "valve"}},
+    {"id": ["a", "b"], "text": ["pump", "valve"]},
+    {"columns": ["id", "text"], "index": [0, 1], "data": [["a", "pump"], ["b", "valve"]]},
+]
+"""As pandas writes a data frame: to_json(), to_dict("list"), to_json(orient="split")."""
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_of_a_data_frame_are_rows(tmp_path, table):
+    from_file, from_python = documents_of(tmp_path, json.dumps(table)), open_collection(table)
+    for documents in (from_file, from_python.documents()):
+        assert [(row.id, row.text) for row in documents] == [("a", "pump"), ("b", "valve")]
 
 
 def test_a_text_without_end_is_named_by_its_beginning(tmp_path):

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 
 import numpy as np
+import pydantic
 import pytest
 
 import klsa_search as klsa
@@ -24,6 +26,12 @@ class Part:
     text: str
 
 
+class Model(pydantic.BaseModel):
+    id: str
+    text: str
+    title: str | None = None
+
+
 def database_row():
     connection = sqlite3.connect(":memory:")
     connection.row_factory = sqlite3.Row
@@ -36,6 +44,8 @@ def database_row():
         [("a", "pump")],
         [Row("a", "pump", 3)],
         [Part("a", "pump")],
+        [Model(id="a", text="pump")],
+        [SimpleNamespace(id="a", text="pump", _state=object())],
         [database_row()],
         [{"id": "a", "text": "pump"}],
         [{"key": "a", "body": "pump"}],

@@ -20,6 +20,10 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><link rel="a
 SOLR = """<add><doc><field name="id">1</field><field name="title">Pump</field>
 <field name="text">It leaks</field></doc><doc><field name="id">2</field>
 <field name="title">Valve</field><field name="text">Stuck</field></doc></add>"""
+ANSWER = """<response><lst name="responseHeader"><int name="status">0</int></lst><result><doc>
+<str name="id">1</str><arr name="title"><str>Pump</str></arr><str name="text">It leaks</str>
+</doc><doc><str name="id">2</str><arr name="title"><str>Valve</str></arr>
+<arr name="text"><str>Stuck</str></arr></doc></result></response>"""
 ROWS = """<?xml version="1.0" encoding="utf-8"?><posts>
 <row Id="1" Title="Pump?" Body="How to fix it" /><row Id="2" Body="Replace it" /></posts>"""
 WIKI = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" xml:lang="en">
@@ -55,6 +59,7 @@ def read(path, **reading):
             ATOM,
             [("1", "Pump", "The pump leaks", {"author": {"name": "Ann"}, "content.type": "xhtml"})],
         ),
+        (ANSWER, [("1", "Pump", "It leaks", {}), ("2", "Valve", "Stuck", {})]),
         (SOLR, [("1", "Pump", "It leaks", {}), ("2", "Valve", "Stuck", {})]),
         (ROWS, [("1", "Pump?", "How to fix it", {}), ("2", "", "Replace it", {})]),
         (WIKI, [("1", "Pump", "It moves\nwater", {"revision": {"id": "5"}})]),
@@ -66,7 +71,7 @@ def read(path, **reading):
             ],
         ),
     ],
-    ids=["rss", "atom", "solr", "rows", "wiki", "shop"],
+    ids=["rss", "atom", "answer", "solr", "rows", "wiki", "shop"],
 )
 def test_the_repeated_element_is_a_document(tmp_path, content, expected):
     path = tmp_path / "x.xml"

@@ -10,11 +10,11 @@ from typing import Final
 from zipfile import ZipFile
 
 from klsa_search.collection import csv_files, json_files, tables, xml_files
+from klsa_search.collection.columns import Columns
 from klsa_search.collection.files.content import LARGEST, Unreadable
 from klsa_search.collection.folder import suffix_of
 from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.lines import translate_read_errors
-from klsa_search.collection.mappings import Columns
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
 

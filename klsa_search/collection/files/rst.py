@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from textwrap import dedent
 from typing import Final
@@ -21,7 +21,12 @@ _CODE: Final = re.compile(
     r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal)::.*|(?!\s*\.\. ).*::\s*"
 )
 _OPTION: Final = re.compile(r"\s*:[\w-]+:.*")
-_TARGET: Final = re.compile(r"\.\. (?:_[^:]+:|highlight::|contents::|index::).*")
+_TARGET: Final = re.compile(r"\.\. _[^:]+:.*")
+_DIRECTIVE: Final = re.compile(r"\s*\.\. (?P<name>[\w:+-]+)::(?P<argument>.*)")
+_HIDDEN: Final = frozenset(
+    ["contents", "highlight", "include", "index", "literalinclude", "raw", "toctree"]
+)
+_PICTURES: Final = frozenset(["figure", "image"])
 
 
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
@@ -44,8 +49,17 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
                 builder.add(_plain(line).rstrip().removesuffix(":") + "\n")
             taken = _indented(lines, number)
             builder.add_code(_code(lines[number + 1 : number + taken]))
-        elif not _TARGET.match(line):
-            builder.add(_plain(line) + "\n")
+        elif directive := _DIRECTIVE.fullmatch(line):
+            if directive["name"] in _HIDDEN:
+                taken = _indented(lines, number)
+            elif directive["name"] not in _PICTURES:
+                builder.add(_plain(directive["argument"].strip()) + "\n")
+            taken += sum(1 for _ in takewhile(_OPTION.fullmatch, lines[number + taken :]))
+        elif begun or not _OPTION.fullmatch(line):  # of the whole document, as Sphinx reads them
+            if not _TARGET.match(line):
+                builder.add(_plain(line) + "\n")
+        else:
+            line = ""
         begun = begun or bool(heading) or bool(line.strip())
         number += taken
     yield Content(title=title, sections=builder.sections(), notes=notes)
