@@ -8,7 +8,7 @@ import pickle
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,7 +22,7 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import (
     PartHits,
@@ -30,7 +30,9 @@ from klsa_search.search.parts.part_search import (
     PartPlan,
     PartRequest,
     PartSearch,
+    warm_up,
 )
+from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.query.evidence import Answers
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.writing import WriteResult
@@ -166,17 +168,17 @@ class PartitionHost:
             self._generation = restore_partition(repository, path, followed.build)
             restore_partition(repository, terms_folder(path), followed.terms)
         terms = open_collection_terms(terms_generation(self._generation.parent))
-        self._partition = GenerationReader.open(self._generation, terms=terms)
+        self._partition = OpenGeneration.open(self._generation, terms=terms)
         self._writer = GenerationWriter(self._partition)
-        self._views: OrderedDict[str, GenerationReader] = OrderedDict()
-        self._restricted: OrderedDict[str, GenerationReader] = OrderedDict()
+        self._views: OrderedDict[str, LocalPart] = OrderedDict()
+        self._restricted: OrderedDict[str, LocalPart] = OrderedDict()
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lock = threading.Lock()  # of the three above
         self._preparing = threading.Lock()  # while the partition changes its state
 
     def ready(self) -> int:
         """Prepare what searches need; return the process ID."""
-        self._partition.warm_up()
+        warm_up(self._partition.state)
         return os.getpid()
 
     def packed_answer(self, call: bytes) -> bytes:
@@ -200,14 +202,14 @@ class PartitionHost:
         with self._preparing:
             self._follow()
             self._partition.refresh()
-            return self._partition.last_write
+            return self._partition.state.info.last
 
     def publish(self) -> Published:
-        """Return the statistics after the last write: see `GenerationReader.statistics`."""
+        """Return the statistics after the last write: see `LocalPart.statistics`."""
         with self._preparing:
             self._follow()
             self._partition.refresh()
-            return Published(self._partition.last_write, self._partition.statistics())
+            return Published(self._partition.state.info.last, self._partition.part.statistics())
 
     def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
         """Return the statistics of the documents of a version that match a filter."""
@@ -234,14 +236,14 @@ class PartitionHost:
                 if preparation.version in self._views:
                     self._views.move_to_end(preparation.version)
                     return True
-            if self._partition.last_write != preparation.position:
+            if self._partition.state.info.last != preparation.position:
                 self._follow(now=True)
                 self._partition.refresh()
-            if self._partition.last_write != preparation.position:
+            if self._partition.state.info.last != preparation.position:
                 return False
-            self._partition.weigh(preparation.statistics, preparation.configuration)
+            part = self._partition.weigh(preparation.statistics, preparation.configuration)
             with self._lock:
-                _keep(self._views, preparation.version, self._partition.view(), MAX_VERSIONS)
+                _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True
 
     def begin(self, version: str, search: str, request: PartRequest) -> PartPlan:
@@ -301,23 +303,15 @@ class PartitionHost:
         result: WriteResult | None = getattr(self._writer, method)(*arguments)
         return result
 
-    def use(
+    def read(
         self,
-        version: str | None,
-        name: str,
-        arguments: Sequence[Any] | None,
+        version: str,
+        function: Callable[..., _Value],
+        arguments: tuple[Any, ...],
         keywords: Mapping[str, Any],
-    ) -> Any:
-        """Return an attribute of the reader, or the result of a method; iterators as lists.
-
-        version    in which it is read; None for the present state
-        arguments  of a method; None for an attribute
-        """
-        partition = self._partition if version is None else self._view(version)
-        value = getattr(partition, name)
-        if arguments is not None:
-            value = value(*arguments, **keywords)
-        return list(value) if isinstance(value, Iterator) else value
+    ) -> _Value:
+        """Return the result of a function for the state of a version."""
+        return self._view(version).read(function, *arguments, **keywords)
 
     def _follow(self, *, now: bool = False) -> None:
         """Replace the log by a later one of the repository, if it is time to check for one.
@@ -335,7 +329,7 @@ class PartitionHost:
             _log.warning("cannot follow `%s`: %s", self._generation, fault.message)
         self._followed_at = time.monotonic()
 
-    def _view(self, version: str) -> GenerationReader:
+    def _view(self, version: str) -> LocalPart:
         with self._lock:
             view = self._views.get(version) or self._restricted.get(version)
         if view is None:
@@ -346,7 +340,7 @@ class PartitionHost:
         with self._lock:
             kept = self._searches.get(name)
         if kept is None:
-            kept = _Search(PartSearch(self._view(version).state(), request))
+            kept = _Search(PartSearch(self._view(version).state, request))
             with self._lock:
                 _keep(self._searches, name, kept, MAX_SEARCHES)
         return kept

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from functools import partial
-from inspect import getattr_static
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
@@ -22,25 +20,33 @@ from klsa_search.cluster.host import (
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
+from klsa_search.core.cached import lazy_property
 from klsa_search.errors import StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import FilterLike, filter_of, key_of
+from klsa_search.search.models import Models
 from klsa_search.search.pages.budget import estimated_tokens
-from klsa_search.search.parts.generation_reader import GenerationReader
-from klsa_search.search.parts.opened_partitions import PartitionFiles
 from klsa_search.search.parts.part_search import (
     PartHits,
     PartPage,
     PartPlan,
     PartRequest,
 )
+from klsa_search.search.parts.part_set import IndexFacts, PartSet
+from klsa_search.search.parts.partitions import PartitionFiles, facts_of
+from klsa_search.search.parts.reading import field_types, info, max_doc
 from klsa_search.search.query.evidence import Answers as EvidenceAnswers
 from klsa_search.search.query.evidence import Question
+from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.writing import Changes, WriteResult
+from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 WRITER: Final = 0
 """The replica that writes, so that the log of a partition has one writer."""
@@ -68,10 +74,15 @@ class Version(NamedTuple):
 
 
 class RemotePartitions:
-    """The hosts of the partitions of an index: see `host.PartitionHost`."""
+    """The hosts of the partitions of one build of an index: see `host.PartitionHost`.
+
+    It is a `search.parts.partitions.PartitionGroup`.
+    """
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
+        self.partitions = [RemotePartition(self, number) for number in range(self.count)]
+        self.writers = self.partitions
         self._published: dict[int, Published] = {}
         self._refreshed: dict[int, LogPosition] = {}  # since the last version
         self._unpublished: set[int] = set()  # written since they published
@@ -87,8 +98,8 @@ class RemotePartitions:
         self._refreshed[partition] = self._write(partition, "refresh")
         return bool(self._refreshed[partition] != before)
 
-    def weigh(self, files: PartitionFiles) -> Version:
-        """Prepare all partitions for their last writes; return the version. Cost: O(V).
+    def weighed(self, files: PartitionFiles) -> RemoteParts:
+        """Prepare all partitions for their last writes; return this state. Cost: O(V).
 
         If a partition does not answer, the others use the statistics that it published before, and
         the version lacks it if it was written since. PartitionMissing if it never published.
@@ -98,7 +109,9 @@ class RemotePartitions:
             version, failed = self._published_version(files)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
-                return version
+                positions = [preparation.position for preparation in version.preparations]
+                statistics = version.preparations[0].statistics
+                return RemoteParts.of(self, version, facts_of(files, statistics, positions))
         raise StoreError(
             "cannot read the partitions in one state: they are written faster than they are read, "
             "or restart; try again"
@@ -182,16 +195,19 @@ class RemotePartitions:
                 failed.setdefault(number, _CHANGED)
         return Answers(answered, failed)
 
-    def use(
-        self, version: Version | None, partition: int, name: str,
-        arguments: Sequence[Any] | None, keywords: Mapping[str, Any],
-    ) -> Any:  # fmt: skip
-        """Return an attribute of a partition, or the result of a method: see `host.use`."""
-        if version is None:
-            return self._write(partition, "use", None, name, arguments, keywords)
-        call = ("use", version.name, name, arguments, keywords)
+    def read_part(
+        self,
+        version: Version,
+        partition: int,
+        function: Callable[..., T],
+        arguments: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+    ) -> T:
+        """Return the result of a function for the state of a partition in a version."""
+        call = ("read", version.name, function, arguments, keywords)
         answers = self.read(version, self._only(partition, call), next(_turn))
-        return self._one(answers, partition)
+        result: T = self._one(answers, partition)
+        return result
 
     def write(self, partition: int, *call: Any) -> WriteResult:
         """Return the result of a call that writes to a partition."""
@@ -255,7 +271,7 @@ class RemoteSearches:
     def sizes(self) -> list[int]:
         """Return the numbers of doc ids of the partitions."""
         numbers = range(self.count)
-        return [self._partitions.use(self._version, n, "max_doc", None, {}) for n in numbers]
+        return [self._partitions.read_part(self._version, n, max_doc, (), {}) for n in numbers]
 
     def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
@@ -324,79 +340,84 @@ class RemoteField(NamedTuple):
     type: FieldType
 
 
-class RemotePartition:
-    """A partition in another process, with the methods of readers whose results can be sent.
+class RemotePart:
+    """A partition of a version in another process: see `search.parts.part_set.Part`."""
 
-    version  in which it is read; None for the present state, which is written to
-    """
+    def __init__(self, partitions: RemotePartitions, version: Version, number: int) -> None:
+        self._partitions, self._version, self._number = partitions, version, number
 
-    def __init__(
-        self, partitions: RemotePartitions, number: int, path: Path, version: Version | None = None
-    ) -> None:
-        self.partitions, self.path, self.version = partitions, path, version
-        self._number = number
-        self._attributes: dict[str, Any] = {}
+    @lazy_property
+    def info(self) -> GenerationInfo:
+        """Return the facts about it."""
+        return self.read(info)
 
-    @property
-    def name(self) -> str:
-        """Return the name of the folder."""
-        return self.path.parent.name
-
-    @property
-    def fields(self) -> dict[str, RemoteField]:
+    @lazy_property
+    def fields(self) -> Fields:
         """Return the metadata fields, without their values."""
-        return {name: RemoteField(kind) for name, kind in self.field_types.items()}
+        types = self.read(field_types)
+        return cast(Fields, {name: RemoteField(kind) for name, kind in types.items()})
 
-    def in_version(self, version: Version) -> RemotePartition:
-        """Return a read-only view of a version."""
-        return RemotePartition(self.partitions, self._number, self.path, version)
+    @property
+    def state(self) -> State:
+        """Raise StoreError: the state is in another process."""
+        raise StoreError(
+            "the partitions of this index are served by a cluster, which does not support this; "
+            "use the index on its own machine, without the cluster"
+        )
+
+    def read(
+        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the result of a function of a module for the state."""
+        return self._partitions.read_part(self._version, self._number, function, args, kwargs)
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteParts(PartSet):
+    """The partitions of an index in a version, in other processes."""
+
+    partitions: RemotePartitions
+    version: Version
+
+    @classmethod
+    def of(cls, partitions: RemotePartitions, version: Version, facts: IndexFacts) -> RemoteParts:
+        """Return all partitions in a version."""
+        numbers = range(partitions.count)
+        parts = [RemotePart(partitions, version, number) for number in numbers]
+        return cls(facts, parts, partitions, version)
+
+    def searches(self, models: Models) -> RemoteSearches:
+        """Return a new search of all parts."""
+        return RemoteSearches(self.partitions, self.version)
+
+    def restricted(self, filter_: FilterLike) -> RemoteParts:
+        """Return the parts with the documents that match a filter; PartitionMissing."""
+        version = self.partitions.restricted(self.version, filter_)
+        documents = version.restrictions[0].statistics.documents
+        return RemoteParts.of(self.partitions, version, self.facts._replace(documents=documents))
+
+
+class RemotePartition:
+    """An open partition in another process: see `Partition` and `PartitionWriter`."""
+
+    def __init__(self, partitions: RemotePartitions, number: int) -> None:
+        self._partitions, self._number = partitions, number
 
     def refresh(self) -> bool:
         """Read the log; return whether it was written."""
-        return self.partitions.refresh(self._number)
+        return self._partitions.refresh(self._number)
 
     def check(self, puts: Sequence[Document]) -> None:
         """Raise the error with which `write` would refuse documents."""
-        self.partitions.check(self._number, puts)
+        self._partitions.check(self._number, puts)
 
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
         """Write a batch: see `GenerationWriter.write`."""
-        return self.partitions.write(self._number, "write", puts, deletes)
+        return self._partitions.write(self._number, "write", puts, deletes)
 
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
         """Merge changes into documents: see `GenerationWriter.patch`."""
-        return self.partitions.write(self._number, "patch", changes, embedded)
-
-    def state(self) -> Any:
-        """Raise StoreError: the state is in another process."""
-        raise StoreError(
-            f"partition `{self.name}` is served by a cluster, which does not support this; use the "
-            "index on its own machine, without the cluster"
-        )
+        return self._partitions.write(self._number, "patch", changes, embedded)
 
     def close(self) -> None:
         """Do nothing: the process ends with the index."""
-
-    def __len__(self) -> int:
-        """Return the number of live documents."""
-        return int(self._attribute("__len__", ()))
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the partition, or a function that calls its method."""
-        member = getattr_static(GenerationReader, name, None)
-        if name.startswith("_") or member is None:
-            raise AttributeError(name)
-        if isinstance(member, property):
-            return self._attribute(name, None)
-        return partial(self._method, name)
-
-    def _method(self, name: str, *arguments: Any, **keywords: Any) -> Any:
-        return self.partitions.use(self.version, self._number, name, arguments, keywords)
-
-    def _attribute(self, name: str, arguments: Sequence[Any] | None) -> Any:
-        if self.version is None:  # it changes with every write
-            return self.partitions.use(None, self._number, name, arguments, {})
-        if name not in self._attributes:
-            value = self.partitions.use(self.version, self._number, name, arguments, {})
-            self._attributes[name] = value
-        return self._attributes[name]

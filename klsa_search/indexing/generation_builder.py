@@ -42,7 +42,7 @@ from klsa_search.indexing.reading import (
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.search.index import Index
-from klsa_search.search.opening import open_generation
+from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
@@ -113,7 +113,7 @@ def build_generation(
         return built
 
     generation = write_generation(path, collection, write, report, replace=replace, replay=replay)
-    return open_generation(generation)
+    return Index(open_generation(generation))
 
 
 def refuse_unused_texts(collection: Collection) -> None:

@@ -51,7 +51,7 @@ from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
 from klsa_search.kernels.spool import Spools, spool_limit
 from klsa_search.search.index import Index
-from klsa_search.search.opening import open_partitions
+from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.current import current_generation
@@ -188,7 +188,7 @@ def build_partitions(
             check=partial(refuse_to_shrink, path, collection=collection, replace=replace),
         )
         use_partitions(path, partition_set)
-    return open_partitions(path)
+    return Index(open_reader(path))
 
 
 def build_set(

@@ -31,7 +31,8 @@ from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.opening import open_index, open_partitions
+from klsa_search.search.opening import open_index
+from klsa_search.search.parts.opening import open_reader
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import index_lock
@@ -114,7 +115,7 @@ def repartition(
         targets = [current_generation(path / name) for name in partition_set.folders]
         with replayed(before, built, partition_set.generation, targets, replaced):
             use_partitions(path, partition_set)
-    return open_partitions(path)
+    return Index(open_reader(path))
 
 
 @contextmanager

@@ -32,7 +32,8 @@ from klsa_search.indexing.verify import verify_deep
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
-from klsa_search.search.opening import open_generation, open_index
+from klsa_search.search.opening import open_index
+from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
@@ -212,7 +213,7 @@ def repair(
     try:
         read_manifest(generation)
         verify_deep(path)
-        return Repair(open_generation(generation), fault)
+        return Repair(Index(open_generation(generation)), fault)
     except IndexDamaged as damage:
         fault = damage.message
     manifest, records = _recovered(generation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from klsa_search.search.index import Index
-from klsa_search.search.parts.opened_partitions import unsupported
+from klsa_search.search.parts.part_set import unsupported
 from klsa_search.search.writing import Drift
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import WriteLog

@@ -93,7 +93,7 @@ class Configuration:
         >>> index.settings.alpha, index.search("coolant").parameters["alpha"]
         (0.5, 0.5)
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         change_settings(self._reader.path.parent, changes)
         self._reader.refresh()
 
@@ -119,7 +119,7 @@ class Configuration:
         ['leak', 'heat', 'pump']
         >>> index.set_synonyms({})
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         write_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
         self._reader.refresh()
 
@@ -133,7 +133,7 @@ class Configuration:
         >>> index.synonyms["chilled"]
         ('coolant', 'cold')
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         add_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
         self._reader.refresh()
 
@@ -159,7 +159,7 @@ class Configuration:
         (['grip', 'leak'], ('grip-first',))
         >>> index.set_rules([])
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         write_rules(self._reader.path.parent, checked_rules(rules))
         self._reader.refresh()
 
@@ -170,7 +170,7 @@ class Configuration:
         >>> [rule["id"] for rule in index.rules]
         ['no-copies']
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         (checked,) = checked_rules([rule])
         change_rule(self._reader.path.parent, checked.id, checked)
         self._reader.refresh()
@@ -183,7 +183,7 @@ class Configuration:
         >>> index.rules
         []
         """
-        self._reader.check_writable()
+        _ = self._reader.writer
         change_rule(self._reader.path.parent, id, None)
         self._reader.refresh()
 

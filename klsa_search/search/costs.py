@@ -8,7 +8,7 @@ larger index all searches take longer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 SEARCH: Final = 1.0
@@ -89,6 +89,19 @@ class QueryCounts(NamedTuple):
     matches: int = 0
     terms: int = 0
     filter_ms: float = 0.0
+
+    @classmethod
+    def of_parts(cls, counts: Sequence[QueryCounts]) -> QueryCounts:
+        """Return the counts of all parts of an index together."""
+        return counts[0]._replace(
+            misspelt=min(count.misspelt for count in counts),
+            hit_bytes=max(count.hit_bytes for count in counts),
+            phrase_documents=sum(count.phrase_documents for count in counts),
+            rankings=sum(count.rankings for count in counts),
+            matches=sum(count.matches for count in counts),
+            terms=max(count.terms for count in counts),
+            filter_ms=sum(count.filter_ms for count in counts),
+        )
 
 
 def estimated_cost(

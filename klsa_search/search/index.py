@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -20,20 +20,19 @@ from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.parts.exports import Exports
-from klsa_search.search.parts.generation_reader import GenerationReader
 from klsa_search.search.parts.merged_search import (
     explain_part,
     rank_parts,
     score_parts,
     search_parts,
 )
-from klsa_search.search.parts.partitions_reader import PartitionsReader
+from klsa_search.search.parts.opening import reopened, reopening
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import Suggestions
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.ranking.vector_ranking import VectorLike
-from klsa_search.search.writer import BatchWriter, Writer
+from klsa_search.search.writer import Writer
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.judgements import Judgements
@@ -51,11 +50,9 @@ class Index:
     StoreError.
     """
 
-    def __init__(
-        self, reader: Reader, batches: BatchWriter | None, models: Models = NO_MODELS
-    ) -> None:
-        self._reader, self._batches, self._models = reader, batches, models
-        self._writer, self._configuration = Writer(reader, batches, models), Configuration(reader)
+    def __init__(self, reader: Reader, models: Models = NO_MODELS) -> None:
+        self._reader, self._models = reader, models
+        self._writer, self._configuration = Writer(reader, models), Configuration(reader)
         self._suggestions, self._exports = Suggestions(reader), Exports(reader, models)
 
     @property
@@ -190,7 +187,7 @@ class Index:
         divided = f" in {n} partitions" if (n := len(self.partitions)) > 1 else ""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Reader, BatchWriter | None]]:
+    def __reduce__(self) -> tuple[Callable[..., Index], tuple[object, ...]]:
         """Pickle by path: unpickling opens the index at the same path.
 
         The result is the index at that time, or for a snapshot the same state of the same
@@ -200,7 +197,7 @@ class Index:
         >>> pickle.loads(pickle.dumps(index))
         <Index reports generation 000001: 6 documents>
         """
-        return type(self), (self._reader, self._batches)
+        return _reopened, reopening(self._reader)
 
     def snapshot(self) -> Self:
         """Return a read-only view of the present state; it closes with this index.
@@ -211,7 +208,7 @@ class Index:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        return type(self)(self._reader.view(), None, self._models)
+        return type(self)(self._reader.view(), self._models)
 
     def restricted(self, filter: FilterLike) -> Self:  # noqa: A002 - as in `search`
         """Return a read-only view of the documents that match a filter; it closes with this index.
@@ -229,7 +226,7 @@ class Index:
         >>> tyres.search("coolant").interpretation.unknown
         ('coolant',)
         """
-        return type(self)(self._reader.restricted(filter), None, self._models)
+        return type(self)(self._reader.restricted(filter), self._models)
 
     def __enter__(self) -> Self:
         """Return the index, to close it at the end of a block."""
@@ -239,21 +236,21 @@ class Index:
         """Close the index."""
         self.close()
 
-    document = delegated("_reader", GenerationReader.document)
-    documents = delegated("_reader", GenerationReader.documents)
-    ids = delegated("_reader", GenerationReader.ids)
-    doc_ids = delegated("_reader", GenerationReader.doc_ids)
-    live_doc_ids = delegated("_reader", GenerationReader.live_doc_ids)
-    live_documents = delegated("_reader", GenerationReader.live_documents)
-    hits = delegated("_reader", GenerationReader.hits)
-    excerpt = delegated("_reader", GenerationReader.excerpt)
+    document = delegated("_reader", Reader.document)
+    documents = delegated("_reader", Reader.documents)
+    ids = delegated("_reader", Reader.ids)
+    doc_ids = delegated("_reader", Reader.doc_ids)
+    live_doc_ids = delegated("_reader", Reader.live_doc_ids)
+    live_documents = delegated("_reader", Reader.live_documents)
+    hits = delegated("_reader", Reader.hits)
+    excerpt = delegated("_reader", Reader.excerpt)
     suggest = delegated("_suggestions", Suggestions.suggest)
     export = delegated("_exports", Exports.export)
-    parameters = delegated("_reader", GenerationReader.parameters)
-    query_counts = delegated("_reader", GenerationReader.query_counts)
-    warm_up = delegated("_reader", GenerationReader.warm_up)
-    refresh = delegated("_reader", PartitionsReader.refresh)
-    close = delegated("_reader", GenerationReader.close)
+    parameters = delegated("_reader", Reader.parameters)
+    query_counts = delegated("_reader", Reader.query_counts)
+    warm_up = delegated("_reader", Reader.warm_up)
+    refresh = delegated("_reader", Reader.refresh)
+    close = delegated("_reader", Reader.close)
 
     write = delegated("_writer", Writer.write)
     add = delegated("_writer", Writer.add)
@@ -268,7 +265,7 @@ class Index:
     set_rules = delegated("_configuration", Configuration.set_rules)
     put_rule = delegated("_configuration", Configuration.put_rule)
     delete_rule = delegated("_configuration", Configuration.delete_rule)
-    rule_warnings = delegated("_reader", GenerationReader.rule_warnings)
+    rule_warnings = delegated("_reader", Reader.rule_warnings)
     judge = delegated("_configuration", Configuration.judge)
 
     @property
@@ -389,8 +386,7 @@ class Index:
     ) -> list[tuple[DocIds, Scores]]:
         """Return the result of `rank` for each query, in order, for any number of threads.
 
-        With the ranker bm25, and by default, threads run in parallel, in
-        code that releases the GIL.
+        By default, and with bm25, threads run in parallel, in code that releases the GIL.
         """
         reader = self._reader.view()
         ranking = Ranking(checked_integer("k", k), mask, None, parameters)
@@ -442,3 +438,7 @@ class Index:
         (True, False)
         """
         return not self.embeds_queries and self._reader.is_quick(query, k)
+
+
+def _reopened(*facts: Any) -> Index:
+    return Index(reopened(*facts))

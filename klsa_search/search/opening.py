@@ -10,16 +10,11 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
-from klsa_search.search.models import NO_MODELS, Models, refuse_other_models
-from klsa_search.search.parts.generation_reader import GenerationReader
-from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.partitions_reader import PartitionsReader
-from klsa_search.search.parts.partitions_writer import PartitionsWriter
+from klsa_search.search.models import Models, refuse_other_models
+from klsa_search.search.parts.opening import open_reader
 from klsa_search.storage.aliases import followed
-from klsa_search.storage.current import open_current
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.names import index_directory
-from klsa_search.storage.partitions import is_partitioned
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder, Reranker
@@ -55,10 +50,7 @@ def open_index(
     name = None if tokenizer is None else trust(tokenizer)
     models = Models.opened(embedders or {}, reranker)
     folder = followed(Path(path))
-    if is_partitioned(folder):
-        index = open_partitions(folder, models)
-    else:
-        index = open_current(folder, lambda path: open_generation(path, models))
+    index = Index(open_reader(folder), models)
     try:
         refuse_other_models(index.name, index.manifest.vectors, models.embedders)
     except SettingsError:
@@ -73,18 +65,6 @@ def open_index(
             field="tokenizer",
         )
     return index
-
-
-def open_generation(generation: Path, models: Models = NO_MODELS) -> Index:
-    """Open a generation of an index with its later writes."""
-    reader = GenerationReader.open(generation)
-    return Index(reader, GenerationWriter(reader), models)
-
-
-def open_partitions(path: Path, models: Models = NO_MODELS) -> Index:
-    """Open the partitions of the index in a folder, in this process."""
-    reader = PartitionsReader.open(path)
-    return Index(reader, PartitionsWriter(reader), models)
 
 
 def list_indexes(home: str | Path | None = None) -> list[str]:

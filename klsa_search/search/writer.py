@@ -13,8 +13,6 @@ from klsa_search.collection.reading_options import Reading
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError
 from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
-from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.partitions_writer import PartitionsWriter
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
     Comparison,
@@ -39,18 +37,12 @@ from klsa_search.search.writing import (
 from klsa_search.storage.columns.declared import FieldWarning, fitting
 from klsa_search.storage.log import checked_id
 
-BatchWriter = GenerationWriter | PartitionsWriter
-"""Writes batches to one generation, or to the partitions of an index."""
-
 
 class Writer:
-    """Writes documents to an index: see `Index`.
+    """Writes documents to an index: see `Index`."""
 
-    batches  None for a view, which is read-only
-    """
-
-    def __init__(self, reader: Reader, batches: BatchWriter | None, models: Models) -> None:
-        self._reader, self._batches, self._models = reader, batches, models
+    def __init__(self, reader: Reader, models: Models) -> None:
+        self._reader, self._models = reader, models
 
     def add(
         self,
@@ -149,7 +141,7 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        batch_writer = self._writable()
+        batch_writer = self._reader.writer
         self._reader.refresh()
         now = self._reader.view()
         max_deletions(max_delete, 0)
@@ -208,19 +200,13 @@ class Writer:
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        batch_writer = self._writable()
+        batch_writer = self._reader.writer
         checked = [checked_id(id_) for id_ in deletes]
         reader = self._reader
         puts = list(map(declared_of(reader.settings, reader.fields).without_html, puts))
         puts, warnings = self._with_vectors(puts)
         result = batch_writer.write(puts, checked)
         return replace(result, warnings=(*result.warnings, *warnings))
-
-    def _writable(self) -> BatchWriter:
-        """Return what writes batches; StoreError for a view, and once the index is closed."""
-        self._reader.check_writable()
-        assert self._batches is not None
-        return self._batches
 
     def _with_vectors(
         self, puts: Sequence[Document]
@@ -272,7 +258,7 @@ class Writer:
         )
 
     def _patch(self, changes: Sequence[Changes]) -> WriteResult:
-        batch_writer = self._writable()
+        batch_writer = self._reader.writer
         embedded: Sequence[Document] = ()
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:

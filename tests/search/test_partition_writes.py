@@ -21,8 +21,8 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.search.parts import opened_partitions
-from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts import partitions
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
@@ -127,7 +127,7 @@ def test_a_failed_partition_is_named_and_written_again(
     write = GenerationWriter.write
 
     def failing(partition: GenerationWriter, *batch: Any) -> Any:
-        if partition.reader.name.endswith("-2"):
+        if partition.generation.parts.facts.path.parent.name.endswith("-2"):
             raise StoreError("the disk is full")
         return write(partition, *batch)
 
@@ -221,7 +221,7 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
             assert not any(each.exists() for each in removed)
         return generations_of(path, found)
 
-    monkeypatch.setattr(opened_partitions, "generations_of", generations_slowly)
+    monkeypatch.setattr(partitions, "generations_of", generations_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:
@@ -236,14 +236,14 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
 def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refresh = GenerationReader.refresh
+    refresh = OpenGeneration.refresh
 
-    def refresh_slowly(partition: GenerationReader) -> bool:
+    def refresh_slowly(partition: OpenGeneration) -> bool:
         monkeypatch.undo()
         for _ in range(2):
             build(cyclic_records(40), name="parts", home=tmp_path, partitions=2, workers=1).close()
         return refresh(partition)
 
-    monkeypatch.setattr(GenerationReader, "refresh", refresh_slowly)
+    monkeypatch.setattr(OpenGeneration, "refresh", refresh_slowly)
     assert index.refresh()
     assert len(index) == 40

@@ -24,13 +24,13 @@ def global_doc_ids(partition: int, doc_ids: DocIds) -> npt.NDArray[np.int64]:
     return doc_ids.astype(np.int64) + (partition << _BITS)
 
 
-def local_doc_id(doc_id: int) -> tuple[int, int]:
-    """Return the partition, and the doc id in it.
+def local_doc_ids(doc_ids: DocIds) -> tuple[DocIds, DocIds]:
+    """Return the partition of each doc id, and the doc id in it: (n,) each.
 
-    >>> local_doc_id(16777221)
-    (1, 5)
+    >>> local_doc_ids(np.array([16777221]))
+    (array([1]), array([5]))
     """
-    return doc_id >> _BITS, doc_id & (1 << _BITS) - 1
+    return doc_ids >> _BITS, doc_ids & (1 << _BITS) - 1
 
 
 def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
@@ -40,7 +40,7 @@ def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
     """
     every: object = mask
     if isinstance(mask, np.ndarray) and mask.ndim == 1 and np.issubdtype(mask.dtype, np.integer):
-        partitions, local = mask >> _BITS, mask & (1 << _BITS) - 1
+        partitions, local = local_doc_ids(mask)
         exists = (mask >= 0) & (partitions < len(sizes))
         exists[exists] = local[exists] < np.array(sizes)[partitions[exists]]
         every = places_of(mask, sizes) if exists.all() else np.array([-1])
@@ -54,8 +54,9 @@ def places_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
 
     sizes  numbers of doc ids of the partitions
     """
-    starts = np.cumsum([0, *sizes])[:-1]
-    places: npt.NDArray[np.int64] = starts[doc_ids >> _BITS] + (doc_ids & (1 << _BITS) - 1)
+    starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+    partitions, local = local_doc_ids(doc_ids)
+    places: npt.NDArray[np.int64] = starts[partitions] + local
     return places
 
 

@@ -11,7 +11,8 @@ from klsa_search.collection.vectors import set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.models import has_same_text
-from klsa_search.search.parts.generation_reader import GenerationReader
+from klsa_search.search.parts.generation import OpenGeneration
+from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state.state import State
 from klsa_search.search.writing import (
@@ -29,10 +30,10 @@ from klsa_search.storage.log_writer import LogWriter
 
 
 class GenerationWriter:
-    """Writes to the log of a generation, and makes its reader read it."""
+    """Writes to the log of a generation, and has it read the log: see `BatchWriter`."""
 
-    def __init__(self, reader: GenerationReader) -> None:
-        self.reader = reader
+    def __init__(self, generation: OpenGeneration) -> None:
+        self.generation = generation
 
     def check_room(self, puts: int) -> None:
         """Raise WritingRefused if so many documents cannot be added.
@@ -40,7 +41,8 @@ class GenerationWriter:
         Checked before a batch is logged: a log that cannot be applied would make the index
         unusable.
         """
-        state, name = self.reader.state(), self.reader.name
+        state = self.generation.state
+        name = state.info.path.parent.name
         if field := needs_eigenvectors(state.info.settings):
             raise WritingRefused(
                 f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} "
@@ -58,7 +60,7 @@ class GenerationWriter:
 
     def check(self, puts: Sequence[Document]) -> None:
         """Raise the error with which `write` would refuse documents."""
-        for put in self._prepared(self.reader.state(), puts):
+        for put in self._prepared(self.generation.state, puts):
             document_as_json(put)
 
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
@@ -66,11 +68,7 @@ class GenerationWriter:
         return self._write(lambda _: (puts, deletes))
 
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents, in one batch: see `Index.patch_many`.
-
-        embedded  results with vectors by embedders, by ID; they are used if the text of the
-                  document has not changed since
-        """
+        """Merge changes into documents, in one batch: see `BatchWriter.patch`."""
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             declared = declared_of(state.info.settings, state.fields)
@@ -94,35 +92,36 @@ class GenerationWriter:
 
         No other process writes between that state and the batch.
         """
-        reader = self.reader
-        path = reader.path.parent
+        generation = self.generation
+        path = generation.state.info.path.parent
         with ExitStack() as stack:
             with writing(path):
                 log = stack.enter_context(LogWriter(current_generation(path)))
-                reader.refresh(log)
-                state = reader.state()
-                puts, deletes = batch(state)
-                puts = self._prepared(state, puts)
-                existing = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+                generation.refresh(log)
+                before = generation.state
+                puts, deletes = batch(before)
+                puts = self._prepared(before, puts)
+                existing = [id_ for id_ in set(deletes) if before.documents.find(id_) is not None]
                 last = log.append(puts, deletes)
             try:
-                reader.refresh(log)
+                generation.refresh(log)
             except (KlsaError, OSError, MemoryError) as error:
                 reason = str(error) or "there is not enough memory"
                 raise StoreError(
-                    f"the batch was written to index `{reader.name}`, but is not searchable yet: "
+                    f"the batch was written to index `{path.name}`, but is not searchable yet: "
                     f"{reason}"
                 ) from error
-        reader.save()
-        declared = declared_of(reader.settings, reader.fields)
-        warnings = tuple(field_warnings(puts, reader.fields, declared.types, declared.forms))
-        return WriteResult(state.info.path.name, last.seq, len(puts), len(existing), warnings)
+        generation.save()
+        state = generation.state
+        declared = declared_of(state.info.settings, state.fields)
+        warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))
+        return WriteResult(before.info.path.name, last.seq, len(puts), len(existing), warnings)
 
     def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:
         """Return documents as they are stored; WritingRefused, BadDocument."""
         self.check_room(len(puts))
         declared, analyzer = declared_of(state.info.settings, state.fields), state.info.analyzer
-        prepared = list(of_spaces(map(declared.divided, puts), self.reader.dimensions))
+        prepared = list(of_spaces(map(declared.divided, puts), dimensions(state)))
         for put in prepared:
             if fault := declared.fault(put.metadata):
                 raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")

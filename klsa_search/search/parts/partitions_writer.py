@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.parts.opened_partitions import OpenedSet, PartitionWriter
-from klsa_search.search.parts.partitions_reader import PartitionsReader
+from klsa_search.search.parts.partitions import OpenPartitions, PartitionWriter
+from klsa_search.search.parts.reading import dimensions, document
 from klsa_search.search.writing import (
     Changes,
     WriteResult,
@@ -18,7 +20,10 @@ from klsa_search.search.writing import (
 from klsa_search.storage.generations import writing
 from klsa_search.storage.partitions import partition_of
 
-_Write = Callable[[PartitionWriter], WriteResult]
+T = TypeVar("T")
+
+_Writes = Mapping[int, Callable[[], WriteResult]]
+"""Writes by number of the partition."""
 
 
 class PartitionsWriter:
@@ -30,8 +35,8 @@ class PartitionsWriter:
     was killed.
     """
 
-    def __init__(self, reader: PartitionsReader) -> None:
-        self._reader = reader
+    def __init__(self, opened: OpenPartitions) -> None:
+        self._opened = opened
 
     def check_room(self, puts: int) -> None:
         """Do nothing: each partition checks its documents before the first is written."""
@@ -39,75 +44,81 @@ class PartitionsWriter:
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
         """Write documents and deletions to their partitions, atomically in each."""
 
-        def divided(now: OpenedSet) -> dict[int, _Write]:
-            count = len(now.writers)
-            puts_of: dict[int, list[Document]] = {}
-            deletes_of: dict[int, list[str]] = {}
-            for put in puts:
-                puts_of.setdefault(partition_of(put.id, count), []).append(put)
-            for id_ in deletes:
-                deletes_of.setdefault(partition_of(id_, count), []).append(id_)
-            _ = list(of_spaces(puts, self._reader.dimensions))  # in all partitions alike
+        def writes(writers: Sequence[PartitionWriter]) -> _Writes:
+            puts_of = _divided(puts, lambda put: put.id, len(writers))
+            deletes_of = _divided(deletes, str, len(writers))
+            first = self._opened.parts.parts[0]
+            _ = list(of_spaces(puts, first.read(dimensions)))  # in all partitions alike
             for number, documents in puts_of.items():
-                now.writers[number].check(documents)
+                writers[number].check(documents)
+            return {
+                number: partial(
+                    writers[number].write, puts_of.get(number, ()), deletes_of.get(number, ())
+                )
+                for number in sorted({*puts_of, *deletes_of})
+            }
 
-            def write_of(number: int) -> _Write:
-                batch = puts_of.get(number, ()), deletes_of.get(number, ())
-                return lambda writer: writer.write(*batch)
-
-            return {number: write_of(number) for number in sorted({*puts_of, *deletes_of})}
-
-        return self._write(divided)
+        return self._write(writes)
 
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
         """Merge changes into documents, atomically in each partition: see `GenerationWriter`."""
 
-        def divided(now: OpenedSet) -> dict[int, _Write]:
-            changes_of: dict[int, list[Changes]] = {}
-            for change in changes:
-                number = partition_of(change.id, len(now.writers))
-                changes_of.setdefault(number, []).append(change)
+        def writes(writers: Sequence[PartitionWriter]) -> _Writes:
+            changes_of = _divided(changes, lambda change: change.id, len(writers))
             if len(changes_of) > 1:
-                reader = self._reader
-                declared = declared_of(reader.settings, reader.fields)
+                facts, parts = self._opened.parts.facts, self._opened.parts.parts
+                declared = declared_of(facts.configuration.settings, parts[0].fields)
+
+                def stored(id_: str) -> Document:
+                    return parts[partition_of(id_, len(parts))].read(document, id_)
+
                 for number, of_partition in changes_of.items():
-                    patched = patched_documents(
-                        of_partition, now.document, declared, reader.manifest.vectors
+                    writers[number].check(
+                        patched_documents(of_partition, stored, declared, facts.manifest.vectors)
                     )
-                    now.writers[number].check(patched)
+            return {
+                number: partial(writers[number].patch, changes_of[number], embedded)
+                for number in sorted(changes_of)
+            }
 
-            def write_of(number: int) -> _Write:
-                return lambda writer: writer.patch(changes_of[number], embedded)
+        return self._write(writes)
 
-            return {number: write_of(number) for number in sorted(changes_of)}
-
-        return self._write(divided)
-
-    def _write(self, writes: Callable[[OpenedSet], dict[int, _Write]]) -> WriteResult:
-        """Write to the partitions that a function returns for the present state, in order."""
-        reader = self._reader
-        with writing(reader.path.parent):
-            reader.refresh()
+    def _write(self, writes: Callable[[Sequence[PartitionWriter]], _Writes]) -> WriteResult:
+        """Write to partitions, in order, what a function returns for the present state."""
+        opened = self._opened
+        path = opened.parts.facts.path.parent
+        with writing(path):
+            opened.refresh()
             results: list[WriteResult] = []
-            with reader.writing():
-                now = reader.now()
-                planned = writes(now)
+            with opened.writing():
+                planned = writes(opened.group.writers)
                 for number, write in planned.items():
                     try:
-                        results.append(write(now.writers[number]))
+                        results.append(write())
                     except (KlsaError, OSError, MemoryError) as error:
                         if not results:
                             raise
+                        folder = opened.files.partition_set.folders[number]
                         raise StoreError(
                             f"wrote to {len(results)} of {len(planned)} partitions of index "
-                            f"`{reader.name}`, not to `{now.partitions[number].name}`: {error}; "
-                            "write the same again to complete it"
+                            f"`{path.name}`, not to `{folder}`: {error}; write the same again to "
+                            "complete it"
                         ) from error
-            last = reader.last_write.seq
+            parts = opened.parts
+            # PartitionMissing if a partition that was written does not answer.
+            last = sum(part.info.last.seq for part in parts.parts)
         return WriteResult(
-            reader.generation,
+            parts.facts.generation,
             last,
             sum(result.written for result in results),
             sum(result.deleted for result in results),
             tuple(warning for result in results for warning in result.warnings),
         )
+
+
+def _divided(items: Iterable[T], id_of: Callable[[T], str], count: int) -> dict[int, list[T]]:
+    """Return items by the number of the partition of their ID, of so many partitions."""
+    divided: dict[int, list[T]] = {}
+    for item in items:
+        divided.setdefault(partition_of(id_of(item), count), []).append(item)
+    return divided

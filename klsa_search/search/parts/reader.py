@@ -1,7 +1,431 @@
-"""What an open index reads: one generation, or the partitions of an index, in a present state."""
+"""What an open index reads: its parts in a present state, or in the state of a view."""
 
-from klsa_search.search.parts.generation_reader import GenerationReader
-from klsa_search.search.parts.partitions_reader import PartitionsReader
+from __future__ import annotations
 
-Reader = GenerationReader | PartitionsReader
-"""Both have the methods of `StateReader`. Readers pickle by path, views by path and moment."""
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, TypeVar, Unpack
+
+import numpy as np
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SpellingName
+from klsa_search.errors import StoreError
+from klsa_search.search.costs import QueryCounts
+from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.models import Models
+from klsa_search.search.pages.applied_rules import rule_warnings
+from klsa_search.search.pages.excerpts import Excerpt
+from klsa_search.search.pages.query_costs import counts_of, is_quick
+from klsa_search.search.pages.results import Hit
+from klsa_search.search.parts import reading
+from klsa_search.search.parts.doc_ids import global_doc_ids, local_doc_ids
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.part_search import PartSearches, warm_up
+from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source, unsupported
+from klsa_search.search.parts.partitions_writer import PartitionsWriter
+from klsa_search.search.state.state import State
+from klsa_search.search.writing import Drift
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import Manifest, SpaceEntry
+from klsa_search.storage.partitions import partition_of, with_files
+from klsa_search.storage.passages import PassageId
+from klsa_search.storage.rules import Rule
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_BATCH: Final = 100
+"""Documents that are read at once."""
+
+BatchWriter = GenerationWriter | PartitionsWriter
+"""Writes batches to one generation, or to the partitions of an index."""
+
+
+class Reader:
+    """The documents of an open index; `Index` has many of these methods.
+
+    source  holds its present state
+    writer  writes to the index; None if this is a view, which reads one state
+    view    this state; None for that of the source
+    """
+
+    def __init__(
+        self, source: Source, writer: BatchWriter | None, view: PartSet | None = None
+    ) -> None:
+        self._source, self._writer, self._view = source, writer, view
+        self._process = os.getpid()
+
+    @property
+    def _facts(self) -> IndexFacts:
+        return (self._view or self._source.parts).facts
+
+    @property
+    def parts(self) -> PartSet:
+        """Return the parts; StoreError once it is closed, and in a forked process."""
+        if self._process != os.getpid():
+            raise StoreError(
+                f"index `{self.name}` was opened before this process was forked; open it again in "
+                "this process with open_index, or start processes by spawn or forkserver"
+            )
+        return self._view or self._source.parts.opened()
+
+    def _read_all(
+        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> list[T]:
+        """Return the results of a function for the state of each part."""
+        return [part.read(function, *args, **kwargs) for part in self.parts.parts]
+
+    def _part_of(self, id_: str) -> Part:
+        """Return the part of the document with an ID."""
+        parts = self.parts.parts
+        return parts[partition_of(id_, len(parts))]
+
+    def _by_doc_id(
+        self,
+        doc_ids: Iterable[int],
+        function: Callable[Concatenate[State, Sequence[int], P], Sequence[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> list[T]:
+        """Return what a function reads of parts by their doc ids, in order."""
+        parts = self.parts.parts
+        numbers, local = local_doc_ids(np.fromiter(doc_ids, np.int64))
+        if (numbers < 0).any() or (numbers >= len(parts)).any():
+            raise IndexError(f"index `{self.name}` has {len(parts)} partitions")
+        values = [
+            part.read(function, local[numbers == number].tolist(), *args, **kwargs)
+            for number, part in enumerate(parts)
+        ]
+        return _merged(numbers.tolist(), values)
+
+    @property
+    def is_view(self) -> bool:
+        """Return whether it reads one state only, so that it is read-only."""
+        return self._writer is None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the index."""
+        return self.path.parent.name
+
+    @property
+    def path(self) -> Path:
+        """Return the folder of the generation, or the file that names the partitions."""
+        return self._facts.path
+
+    @property
+    def generation(self) -> str:
+        """Return the name of the generation, or of the build of all partitions."""
+        return self._facts.generation
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest of all documents of the build, with the files of all partitions."""
+        manifest = self._facts.manifest
+        if len(self.parts.parts) == 1:
+            return manifest
+        return with_files(self.path.parent, manifest, self.generations)
+
+    @property
+    def generations(self) -> dict[Path, Manifest]:
+        """Return the manifests of the generations that are read, by their folders."""
+        infos, terms = [part.info for part in self.parts.parts], self._facts.terms
+        others = [] if terms is None or len(infos) == 1 else [terms]
+        return {info.path: info.manifest for info in infos} | dict(others)
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the index."""
+        return self._facts.configuration.settings
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Return the analyser."""
+        return self.parts.parts[0].info.analyzer
+
+    @property
+    def last_write(self) -> LogPosition:
+        """Return the last write of the state, or the number of writes to all partitions."""
+        return self._facts.last_write
+
+    @property
+    def drift(self) -> Drift:
+        """Return the drift of all parts from their build."""
+        drifts = [asdict(part.info.drift) for part in self.parts.parts]
+        return Drift(**{name: sum(drift[name] for drift in drifts) for name in drifts[0]})
+
+    @property
+    def fields(self) -> Fields:
+        """Return the metadata fields that are columns: those of the first part, as of all."""
+        return self.parts.parts[0].fields
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """Return the numbers of documents whose value of a field does not fit, by field."""
+        counts: Counter[str] = Counter()
+        for misfits in self._read_all(reading.misfits):
+            counts.update(misfits)
+        return dict(counts)
+
+    @property
+    def max_doc(self) -> int:
+        """Return the number of doc ids."""
+        return sum(self._read_all(reading.max_doc))
+
+    @property
+    def segments(self) -> int:
+        """Return the number of segments of the postings."""
+        return sum(self._read_all(reading.segments))
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """Return the synonyms of the index."""
+        return self._facts.configuration.synonyms
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rules of the index."""
+        return self._facts.configuration.rules
+
+    def rule_warnings(self) -> list[str]:
+        """Return what the rules refer to and the index does not have, such as documents.
+
+        >>> index.put_rule({"id": "soon", "then": {"pin": [{"id": "later", "position": 1}]}})
+        >>> index.rule_warnings()
+        ["rule 'soon': the index has no document 'later'"]
+        """
+        first, *others = self._read_all(rule_warnings)
+        return [warning for warning in first if all(warning in warnings for warnings in others)]
+
+    @property
+    def passage_count(self) -> int | None:
+        """Return the number of passages; None if documents are not divided."""
+        return self.parts.parts[0].read(reading.passage_count)
+
+    @property
+    def space_entries(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc)."""
+        return reading.added_spaces(chain.from_iterable(self._read_all(reading.space_entries)))
+
+    def __len__(self) -> int:
+        """Return the number of live documents."""
+        return self._facts.documents
+
+    def state(self, operation: str = "this") -> State:
+        """Return the state of all documents, of which partitions have none.
+
+        operation  that needs it, as an error names it
+        PartitionsUnsupported if the documents are in partitions; StoreError if it is closed.
+        """
+        parts = self.parts.parts
+        if len(parts) > 1:
+            raise unsupported(self.name, operation)
+        return parts[0].state
+
+    def searches(self, models: Models) -> PartSearches:
+        """Return a new search in the present state of all parts."""
+        return self.parts.searches(models)
+
+    @property
+    def partitions(self) -> tuple[Reader, ...]:
+        """Return views of the partitions in one state, by number; of the only one if it is one."""
+        parts = self.parts
+        return tuple(
+            Reader(self._source, None, parts.only(number)) for number in range(len(parts.parts))
+        )
+
+    def view(self) -> Reader:
+        """Return a reader of the present state, which closes with this one."""
+        return Reader(self._source, None, self.parts)
+
+    def restricted(self, filter_: FilterLike) -> Reader:
+        """Return a view of the documents that match a filter: see `Index.restricted`."""
+        return Reader(self._source, None, self.parts.restricted(filter_))
+
+    @property
+    def writer(self) -> BatchWriter:
+        """Return what writes to the index; StoreError if it is a view, or closed."""
+        _ = self.parts
+        if self._writer is None:
+            raise StoreError("a snapshot is read-only; write to the index itself")
+        return self._writer
+
+    def document_readers(self) -> list[DocumentReader]:
+        """Return readers of the present documents, one for each partition."""
+        return [part.state.documents for part in self.parts.parts]
+
+    @property
+    def built_spaces(self) -> Sequence[SpaceEntry]:
+        """Return the spaces of vectors of the build, with the fingerprints of their models."""
+        return self._facts.manifest.vectors
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        """Return the dimensions of the present spaces of vectors, by name."""
+        return self.parts.parts[0].read(reading.dimensions)
+
+    def is_quick(self, query: str, k: int) -> bool:
+        """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
+        parts = self.parts.parts
+        return len(parts) == 1 and is_quick(parts[0].state, query, k)
+
+    def refresh(self) -> bool:
+        """Make writes and new generations of other processes visible; return if any were.
+
+        Searches continue meanwhile; running ones see the state at their start. StoreError if the
+        index is or gets closed. Cost: 0.5 ms if nothing changed, else see `add`.
+
+        >>> other = open_index("index/reports")
+        >>> other.delete(["tyre", "copy"])
+        2
+        >>> len(index), index.refresh(), len(index)
+        (6, True, 4)
+        """
+        _ = self.parts
+        return self._view is None and self._source.refresh()
+
+    def close(self) -> None:
+        """Release all files and memory; later calls raise StoreError.
+
+        Running calls of other threads keep their arrays until they end, but raise StoreError if
+        they look up an ID after this, as does a running `refresh`.
+        """
+        if self._view is None:
+            self._source.close()
+
+    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
+        """Return the document with this ID as it was indexed; DocumentNotFound."""
+        return self._part_of(id).read(reading.document, id)
+
+    def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
+        """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
+        return self._by_doc_id(self.live_doc_ids() if doc_ids is None else doc_ids, reading.ids_at)
+
+    def doc_ids(self, ids: Iterable[str]) -> list[int]:
+        """Return the doc ids of documents by ID, in order; DocumentNotFound."""
+        parts, ids = self.parts.parts, list(ids)
+        numbers = [partition_of(id_, len(parts)) for id_ in ids]
+        doc_ids: list[list[int]] = []
+        for number, part in enumerate(parts):
+            of_part = [id_ for id_, at in zip(ids, numbers, strict=True) if at == number]
+            local = np.array(part.read(reading.doc_ids_of, of_part), np.int64)
+            doc_ids.append(global_doc_ids(number, local).tolist())
+        return _merged(numbers, doc_ids)
+
+    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
+        """Return documents by doc id, in order, as they were indexed."""
+        return self._by_doc_id(doc_ids, reading.documents_at)
+
+    def live_doc_ids(self) -> DocIds:
+        """Return the doc ids of all live documents, in the order of `ids`: (n,).
+
+        >>> index.ids(index.live_doc_ids()[:2]) == index.ids()[:2]
+        True
+        """
+        live = self._read_all(reading.live_doc_ids)
+        doc_ids = [global_doc_ids(number, doc_ids) for number, (doc_ids, _) in enumerate(live)]
+        order = np.argsort(np.concatenate([ordinals for _, ordinals in live]), kind="stable")
+        every: DocIds = np.concatenate(doc_ids)[order]
+        return every
+
+    def live_documents(self) -> Iterator[Document]:
+        """Yield all live documents as they were indexed, in order of their doc ids.
+
+        >>> [document.id for document in index.live_documents()]
+        ['heat', 'pump', 'leak', 'tyre', 'grip', 'copy']
+        """
+        view = self.view()
+        doc_ids = view.live_doc_ids()
+        for begin in range(0, len(doc_ids), _BATCH):
+            yield from view.documents(doc_ids[begin : begin + _BATCH])
+
+    def hits(
+        self,
+        doc_ids: DocIds,
+        scores: Scores,
+        terms: Collection[str],
+        weights: Mapping[str, float] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return hits of ranked documents, in order, with snippets for the given terms.
+
+        terms, weights  as `snippet` takes them
+
+        >>> doc_ids, scores = index.rank("wet roads", k=1)
+        >>> [hit.id for hit in index.hits(doc_ids, scores, {"road"})]
+        ['tyre']
+        """
+        hits = self._by_doc_id(doc_ids, reading.hits, terms, weights)
+        return tuple(
+            replace(hit, rank=rank, score=score)
+            for rank, (hit, score) in enumerate(zip(hits, scores.tolist(), strict=True), start=1)
+        )
+
+    def excerpt(
+        self,
+        id: str,  # noqa: A002 - the field's own name
+        *,
+        span: tuple[int, int] | None = None,
+        page: int | None = None,
+    ) -> Excerpt:
+        """Return a passage by its ID, or a part of a document, as citations name them.
+
+        id     of a document, or of a passage, such as `manual#0-1822`; a document with exactly this
+               ID wins
+        span   first character, and the one after the last; with the ID of a document
+        page   number of a page, from 1, if the text has page breaks; with the ID of a document
+        Without span and page, the ID of a document returns its whole text. DocumentNotFound, also
+        for the ID of a passage that the document no longer has; QueryError for a span or page
+        outside the text.
+
+        >>> index.excerpt("leak#19-28").text
+        'old hoses'
+        """
+        part = self._part_of(id)
+        if not part.read(reading.has_document, id):
+            with suppress(ValueError):  # the ID of no passage
+                part = self._part_of(PassageId.of(id).document_id)
+        return part.read(reading.excerpt, id, span, page)
+
+    def parameters(self, /, **parameters: Unpack[SearchParameters]) -> SearchSettings:
+        """Return search parameters, completed by those of the index; QueryError if invalid."""
+        return self.parts.parts[0].read(reading.parameters, parameters)
+
+    def query_counts(
+        self,
+        query: str,
+        *,
+        operators: bool | None = None,
+        spelling: SpellingName | None = None,
+        filter: FilterLike | None = None,  # noqa: A002 - as in `search`
+    ) -> QueryCounts:
+        """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
+
+        operators, spelling, filter  as of `search`
+
+        >>> index.query_counts('"wet roads" tyres')
+        QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
+        """
+        options: SearchParameters = {"operators": operators, "spelling": spelling}
+        return QueryCounts.of_parts(self._read_all(counts_of, query, options, filter))
+
+    def warm_up(self) -> None:
+        """Load what the first queries need, by running some: 3 ms with 100,000 documents."""
+        self._read_all(warm_up)
+
+
+def _merged(numbers: Sequence[int], values: Sequence[Iterable[T]]) -> list[T]:
+    """Return values of parts in order, each the next one of a part by its number."""
+    iterators = list(map(iter, values))
+    return [next(iterators[number]) for number in numbers]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from klsa_search.core.parameters import MatchName
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.options import Query
+from klsa_search.search.parts import reading
 from klsa_search.search.parts.merged_search import count_documents
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.query.evidence import Evidence, Question, added
 from klsa_search.search.ranking.parameters import checked_integer
-from klsa_search.search.suggest.suggester import Suggestion, checked_typed
+from klsa_search.search.suggest.suggester import Candidate, Suggestion, checked_typed
 
 _COUNTED: Final = 3
 """Candidates of which the documents are counted, for each suggestion, at most."""
@@ -50,7 +53,7 @@ class Suggestions:
         checked_typed(typed)
         k = checked_integer("k", k)
         reader = self._reader.view()
-        kinds = reader.candidates(typed, k, filter)
+        kinds = _candidates(reader, typed, k, filter)
         taken: list[list[Suggestion]] = [[] for _ in kinds]
         queries: set[str] = set()
         left, active = _COUNTED * k, list(range(len(kinds)))
@@ -73,3 +76,20 @@ class Suggestions:
                     queries.add(candidate.query)
                     taken[kind].append(Suggestion(**candidate._asdict(), documents=count))
         return tuple(chain.from_iterable(taken))
+
+
+def _candidates(
+    reader: Reader, typed: str, k: int, filter_: FilterLike | None
+) -> Sequence[Iterator[Candidate]]:
+    """Return completions of the typed text by kind: see `Suggester.candidates`."""
+    parts, answers = reader.parts.parts, dict[Question, object]()
+    if len(parts) == 1:  # found when they are read
+        return parts[0].state.suggester_within(filter_).candidates(typed, k, Evidence())
+    while True:
+        kinds, asked = zip(
+            *(part.read(reading.candidates, answers, typed, k, filter_) for part in parts),
+            strict=True,
+        )
+        if not any(asked):
+            return [iter(kind) for kind in kinds[0]]
+        answers |= added(asked)

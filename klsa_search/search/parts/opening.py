@@ -1,0 +1,70 @@
+"""Open readers of indexes in this process, also of those that were pickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klsa_search.analysis.tokenizers import trust
+from klsa_search.errors import IndexNotFound, StoreError
+from klsa_search.search.parts.generation import OpenGeneration
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.partitions import LocalPartitions, OpenPartitions
+from klsa_search.search.parts.partitions_writer import PartitionsWriter
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.state.log_tailer import PointInTime
+from klsa_search.storage.current import open_current
+from klsa_search.storage.directories import is_index
+from klsa_search.storage.partitions import is_partitioned
+
+
+def open_reader(path: Path) -> Reader:
+    """Open the index in a folder in this process."""
+    if not is_partitioned(path):
+        return open_current(path, open_generation)
+    partitions = OpenPartitions(path, LocalPartitions)
+    return Reader(partitions, PartitionsWriter(partitions))
+
+
+def open_generation(generation: Path) -> Reader:
+    """Open a generation of an index with its later writes."""
+    opened = OpenGeneration.open(generation)
+    return Reader(opened, GenerationWriter(opened))
+
+
+def reopening(reader: Reader) -> tuple[Path, str | None, PointInTime | None]:
+    """Return the arguments by which `reopened` opens the state of a reader again.
+
+    StoreError for a view of some documents, or of several partitions.
+    """
+    parts, moment = reader.parts, None
+    if reader.is_view:
+        if parts.facts.terms is not None or parts.parts[0].info.restricted:
+            raise StoreError(
+                "a restricted index, and a snapshot of several partitions, cannot be pickled; "
+                "pickle the index itself"
+            )
+        synonyms, rules, settings = parts.facts.configuration
+        moment = PointInTime(parts.facts.last_write, synonyms, rules, settings)
+    return reader.path.absolute(), reader.settings.tokenizer, moment
+
+
+def reopened(path: Path, tokenizer: str | None, moment: PointInTime | None) -> Reader:
+    """Open an index again whose reader had this path, or its generation as it was at a moment.
+
+    tokenizer  trusted by the process that pickled the index; unpickling trusts that process
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
+    if moment is None:
+        if not is_index(path.parent):
+            raise IndexNotFound(
+                f"no index at `{path.parent}`, the path of the pickled index; restore the folder, "
+                "or open the index with open_index"
+            )
+        return open_reader(path.parent)
+    if not path.is_dir():
+        raise IndexNotFound(
+            f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
+            "take a new snapshot"
+        )
+    return Reader(OpenGeneration.open(path, moment), None)

@@ -1,0 +1,224 @@
+"""The parts of an index in one state: its only generation, or its partitions.
+
+A part is read by functions of its state, which run where the state is: in this process, or in
+another one, to which the name of the function is sent.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
+
+from klsa_search.errors import PartitionsUnsupported, StoreError
+from klsa_search.search.engine.collection_statistics import (
+    CollectionStatistics,
+    PartitionStatistics,
+)
+from klsa_search.search.engine.partition_terms import PartitionTerms
+from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.models import Models
+from klsa_search.search.parts.part_search import LocalSearches, PartSearches
+from klsa_search.search.query.evidence import SharedAnswers
+from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.state.restricted_state import restricted_state, with_statistics
+from klsa_search.search.state.restricted_states import RestrictedStates
+from klsa_search.search.state.state import GenerationInfo, State
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import Manifest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_ANSWERS: Final = 2**16
+"""Answers that searches of one state share, at most."""
+
+RESTRICTED: Final = 64
+"""Restricted views of several partitions that are cached."""
+
+
+class Part(Protocol):
+    """A generation of an index in one state, in this process or in another."""
+
+    @property
+    def info(self) -> GenerationInfo:
+        """Return the facts about it."""
+
+    @property
+    def fields(self) -> Fields:
+        """Return the metadata fields that are columns; without values in another process."""
+
+    @property
+    def state(self) -> State:
+        """Return the state; StoreError if it is in another process."""
+
+    def read(
+        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the result of a function of a module for the state.
+
+        In another process arguments and result are pickled; iterators become lists.
+        """
+
+
+class LocalPart(NamedTuple):
+    """A part in this process: see `Part`.
+
+    terms  of all partitions, if it is one of several
+    """
+
+    state: State
+    terms: PartitionTerms | None = None
+
+    @property
+    def info(self) -> GenerationInfo:
+        """Return the facts about it."""
+        return self.state.info
+
+    @property
+    def fields(self) -> Fields:
+        """Return the metadata fields that are columns."""
+        return self.state.fields
+
+    def read(
+        self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the result of a function for the state."""
+        return function(self.state, *args, **kwargs)
+
+    def statistics(self) -> PartitionStatistics:
+        """Return the statistics of the live documents of one of several partitions."""
+        assert self.terms is not None
+        return self.terms.statistics(self.state.snapshot)
+
+    def restricted(self, filter_: FilterLike) -> LocalPart:
+        """Return the part with the documents that match a filter."""
+        return self._replace(state=restricted_state(self.state, filter_))
+
+    def restricted_by_all(self, statistics: CollectionStatistics) -> LocalPart:
+        """Return a restricted part that weighs words by the restricted parts of all partitions."""
+        return self._replace(state=with_statistics(self.state, statistics))
+
+
+class IndexFacts(NamedTuple):
+    """What is known of an index in one state without its parts.
+
+    path        of the generation, or of the file that names the partitions
+    generation  name of the generation, or of the build of all partitions
+    manifest    of all documents of the build; without files if there are several parts
+    documents   number of live documents
+    last_write  last write to the only part, or the number of writes to all parts
+    terms       generation of the terms of all partitions, and its manifest; None without partitions
+    """
+
+    path: Path
+    generation: str
+    manifest: Manifest
+    configuration: QueryConfiguration
+    documents: int
+    last_write: LogPosition
+    terms: tuple[Path, Manifest] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PartSet(ABC):
+    """The parts of an index in one state; none once it is closed."""
+
+    facts: IndexFacts
+    parts: Sequence[Part]
+
+    @abstractmethod
+    def searches(self, models: Models) -> PartSearches:
+        """Return a new search of all parts."""
+
+    @abstractmethod
+    def restricted(self, filter_: FilterLike) -> PartSet:
+        """Return the parts with the documents that match a filter."""
+
+    def only(self, number: int) -> Self:
+        """Return one part as if it were all."""
+        part = self.parts[number]
+        info = part.info
+        facts = self.facts._replace(
+            path=info.path,
+            generation=info.path.name,
+            manifest=info.manifest,
+            documents=info.documents,
+            last_write=info.last,
+        )
+        return replace(self, facts=facts, parts=(part,))
+
+    def opened(self) -> Self:
+        """Return the same; StoreError if the index was closed."""
+        if not self.parts:
+            path = self.facts.path.parent
+            raise StoreError(
+                f"index `{path.name}` is closed; open it again with open_index({str(path)!r})"
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class LocalParts(PartSet):
+    """The parts of an index in this process."""
+
+    parts: Sequence[LocalPart]
+    _restricted: RestrictedStates[LocalParts] = field(init=False, default_factory=RestrictedStates)
+    _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
+
+    @classmethod
+    def of(cls, part: LocalPart) -> LocalParts:
+        """Return one part as all of an index."""
+        state = part.state
+        info = state.info
+        configuration = QueryConfiguration(
+            state.query_parser.synonyms, state.rules.rules, info.settings
+        )
+        facts = IndexFacts(
+            info.path, info.path.name, info.manifest, configuration, info.documents, info.last
+        )
+        return cls(facts, (part,))
+
+    def searches(self, models: Models) -> LocalSearches:
+        """Return a new search of all parts."""
+        if len(self._answers[0]) > MAX_ANSWERS:
+            self._answers[0] = SharedAnswers()  # running searches keep theirs
+        return LocalSearches([part.state for part in self.parts], models, self._answers[0])
+
+    def restricted(self, filter_: FilterLike) -> LocalParts:
+        """Return the parts with the documents that match a filter."""
+        if len(self.parts) == 1:
+            return LocalParts.of(self.parts[0].restricted(filter_))
+        return self._restricted.of(
+            key_of(filter_), RESTRICTED, lambda: self._restricted_to(filter_)
+        )
+
+    def _restricted_to(self, filter_: FilterLike) -> LocalParts:
+        parts = [part.restricted(filter_) for part in self.parts]
+        statistics = CollectionStatistics.of([part.statistics() for part in parts], 1.0)
+        parts = [part.restricted_by_all(statistics) for part in parts]
+        return LocalParts(self.facts._replace(documents=statistics.documents), parts)
+
+
+class Source(Protocol):
+    """Holds the parts of an index in their present state: `OpenGeneration`, `OpenPartitions`."""
+
+    @property
+    def parts(self) -> PartSet:
+        """Return the present state, also once it is closed."""
+
+    def refresh(self) -> bool:
+        """Make writes and builds of other processes visible; return if there were any."""
+
+    def close(self) -> None:
+        """Release all files and memory."""
+
+
+def unsupported(index: str, what: str) -> PartitionsUnsupported:
+    """Return the error of an index in partitions that was called for something unsupported."""
+    return PartitionsUnsupported(
+        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
+    )

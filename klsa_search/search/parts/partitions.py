@@ -1,0 +1,236 @@
+"""The open partitions of an index: hold their state, and replace it by refreshes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.parts.generation import OpenGeneration
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
+from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.writing import Changes, WriteResult
+from klsa_search.storage.catalog_entry import entry_stamp
+from klsa_search.storage.collection_terms import open_collection_terms
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.names import PARTITIONS
+from klsa_search.storage.partitions import (
+    PartitionSet,
+    generations_of,
+    is_partitioned,
+    read_partitions,
+    stamp_of,
+    terms_generation,
+)
+from klsa_search.storage.rules import read_rules
+from klsa_search.storage.synonyms import read_synonyms
+
+T = TypeVar("T")
+
+
+class PartitionFiles(NamedTuple):
+    """What all partitions of an index have in common.
+
+    path   folder of the index
+    terms  generation of their terms, and its manifest
+    stamps   of the files that were read
+    """
+
+    path: Path
+    partition_set: PartitionSet
+    configuration: QueryConfiguration
+    terms: tuple[Path, Manifest]
+    stamps: object
+
+
+class Partition(Protocol):
+    """One open partition, in this process or in another: see `OpenGeneration`."""
+
+    def refresh(self) -> bool:
+        """Read writes of other processes; return if there were any."""
+
+    def close(self) -> None:
+        """Release all files and memory."""
+
+
+class PartitionWriter(Protocol):
+    """Writes batches to one partition, here or in another process: see `GenerationWriter`."""
+
+    def check(self, puts: Sequence[Document]) -> None:
+        """Raise the error with which `write` would refuse documents."""
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write a batch, deletions before documents."""
+
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents."""
+
+
+class PartitionGroup(Protocol):
+    """The open partitions of one build of an index."""
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        """Return the partitions by number."""
+
+    @property
+    def writers(self) -> Sequence[PartitionWriter]:
+        """Return what writes to each of them."""
+
+    def weighed(self, files: PartitionFiles) -> PartSet:
+        """Return their present state, with the statistics of all documents."""
+
+
+class LocalPartitions:
+    """The open partitions of one build of an index in this process: see `PartitionGroup`."""
+
+    def __init__(self, files: PartitionFiles) -> None:
+        terms = open_collection_terms(files.terms[0])
+        self.partitions = [
+            OpenGeneration.open(folder, terms=terms)
+            for folder in generations_of(files.path, files.partition_set)
+        ]
+        self.writers = [GenerationWriter(partition) for partition in self.partitions]
+
+    def weighed(self, files: PartitionFiles) -> LocalParts:
+        """Return the present state, with the statistics of all documents. Cost: O(V)."""
+        parts = [partition.part for partition in self.partitions]
+        statistics = CollectionStatistics.of(
+            [part.statistics() for part in parts], files.partition_set.length
+        )
+        parts = [partition.weigh(statistics, files.configuration) for partition in self.partitions]
+        positions = [part.info.last for part in parts]
+        return LocalParts(facts_of(files, statistics, positions), parts)
+
+
+def facts_of(
+    files: PartitionFiles, statistics: CollectionStatistics, positions: Iterable[LogPosition]
+) -> IndexFacts:
+    """Return the facts about partitions in one state.
+
+    Writes to an index follow one another, and a state has all writes up to one of them, so another
+    process with this number of writes to all partitions, or a larger one, has the same writes.
+
+    positions  last write of each partition
+    """
+    seqs, undos = zip(*positions, strict=True)
+    return IndexFacts(
+        files.path / PARTITIONS,
+        files.partition_set.generation,
+        files.partition_set.manifest,
+        files.configuration,
+        statistics.documents,
+        LogPosition(sum(seqs), sum(undos)),
+        files.terms,
+    )
+
+
+class OpenPartitions:
+    """The partitions of an index: see `Source`; thread-safe.
+
+    The state is one immutable value, so that a search sees all partitions with the same statistics.
+    Synonyms and query settings belong to the index, not to a partition, so that they change in all
+    of them in one step.
+
+    opens  the partitions that files name
+    """
+
+    def __init__(self, path: Path, opens: Callable[[PartitionFiles], PartitionGroup]) -> None:
+        self._path, self._opens = path, opens
+        self._lock = threading.Lock()  # held while the state is replaced
+        self._writing = threading.Lock()  # held while partitions are written
+        self._of_current(lambda: self._use(self._read(self._stamps_now())))
+
+    @property
+    def parts(self) -> PartSet:
+        """Return the present state, also once it is closed."""
+        return self._parts
+
+    def _use(self, files: PartitionFiles) -> None:
+        """Open the partitions that files name, and use them."""
+        group = self._opens(files)
+        self._parts, self.group, self.files = group.weighed(files), group, files
+
+    def _of_current(self, read: Callable[[], T]) -> T:
+        """Return what a function reads of the partitions in use.
+
+        If it fails because a build has replaced and removed them meanwhile, it is called again.
+        """
+        while True:
+            stamp = stamp_of(self._path)
+            try:
+                return read()
+            except (IndexDamaged, IndexNotFound, OSError):
+                if stamp_of(self._path) in (stamp, None):
+                    raise
+
+    def _stamps_now(self) -> object:
+        return stamp_of(self._path), entry_stamp(self._path)
+
+    def _read(self, stamps: object) -> PartitionFiles:
+        """Read the files of the index."""
+        if not is_partitioned(self._path):
+            raise IndexNotFound(
+                f"`{self._path}` no longer has partitions; open it again if it was rebuilt with "
+                "one partition"
+            )
+        partition_set = read_partitions(self._path)
+        terms = terms_generation(self._path / partition_set.folders[0])
+        configuration = QueryConfiguration(
+            read_synonyms(self._path), read_rules(self._path), partition_set.settings(self._path)
+        )
+        return PartitionFiles(
+            self._path, partition_set, configuration, (terms, read_manifest(terms)), stamps
+        )
+
+    def refresh(self) -> bool:
+        """Make writes and builds of other processes visible; return if there were any.
+
+        Logs are read until none has changed, so that the state has all writes up to one of them.
+        While another thread writes, nothing changes: all earlier writes are visible, and those of
+        that thread will be in one step.
+        """
+        with self._lock:
+            self._parts.opened()
+            return not self._writing.locked() and self._of_current(self._refreshed)
+
+    def _refreshed(self) -> bool:
+        """Read all writes and builds; return if there were any."""
+        before, stamps = self.files, self._stamps_now()
+        files = before if stamps == before.stamps else self._read(stamps)
+        if files.partition_set.folders != before.partition_set.folders:
+            self._use(files)
+            return True
+        is_changed = files._replace(stamps=before.stamps) != before
+        while sum(partition.refresh() for partition in self.group.partitions):  # all of them
+            is_changed = True
+        if is_changed:
+            self._parts = self.group.weighed(files)
+        self.files = files
+        return is_changed
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Return a context to write to partitions; all becomes visible at its end, at once."""
+        with self._writing:
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._parts.opened()
+                    self._parts = self.group.weighed(self.files)
+
+    def close(self) -> None:
+        """Release all files and memory."""
+        with self._lock:
+            self._parts = replace(self._parts, parts=())
+            for partition in self.group.partitions:
+                partition.close()
