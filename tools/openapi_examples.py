@@ -28,7 +28,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.middleware.origin import PAGE_HEADER
+from klsa_search.service.sessions import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 

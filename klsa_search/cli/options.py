@@ -370,7 +370,7 @@ def _type_of(name: str, kind: Any, limits: Sequence[Any]) -> Any:
     if kind is int:
         return click.IntRange(low, high)
     if kind is float:
-        return click.FloatRange(low, high)
+        return float if low is high is None else click.FloatRange(low, high)
     if kind is Path:
         return FOLDER if name == "home" else FILE
     return bool if kind is bool else str

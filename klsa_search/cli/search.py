@@ -23,6 +23,7 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import as_dict, write_explanation, write_results
 from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.search_options import QueryOptions
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
@@ -81,70 +82,8 @@ _HITS: Final = 10_000
     help="Search a batch with this many threads",
 )
 @click.option("--offset", type=click.IntRange(min=0), help="Skip this many hits  [default: 0]")
-@click.option(
-    "--filter",
-    metavar="FILTER",
-    help="Keep only documents whose metadata match, as in 'year >= 2020 AND kind != draft'",
-)
-@click.option(
-    "--sort",
-    metavar="FIELD[:desc]",
-    multiple=True,
-    help="Sort by this metadata field instead of by score; repeatable",
-)
-@click.option(
-    "--facet",
-    "facets",
-    metavar="FIELD",
-    multiple=True,
-    help="Count the values of this metadata field over all matches; repeatable",
-)
-@click.option(
-    "--disjunctive-facet",
-    "disjunctive_facets",
-    metavar="FIELD",
-    multiple=True,
-    help="Count the values of this metadata field as if --filter had no conditions on it; "
-    "repeatable",
-)
-@click.option(
-    "--distinct", metavar="FIELD", help="Return only the best document of each value of this field"
-)
-@click.option("--min-score", type=float, help="Keep only documents with at least this score")
-@click.option(
-    "--highlight",
-    is_flag=True,
-    default=None,
-    help="Highlight the words of the query, on a terminal",
-)
-@click.option(
-    "--snippet-length", type=click.IntRange(1), help="Limit snippets to this many characters"
-)
-@click.option(
-    "--prefix",
-    type=click.Choice(["last"]),
-    help="Search for completions of the last word of QUERY, too",
-)
-@click.option(
-    "--quality", is_flag=True, default=None, help="Show how good a match each hit is, from 0 to 1"
-)
-@click.option(
-    "--rules/--no-rules", default=None, help="Apply the rules of the index  [default: rules]"
-)
-@click.option(
-    "--group",
-    type=click.Choice(["document", "passage"]),
-    help="Show documents, or passages of long documents with their texts  [default: document]",
-)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=1),
-    help="With --group passage, show the best passages that fit into this number of tokens",
-)
-@click.option(
-    "--rerank",
-    type=click.IntRange(min=1),
-    help="Order this many of the first hits by the reranker",
+@settings_options(
+    *(name for name in QueryOptions.model_fields if name != "vector"), model=QueryOptions
 )
 @click.option(
     "--reranker",
@@ -152,7 +91,6 @@ _HITS: Final = 10_000
     help="Use this reranker: python:MODULE:FUNCTION, which is imported. A service has its own",
 )
 @embedder_option
-@click.option("--explain", is_flag=True, default=None, help="Explain each score")
 @click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
     *LanguageSettings.model_fields,
@@ -200,7 +138,6 @@ def klsa_search(
     With --url the index is searched at a running klsa-serve, with the same results.
     With --filter or --sort, a blank QUERY finds every document.
     """
-    options = {name: value for name, value in options.items() if value != ()}
     if (batch is None) == (query is None):
         raise click.UsageError("give either QUERY or --batch FILE")
     if (batch is None) != (run_file is None):

@@ -32,12 +32,12 @@ from klsa_search.service.index_service import Resources
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
 from klsa_search.service.server import (
+    check_certificate,
     configured,
     end_process,
     raise_descriptor_limit,
 )
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.tls import check_certificate
 from klsa_search.storage.maintenance import indexes_in
 
 Report = Callable[[str], None]

@@ -1,7 +1,9 @@
 """Sessions of the search page: a signed cookie in the place of an API key.
 
 The cookie names the key by its ID, so that revoking the key ends its sessions; nothing is stored.
-It counts only in requests of the page: see `middleware.origin`.
+It counts only in requests of the page: a browser adds cookies and cached Basic credentials by
+itself, whichever page sends the request, but it also sets `Sec-Fetch-Site` and `Origin`, which no
+page can change.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
 
 from klsa_search.errors import InvalidApiKey, QueryError
-from klsa_search.service.middleware.origin import PAGE_HEADER, is_from_page
 from klsa_search.service.signing import Signer
 
 COOKIE: Final = "klsa_session"
@@ -23,6 +24,12 @@ COOKIE: Final = "klsa_session"
 
 LIFETIME: Final = timedelta(days=14)
 """Lifetime of a session, or less if the key expires."""
+
+
+PAGE_HEADER: Final = "X-Requested-With"
+"""Header of each request of the search page, with any value. A page of another origin may send it
+only if CORS allows it, which it never does.
+"""
 
 
 class Sessions:
@@ -94,3 +101,33 @@ def _set(request: Request, response: Response, value: str, age: timedelta) -> No
 def _name(headers: Mapping[str, str]) -> str:
     port = urlsplit(f"//{headers.get('host', '')}").netloc.rpartition("]")[2].rpartition(":")[2]
     return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
+
+
+def is_cross_origin(headers: Mapping[str, str]) -> bool:
+    """Return whether a page of another origin sent the request; programs send neither header.
+
+    Sec-Fetch-Site is missing without TLS, except on localhost; then Origin must name the host.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and _host_of(origin) != headers.get("host", "").lower()
+
+
+def is_from_page(headers: Mapping[str, str], method: str) -> bool:
+    """Return whether the search page of this host certainly sent the request.
+
+    Browsers send an Origin with each request that may change something, and no Origin with a GET
+    of the same origin.
+    """
+    proven = "sec-fetch-site" in headers or "origin" in headers or method in ("GET", "HEAD")
+    return PAGE_HEADER.lower() in headers and proven and not is_cross_origin(headers)
+
+
+def _host_of(origin: str) -> str | None:
+    """Return host and port of an origin, as `Host` has them; None if it has none, as `null`."""
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None

@@ -10,7 +10,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.origin import PAGE_HEADER
+from klsa_search.service.sessions import PAGE_HEADER
 from klsa_search.service.signing import Signer
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE

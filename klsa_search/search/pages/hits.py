@@ -10,12 +10,13 @@ from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.search_options import SNIPPET
 from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.pages.hit_explanations import explained_hits
 from klsa_search.search.pages.passage_hits import as_passages, best_passages_of, with_places
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, highlighted
-from klsa_search.search.snippets.snippet import LENGTH, snippet
+from klsa_search.search.snippets.snippet import snippet
 from klsa_search.search.state.passage_searcher import PassageSearcher
 from klsa_search.search.state.state import State
 
@@ -101,7 +102,7 @@ def hits_of(
     terms: Collection[str],
     weights: Mapping[str, float] | None,
     offset: int = 0,
-    length: int = LENGTH,
+    length: int = SNIPPET,
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents, in order. See `Index.hits`."""
     ids = doc_ids.tolist()

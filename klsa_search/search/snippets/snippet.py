@@ -14,13 +14,8 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer, Token
 from klsa_search.analysis.characters import all_characters, ascii_characters
+from klsa_search.core.search_options import SNIPPET
 from klsa_search.search.snippets.markup import without_markup
-
-LENGTH: Final = 240
-"""Characters of a snippet by default."""
-
-LONGEST: Final = 10_000
-"""Characters of a snippet, at most."""
 
 _FOLDED: Final = re.compile(r"[ \n\f]")
 
@@ -31,7 +26,7 @@ def snippet(
     analyzer: Analyzer,
     *,
     weights: Mapping[str, float] | None = None,
-    length: int = LENGTH,
+    length: int = SNIPPET,
 ) -> str:
     """Return the passage of a text that contains most of the query, as one line without Markdown.
 

@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.characters import all_characters, ascii_characters
+from klsa_search.core.search_options import SNIPPET
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.snippets.markup import without_markup
-from klsa_search.search.snippets.snippet import LENGTH, snippet
+from klsa_search.search.snippets.snippet import snippet
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 
@@ -45,7 +46,7 @@ class StoredSnippets:
         terms: Collection[str],
         *,
         weights: Mapping[str, float] | None = None,
-        length: int = LENGTH,
+        length: int = SNIPPET,
     ) -> list[str]:
         """Return a passage of each document, equal to that of `snippet`.
 

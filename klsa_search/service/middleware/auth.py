@@ -17,10 +17,9 @@ from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import Key, KeyUses, find_key, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
-from klsa_search.service.middleware.origin import is_cross_origin
 from klsa_search.service.page_files import PREFIX
 from klsa_search.service.request_log import CHANGES
-from klsa_search.service.sessions import Sessions
+from klsa_search.service.sessions import Sessions, is_cross_origin
 from klsa_search.service.tenant_tokens import TenantClaims, TenantTokens, is_tenant_token
 
 API_KEY_HEADER: Final = "X-API-Key"

@@ -31,7 +31,7 @@ from klsa_search.service.middleware.auth import (
 from klsa_search.service.middleware.bodies import RequestBody
 from klsa_search.service.middleware.hosts import Hosts
 from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
-from klsa_search.service.middleware.paths import path_of
+from klsa_search.service.middleware.proxies import path_of
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import REQUEST_ID, error_response, failure_answer
 

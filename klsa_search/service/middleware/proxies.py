@@ -1,4 +1,4 @@
-"""What trusted proxies say of a request: its client, scheme and path prefix."""
+"""What trusted proxies say of a request: its client, scheme and path prefix; paths without it."""
 
 from __future__ import annotations
 
@@ -40,3 +40,15 @@ class TrustedProxies:
         except (TypeError, ValueError):  # a socket without addresses
             return False
         return any(address in network for network in self._networks)
+
+
+def path_of(scope: Scope) -> str:
+    """Return the path of a request without the prefix of a mount or of `root_path`.
+
+    A proxy may have removed the prefix already.
+    """
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):
+        return path[len(root) :] or "/"
+    return path

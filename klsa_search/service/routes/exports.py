@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
+from klsa_search.core.search_options import SNIPPET, MatchOptions, Names, RankingParameters
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
-from klsa_search.search.pages.options import MatchOptions, Names, Query, RankingParameters
+from klsa_search.search.pages.options import Query
 from klsa_search.search.parts.exports import Format
-from klsa_search.search.snippets.snippet import LENGTH
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
@@ -61,7 +61,7 @@ class ExportRequest(RankingParameters, MatchOptions, _Rows):
         None, description="filter on metadata, as text, or as JSON in a body"
     )
     snippet_length: int = Field(
-        LENGTH, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
+        SNIPPET, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
     )
     vector: QueryVector | None = Field(None, description="vector of the query; only in a body")
 

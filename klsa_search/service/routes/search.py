@@ -23,7 +23,7 @@ from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Requires, Service, requires, service_of
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.paths import path_of
+from klsa_search.service.middleware.proxies import path_of
 from klsa_search.service.page_files import SearchPage, prefers_html
 from klsa_search.service.schemas.errors import HANDLERS
 from klsa_search.service.schemas.federation import merged

@@ -8,14 +8,14 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.core.parameters import Text, encodable
+from klsa_search.core.search_options import SNIPPET, Names, QueryOptions, RankingParameters
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.filters.parsing import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.pages.budget import CANDIDATES
-from klsa_search.search.pages.options import Names, Query, QueryOptions, RankingParameters
+from klsa_search.search.pages.options import Query
 from klsa_search.search.rankers import ranker_of
-from klsa_search.search.snippets.snippet import LENGTH
 from klsa_search.service.schemas.requests import (
     MAX_HITS,
     IndexName,
@@ -49,8 +49,8 @@ QUERY: Final = (
 
 
 def _described(name: str) -> str:
-    """Return the description of an option of `Query`, whose limits a request narrows."""
-    return Query.model_fields[name].description or ""
+    """Return the description of an option, whose limits a request narrows."""
+    return QueryOptions.model_fields[name].description or ""
 
 
 _WITHOUT_QUERY: Final = frozenset(("filter", "sort", "positive", "vector"))
@@ -85,7 +85,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         100, ge=1, le=MAX_VALUES, description=_described("max_facet_values")
     )
     snippet_length: int = Field(
-        LENGTH, ge=1, le=MAX_SNIPPET, description=_described("snippet_length")
+        SNIPPET, ge=1, le=MAX_SNIPPET, description=_described("snippet_length")
     )
     explain: bool = Field(False, description=f"{_described('explain')}; at most 100 hits")
     max_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, description=_described("max_tokens"))
