@@ -367,7 +367,8 @@ class Compounds:
         result: Words = ()
         for words in chain.from_iterable(map(_with_name, divisions)):
             terms = [self._numbers[word] for word in words]
-            if UNKNOWN in terms or max(terms) < 0:
+            rarest = min((self._frequency(term) for term in terms if term >= 0), default=0)
+            if UNKNOWN in terms or rarest <= best or rarest < least:
                 continue
             documents = self._documents_with(self._pattern(words, terms), evidence)
             if documents > best and documents >= least:

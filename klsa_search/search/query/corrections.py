@@ -79,8 +79,7 @@ _BOUNDS: Final = (-1.5, 4.0)
 """Least and largest weight of one other word."""
 
 _CANDIDATES: Final = 12
-_READ: Final = 2
-"""Candidates that are compared by their frequency, and whose written forms are read at once."""
+"""Candidates that are compared by their frequency."""
 
 _UNFINISHED: Final = 1.0
 _MISSING_LETTER: Final = 0.3
@@ -280,19 +279,16 @@ class Corrector:
         )
         candidates.sort(key=lambda term: -prior[term] - weights[term])
         best: _Best | None = None
-        for first in range(0, len(candidates), _READ):
-            if (
-                best is not None
-                and best.score >= prior[candidates[first]] + weights[candidates[first]]
-            ):
+        for term in candidates:
+            if best is not None and best.score >= prior[term] + weights[term]:
                 break
-            some = candidates[first : first + _READ]
-            for term, forms in zip(some, self._term_dictionary.forms(some, evidence), strict=True):
-                score = math.log(frequencies[term]) + weights[term]
-                nearest = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
-                if nearest is not None and (best is None or score - nearest[0] > best.score):
-                    cost_, form = nearest
-                    best = _Best(score - cost_, weights[term], term, written_as(forms, form), form)
+            (forms,) = self._term_dictionary.forms([term], evidence)
+            nearest = self._nearest_form(word, forms, edits, unfinished=where.unfinished)
+            if nearest is not None:
+                cost_, form = nearest
+                score = math.log(frequencies[term]) + weights[term] - cost_
+                if best is None or score > best.score:
+                    best = _Best(score, weights[term], term, written_as(forms, form), form)
         return best
 
     def _nearest_form(

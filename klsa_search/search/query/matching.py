@@ -106,7 +106,16 @@ def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> Integers:
 def containing_phrase(
     snapshot: Snapshot, words: Sequence[int], field: str = "", *, as_written: bool = False
 ) -> DocumentMask:
-    """Return which documents contain words in sequence, in one of their fields: (N,).
+    """Return which documents contain words in sequence: (N,). See `documents_of_phrase`."""
+    result = np.zeros(len(snapshot), np.bool_)
+    result[documents_of_phrase(snapshot, words, field, as_written=as_written)] = True
+    return result
+
+
+def documents_of_phrase(
+    snapshot: Snapshot, words: Sequence[int], field: str = "", *, as_written: bool = False
+) -> Integers:
+    """Return the doc ids that contain words in sequence, in one of their fields, ascending.
 
     words  term numbers; NO_TERM less the code of a stop word, which matches that word; or NO_TERM,
            which matches any word without a term, if there are no such codes. No document contains
@@ -115,22 +124,19 @@ def containing_phrase(
     as_written  whether stop words in capitals match only these, and others no capitals
     Cost: the postings of the words, and 3 ns a word of the documents that contain all terms.
     """
-    result = np.zeros(len(snapshot), np.bool_)
     terms = {word for word in words if word >= 0}
     if UNKNOWN in words or all(word == NO_TERM for word in words):
-        return result
+        return np.zeros(0, np.int64)
     documents = containing_all(snapshot, terms) if terms else np.arange(len(snapshot))
     if len(words) == 1 and terms and field == "":
-        result[documents] = True
-        return result
+        return documents
     forward = snapshot.forward
     names = forward.fields.names
     pattern = pattern_of(snapshot, words)
     part = names.index(field) if field else ANYWHERE
     stops = _stops(words, as_written)
     matches = forward.words.find_phrase(documents.astype(np.int64), pattern, part, stops)
-    result[documents[matches]] = True
-    return result
+    return documents[matches]
 
 
 def count_in_documents(
@@ -184,7 +190,7 @@ def count_phrase(snapshot: Snapshot, words: Sequence[int]) -> int:
     """
 
     def count() -> int:
-        return int((containing_phrase(snapshot, words) & snapshot.live_docs()).sum())
+        return int(snapshot.live_docs()[documents_of_phrase(snapshot, words)].sum())
 
     return snapshot.answers.of(("phrase", *words), words, count)
 

@@ -82,9 +82,12 @@ class SimilarTerms:
         for run, same_start in self._beginning_with(word[:1], word[1::-1]):
             lengths = run.lengths[same_start]
             positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
-            # An edit changes at most two letters of the set.
-            differing = sets[lengths[positions]] ^ run.letters[same_start][positions]
-            positions = positions[np.bitwise_count(differing) <= 2 * edits]
+            # An edit adds and removes at most one letter each.
+            of_text, of_term = sets[lengths[positions]], run.letters[same_start][positions]
+            added, removed = (
+                np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term)
+            )
+            positions = positions[(added <= edits) & (removed <= edits)]
             for length in np.unique(lengths[positions]).tolist():
                 same = same_start.start + positions[lengths[positions] == length]
                 names = [run.names[position] for position in same.tolist()]

@@ -117,6 +117,9 @@ def _heaviest(snapshot: Snapshot, term: int) -> list[tuple[int, int]]:
     documents, saturations = snapshot.query_kernel.postings.of_term(term)
     is_live = snapshot.live_docs()[documents]
     documents, saturations = documents[is_live], saturations[is_live]
+    if len(saturations) > _SOURCES:
+        least = np.partition(saturations, -_SOURCES)[-_SOURCES]
+        documents, saturations = documents[saturations >= least], saturations[saturations >= least]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
     return list(zip(documents[heaviest].tolist(), saturations[heaviest].tolist(), strict=True))
 
