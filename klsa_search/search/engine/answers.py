@@ -83,10 +83,6 @@ class Answers:
         changed = (written[term] if term < terms_of_cache else 0 for term in terms if term >= 0)
         return answer if min(changed, default=oldest + 1) <= oldest else None
 
-    def latest(self, question: Hashable) -> object:
-        """Return the last answer, though writes may have changed it; None if there is none."""
-        return self._cache.answers.get(question, (-1, None))[1]
-
     def put(self, question: Hashable, answer: _Answer) -> _Answer:
         """Add an answer of this state, unless there is one of a later state; return it."""
         answers = self._cache.answers

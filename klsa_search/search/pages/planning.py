@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
@@ -195,7 +197,10 @@ def _parse(
         return parsed, interpretation
     (id_,) = state.documents.ids([named])
     if parsed.mask is not None:
-        parsed = parsed._replace(mask=parsed.mask.with_document(named))
+        mask = parsed.mask
+        if interpretation.unknown:  # no document contains all words
+            mask = Mask(np.zeros(len(state.snapshot), np.bool_))
+        parsed = parsed._replace(mask=mask.with_document(named))
     return parsed, replace(interpretation, id=id_, unknown=())
 
 

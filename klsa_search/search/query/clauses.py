@@ -333,7 +333,11 @@ class ClauseReader:
             abbreviation=rules.has_case and has_capitals,
             unfinished=is_last and rules.is_typing,
         )
-        return self.corrector.correction(word.text, rules.evidence, where)
+        correction = self.corrector.correction(word.text, rules.evidence, where)
+        if correction is None and is_last:  # perhaps misspelt and unfinished
+            where = where._replace(unfinished=True)
+            correction = self.corrector.correction(word.text, rules.evidence, where)
+        return correction
 
     def _in_compounds(self, word: str) -> list[int]:
         """Return the terms of compounds that a word which no document contains is a part of.

@@ -137,12 +137,9 @@ class TermDictionary:
         cached = {term: answers.get(("forms", term), [term]) for term in terms}
         sources_by_term = cast(dict[int, tuple[Source, ...]], cached)
         new = [term for term, sources in cached.items() if sources is None]
-        if new:
-            latest = {term: answers.latest(("forms", term)) or () for term in new}
-            before = cast(dict[int, tuple[Source, ...]], latest)
-            read = sources_of(self._snapshot, self._analyzer, self._documents_at, new, before)
-            for term, sources in zip(new, read, strict=True):
-                sources_by_term[term] = answers.put(("forms", term), sources)
+        read = sources_of(self._snapshot, self._analyzer, self._documents_at, new)
+        for term, sources in zip(new, read, strict=True):
+            sources_by_term[term] = answers.put(("forms", term), sources)
         return [sources_by_term[term] for term in terms]
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:

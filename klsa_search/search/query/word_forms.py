@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -50,12 +49,10 @@ def sources_of(
     analyzer: Analyzer,
     documents_at: Callable[[Iterable[int]], list[Document]],
     terms: Sequence[int],
-    before: Mapping[int, Sequence[Source]] = MappingProxyType({}),
 ) -> list[tuple[Source, ...]]:
     """Return how each term is written in the five documents in which it has the highest weight.
 
     documents_at  returns documents by doc id
-    before        the same of some terms before writes, which change no document
     Only their beginnings count, each read and analysed once.
     """
     vocabulary = snapshot.vocabulary.terms
@@ -66,24 +63,12 @@ def sources_of(
     ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
     ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     forms = {
-        (term, source.ordinal): source.forms
-        for term, sources_ in before.items()
-        for source in sources_
+        doc_id: _written(analyzer, _beginnings(document, fields), names)
+        for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
-    new = {
-        doc_id
-        for term, sources_ in sources.items()
-        for doc_id, _ in sources_
-        if (term, ordinal_of[doc_id]) not in forms
-    }
-    unread = sorted(new)
-    for doc_id, document in zip(unread, documents_at(unread), strict=True):
-        written = _written(analyzer, _beginnings(document, fields), names)
-        for term in terms:
-            forms[term, ordinal_of[doc_id]] = written.get(vocabulary[term], Counter())
     return [
         tuple(
-            Source(saturation, ordinal_of[doc_id], forms[term, ordinal_of[doc_id]])
+            Source(saturation, ordinal_of[doc_id], forms[doc_id].get(vocabulary[term], Counter()))
             for doc_id, saturation in sources[term]
         )
         for term in terms

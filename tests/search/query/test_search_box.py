@@ -69,8 +69,7 @@ def test_filters_facets_and_sorting_include_the_document(tickets):
 
 def test_all_words_are_required_of_other_documents(tickets):
     found = tickets.search("sup-1058", 20, match="all")
-    assert ids(found)[0] == "SUP-1058"
-    assert set(ids(found)[1:]) == set(ids(tickets.search("sup", 20, match="all"))) - {"SUP-1058"}
+    assert ids(found) == ["SUP-1058"]  # no document contains 1058
 
 
 def test_the_document_is_a_good_match_with_an_explanation(tickets):
