@@ -108,11 +108,10 @@ nb::object decoded(std::span<const u8> text) {
     return result;
 }
 
-// The records of documents: the sizes of ID, title and metadata, each in four bytes, then these and
-// the text.
+// The records of documents: the sizes of ID, title, metadata and text, each in four bytes, then these.
 class Records {
   public:
-    static constexpr size_t HEAD = 12;
+    static constexpr size_t HEAD = 16;
 
     struct Fields {
         std::span<const u8> id, title, metadata, text;
@@ -140,10 +139,10 @@ class Records {
     std::optional<Fields> fields(i64 document) const {
         auto rest = records_.of(document);
         if (rest.size() < HEAD) return {};
-        u32 sizes[3];
+        u32 sizes[4];
         std::memcpy(sizes, rest.data(), HEAD);
         rest = rest.subspan(HEAD);
-        if (u64(sizes[0]) + sizes[1] + sizes[2] > rest.size()) return {};
+        if (u64(sizes[0]) + sizes[1] + sizes[2] + sizes[3] != rest.size()) return {};
         auto take = [&](size_t size) { return std::exchange(rest, rest.subspan(size)).first(size); };
         const auto id = take(sizes[0]), title = take(sizes[1]), metadata = take(sizes[2]);
         return Fields{id, title, metadata, rest};
@@ -158,7 +157,7 @@ class Records {
     Fields checked_fields(i64 document) const {
         records_.check(document);
         const auto of = fields(document);
-        require(of.has_value(), "a record is longer than its slot");
+        require(of.has_value(), "a record does not fit its slot");
         return *of;
     }
 

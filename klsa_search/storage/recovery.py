@@ -5,8 +5,8 @@
     RecoveredRecords(generation)            the documents of the build, as far as readable
 
 CURRENT follows from the generations. Headers of array files follow from their sizes, and the starts
-of records from the table of IDs. The manifest has the checksums of the built files, which prove
-the recovered content; a damaged manifest is not repaired.
+of records from the records. The manifest has the checksums of the built files, which prove the
+recovered content; a damaged manifest is not repaired.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sqlite3
-import struct
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,15 +32,14 @@ from klsa_search.storage.current import (
     write_current,
 )
 from klsa_search.storage.directories import generations
-from klsa_search.storage.documents import IDS, RECORDS, STARTS
+from klsa_search.storage.documents import RECORDS, STARTS
 from klsa_search.storage.files import is_exhausted
 from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
-from klsa_search.storage.records import Records, RecordsPart
+from klsa_search.storage.records import Records, RecordsPart, starts_of
 
-_HEAD: Final = struct.Struct("<3I")
 _BLOCK: Final = 2**22
 
 
@@ -96,11 +93,10 @@ class RecoveredRecords:
         self._generation = generation
         path = generation / f"{RECORDS}.npy"
         self._content = _array(path, np.dtype(np.uint8))
-        file = generation / f"{STARTS}.npy"
-        starts = np.zeros(0, np.int64)
-        if file.exists():
-            starts = np.array(_array(file, np.dtype(np.int64)))
-        self.starts = _repaired_starts(starts, self._content, generation)
+        starts = starts_of(self._content)
+        if starts is None:  # a record is damaged
+            starts = _array(generation / f"{STARTS}.npy", np.dtype(np.int64))
+        self.starts = starts
         self.size = max(len(self.starts) - 1, 0)
         self._records = Records([RecordsPart(self._content, self.starts)], path)
 
@@ -183,67 +179,3 @@ def _sum_of_array(array: npt.NDArray[Any]) -> str:
     for begin in range(0, len(content), _BLOCK):
         digest.update(content[begin : begin + _BLOCK].data)
     return digest.hexdigest()
-
-
-def _repaired_starts(
-    starts: npt.NDArray[np.int64], content: npt.NDArray[np.uint8], generation: Path
-) -> npt.NDArray[np.int64]:
-    """Return the starts of records, found by their IDs if `starts` is wrong.
-
-    Return `starts` itself if the IDs do not lead to all records in order, because they or the
-    records are damaged. Cost: some µs a document.
-    """
-    stored = starts
-    try:
-        ids = _ids(generation)
-    except (sqlite3.Error, ValueError):  # the IDs are damaged too
-        return starts
-    starts = np.full(len(ids) + 1, -1, np.int64)
-    count = min(len(stored), len(starts))
-    starts[:count] = stored[:count]
-    starts[0], starts[-1] = 0, len(content)
-    end = 0  # of the header of the previous record
-    for doc_id, id_ in enumerate(ids):
-        if not _is_record(content, int(starts[doc_id]), id_):
-            begin = _find(content, end, id_)
-            if begin is None:
-                return stored
-            starts[doc_id] = begin
-        end = int(starts[doc_id]) + _HEAD.size + len(id_)
-    return starts if (np.diff(starts) > 0).all() and starts[0] == 0 else stored
-
-
-def _ids(generation: Path) -> list[bytes]:
-    address = f"{(generation / IDS).absolute().as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(address, uri=True)) as database:
-        rows = database.execute("select position, id from documents order by position").fetchall()
-    if [position for position, _ in rows] != list(range(len(rows))):
-        raise ValueError("positions are missing")
-    return [id_.encode() for _, id_ in rows]
-
-
-def _is_record(content: npt.NDArray[np.uint8], begin: int, id_: bytes) -> bool:
-    """Return whether the record of an ID begins at `begin`."""
-    if not 0 <= begin <= len(content) - _HEAD.size - len(id_):
-        return False
-    size, title, metadata = _HEAD.unpack_from(content.data, begin)
-    start = begin + _HEAD.size
-    return bool(
-        size == len(id_)
-        and start + size + title + metadata <= len(content)
-        and content[start : start + size].tobytes() == id_
-    )
-
-
-def _find(content: npt.NDArray[np.uint8], first: int, id_: bytes) -> int | None:
-    """Return the start of the record of an ID, at or after `first`, or None."""
-    head = _HEAD.pack(len(id_), 0, 0)[:4]
-    overlap = _HEAD.size + len(id_)
-    for begin in range(first, len(content), _BLOCK):
-        block = content[begin : begin + _BLOCK + overlap].tobytes()
-        at = block.find(head)
-        while at >= 0:
-            if _is_record(content, begin + at, id_):
-                return begin + at
-            at = block.find(head, at + 1)
-    return None
