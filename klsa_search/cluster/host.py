@@ -269,7 +269,7 @@ class PartitionHost:
         version: str,
         search: str,
         request: PartRequest,
-        places: Sequence[int],
+        positions: Sequence[int],
         ranking: tuple[SharedSeeds | None, Answers] | None = None,
     ) -> PartHits | Uncollected:
         """Return the hits at some places of the page.
@@ -284,7 +284,7 @@ class PartitionHost:
             kept.search.collect(*ranking)
         with self._lock:
             self._searches.pop(search, None)
-        return kept.search.fetch(places)
+        return kept.search.fetch(positions)
 
     def explain(
         self,

@@ -292,14 +292,14 @@ class RemoteSearches:
         self._rankings = [(seeds, dict(answers)) for seeds in shared]
         return self._round("collect", self._rankings)
 
-    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
         """Return the hits at some places of the pages."""
         hits = self._round(
-            "fetch", [(page_places,) if page_places else None for page_places in places]
+            "fetch", [(page_positions,) if page_positions else None for page_positions in positions]
         )
         again = [
-            (page_places, ranking) if isinstance(part, Uncollected) else None
-            for part, page_places, ranking in zip(hits, places, self._rankings, strict=True)
+            (page_positions, ranking) if isinstance(part, Uncollected) else None
+            for part, page_positions, ranking in zip(hits, positions, self._rankings, strict=True)
         ]
         if not any(again):
             return hits

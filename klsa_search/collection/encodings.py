@@ -123,7 +123,7 @@ def decoded_lines(
     detected: str | None = None
     for number, line in lines(path):
         if detected is None and not _is_utf8(line):
-            detected, others = _detected(path)
+            detected, further = _detected(path)
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
@@ -132,12 +132,12 @@ def decoded_lines(
                 fact = (
                     f"read as {NAMES[detected]}, because it is not UTF-8 (first in line {number:,})"
                 )
-                if others:
-                    named = " or ".join(NAMES[other] for other in others)
+                if further:
+                    named = " or ".join(NAMES[other] for other in further)
                     fact += f", but the text is too short to be sure: it could be {named}"
                 note(
                     f"{fact}; if letters are wrong, name the encoding, as in --encoding "
-                    f"{others[0] if others else detected} (in Python encoding=)"
+                    f"{further[0] if further else detected} (in Python encoding=)"
                 )
         if detected in (None, "utf-8"):
             yield number, line

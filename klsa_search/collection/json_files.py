@@ -243,8 +243,8 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     lists = dict(_lists(content))
     with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
     if len(lists) > 1 and len(with_texts) == 1:
-        others = ", ".join(repr(name) for name in lists if name not in with_texts)
-        intake.note(path, f"the lists {others} are not read")
+        unread = ", ".join(repr(name) for name in lists if name not in with_texts)
+        intake.note(path, f"the lists {unread} are not read")
         lists = with_texts
     if len(lists) > 1:
         names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])

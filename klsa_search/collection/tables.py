@@ -159,12 +159,12 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
 
     try:
         with CalamineWorkbook.from_path(path) as workbook:
-            first, *others = workbook.sheet_names
+            first, *further = workbook.sheet_names
             rows = workbook.get_sheet_by_index(0).to_python()
     except (CalamineError, OSError) as error:
         raise TruncatedFile(f"{path}: cannot be read as a workbook ({error})") from None
-    if others:
-        intake.note(path, f"read the sheet {first!r}, the first of {1 + len(others):,}")
+    if further:
+        intake.note(path, f"read the sheet {first!r}, the first of {1 + len(further):,}")
     rows = [[_cell(value) for value in row] for row in rows]
     before = _rows_before_header(rows, intake)
     if before:

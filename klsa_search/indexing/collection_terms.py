@@ -40,7 +40,7 @@ def with_collection_terms(path: Path, partitions: PartitionSet, trained: int) ->
     """Write the terms of partitions, and return the description of these with the number of terms.
 
     trained  number of terms of the training
-    Cost: 2 µs for each other term in each partition, and their places in memory.
+    Cost: 2 µs for each other term in each partition, and their positions in memory.
     """
     with new_generation(path / partitions.terms) as generation:
         _write(path, partitions, trained, generation)
@@ -75,20 +75,20 @@ def _write(path: Path, partitions: PartitionSet, trained: int, folder: Path) -> 
     generations = [current_generation(path / name) for name in partitions.folders]
     k1 = partitions.manifest.checked_settings().k1
     write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
-    places = _merge(
+    positions = _merge(
         [islice(vocabulary_lines(generation_), trained, None) for generation_ in generations],
         folder,
     )
     terms = len(open_array(folder, "terms_starts")) - 1
     frequencies, occurrences = np.zeros((2, trained + terms), np.int64)
-    for generation, term_numbers in zip(generations, places, strict=True):
+    for generation, term_numbers in zip(generations, positions, strict=True):
         postings = postings_of_arrays(partial(open_array, generation), k1)
         numbers = np.concatenate((np.arange(trained), trained + term_numbers))
         frequencies[numbers] += postings.frequencies
         occurrences[numbers] += postings.occurrences
     arrays = {
-        "places": np.concatenate(places),
-        "places_starts": np.cumsum([0, *map(len, places)]),
+        "positions": np.concatenate(positions),
+        "positions_starts": np.cumsum([0, *map(len, positions)]),
         "frequencies": frequencies,
         "occurrences": occurrences,
     }
@@ -96,8 +96,8 @@ def _write(path: Path, partitions: PartitionSet, trained: int, folder: Path) -> 
 
 
 def _merge(vocabularies: Sequence[Iterator[bytes]], folder: Path) -> list[npt.NDArray[np.int32]]:
-    """Write the sorted terms of several vocabularies, each term once; return the places of each."""
-    places = [array("i") for _ in vocabularies]
+    """Write the sorted terms of vocabularies, each term once; return the positions of each."""
+    positions = [array("i") for _ in vocabularies]
     marked = (zip(terms, repeat(number)) for number, terms in enumerate(vocabularies))
     groups = groupby(merge(*marked), key=itemgetter(0))
     text, starts = ArrayWriter(folder, "terms", "u1"), ArrayWriter(folder, "terms_starts", "i8")
@@ -107,12 +107,12 @@ def _merge(vocabularies: Sequence[Iterator[bytes]], folder: Path) -> list[npt.ND
         while block := [
             (term, [number for _, number in group]) for term, group in islice(groups, _BLOCK)
         ]:
-            for place, (_, numbers) in enumerate(block, first):
+            for position, (_, numbers) in enumerate(block, first):
                 for number in numbers:
-                    places[number].append(place)
+                    positions[number].append(position)
             first += len(block)
             lines = b"".join(b"%b\n" % term for term, _ in block)
             text.append(lines)
             starts.append(end + np.cumsum([len(term) + 1 for term, _ in block]))
             end += len(lines)
-    return [np.frombuffer(numbers, np.int32) for numbers in places]
+    return [np.frombuffer(numbers, np.int32) for numbers in positions]

@@ -296,7 +296,7 @@ def _in_processes(
 def _in_process(
     step: Callable[[PartitionTask], None],
     task: PartitionTask,
-    place: int,
+    worker: int,
     workers: int,
     processes: list[subprocess.Popen[bytes]],
 ) -> None:
@@ -306,7 +306,7 @@ def _in_process(
     """
     process = start_worker(__name__)
     processes.append(process)
-    request = step.__name__, task, place, workers
+    request = step.__name__, task, worker, workers
     try:
         call(process, request, f"the process that built partition `{task.name}`")
     finally:
@@ -317,12 +317,12 @@ def serve() -> None:
     """Run a process that builds one partition, on its share of the processors."""
     requests, answers = pipes_of_worker()
     steps = {step.__name__: step for step in (read_partition, build_partition)}
-    name, task, place, workers = next(read_requests(requests))
+    name, task, worker, workers = next(read_requests(requests))
     exit_with_parent()  # which would not clean up what this process still writes
     if hasattr(os, "sched_setaffinity"):
-        own_processors = sorted(os.sched_getaffinity(0))[place::workers]
+        own_processors = sorted(os.sched_getaffinity(0))[worker::workers]
         with suppress(OSError):
-            os.sched_setaffinity(0, own_processors or [place % processors()])
+            os.sched_setaffinity(0, own_processors or [worker % processors()])
     answer: Exception | None = None
     try:
         steps[name](task)

@@ -63,8 +63,8 @@ class Segment(NamedTuple):
         return numbers
 
     @property
-    def places(self) -> slice | _Numbers:
-        """Return where its terms are in an array of all terms."""
+    def term_indices(self) -> slice | _Numbers:
+        """Return the indices of its terms in an array of all terms."""
         return slice(len(self.postings.starts) - 1) if self.terms is None else self.numbers()
 
 
@@ -100,7 +100,7 @@ class Segments:
         """Return n_t: (V,) document frequencies. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            frequencies[part.places] += part.postings.frequencies
+            frequencies[part.term_indices] += part.postings.frequencies
         return frequencies
 
     @lazy_property
@@ -108,7 +108,7 @@ class Segments:
         """Return Σ_d f(t,d): (V,) occurrences of each term. Cost O(V), once."""
         occurrences = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            occurrences[part.places] += part.postings.occurrences
+            occurrences[part.term_indices] += part.postings.occurrences
         return occurrences
 
     @lazy_property
@@ -119,7 +119,7 @@ class Segments:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:
-            best[part.places] = np.maximum(best[part.places], part.postings.best)
+            best[part.term_indices] = np.maximum(best[part.term_indices], part.postings.best)
         return best
 
     def of_term(self, term: int) -> tuple[DocIds, npt.NDArray[np.uint16]]:

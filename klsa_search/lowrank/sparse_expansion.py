@@ -300,10 +300,11 @@ class SegmentedExpansion:
     def features(self, documents: DocIds) -> tuple[npt.NDArray[np.int64], _Packed]:
         """Return the start of the features of each document, (n + 1,), and the features."""
         pieces = [self.built.features[:0]]
-        places = np.searchsorted(self._firsts, documents, "right") - 1
-        for place, document in zip(places.tolist(), documents.tolist(), strict=True):
-            segment, number = self.segments[place], document - int(self._firsts[place])
-            pieces.append(segment.features[segment.starts[number] : segment.starts[number + 1]])
+        numbers = np.searchsorted(self._firsts, documents, "right") - 1
+        rows = documents - self._firsts[numbers]
+        for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
+            segment = self.segments[number]
+            pieces.append(segment.features[segment.starts[row] : segment.starts[row + 1]])
         starts = np.cumsum(np.array(list(map(len, pieces)), np.int64))
         return starts, np.concatenate(pieces)
 
@@ -329,10 +330,10 @@ class SegmentedExpansion:
         arrays = list(map(array, self.segments))
         if len(arrays) == 1:
             return np.asarray(arrays[0][documents])
-        places = np.searchsorted(self._firsts, documents, "right") - 1
+        numbers = np.searchsorted(self._firsts, documents, "right") - 1
         result = np.empty((len(documents), *arrays[0].shape[1:]), arrays[0].dtype)
-        for place, (first, rows) in enumerate(zip(self._firsts, arrays, strict=True)):
-            result[places == place] = rows[documents[places == place] - first]
+        for number, (first, rows) in enumerate(zip(self._firsts, arrays, strict=True)):
+            result[numbers == number] = rows[documents[numbers == number] - first]
         return result
 
 

@@ -177,10 +177,10 @@ def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:
     ]
 
 
-def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
+def _write_titles(axes: Any, titles: Sequence[str], positions: Matrix) -> None:
     """Write each title next to its point, towards the centre of the map, if there is space."""
     taken: list[Any] = []
-    for title, point in zip(titles, places.tolist(), strict=True):
+    for title, point in zip(titles, positions.tolist(), strict=True):
         side, align = (-5, "right") if point[0] > 0.5 else (5, "left")
         offsets = [(side, dy) for dy in (0, 9, -9, 18, -18)]
         _write(axes, title, point, offsets, taken, ha=align, fontsize="x-small")

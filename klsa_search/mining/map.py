@@ -208,14 +208,14 @@ def _clusters(
     order: Integers,
     sizes: Integers,
     words: int,
-    places: Matrix,
+    positions: Matrix,
     cluster: Integers,
 ) -> tuple[MapCluster, ...]:
     if not len(order):
         return ()
     strongest = terms_of_clusters(index, labels, len(sizes), words)
     written = iter(words_of(index, [term for number in order for term in strongest[number]]))
-    middles = np.array([_densest(places[cluster == rank]) for rank in range(len(order))])
+    middles = np.array([_densest(positions[cluster == rank]) for rank in range(len(order))])
     return tuple(
         MapCluster(
             words=tuple(islice(written, len(strongest[number]))),
@@ -239,18 +239,18 @@ def tones_of(middles: Matrix) -> list[int]:
     return tones
 
 
-def _densest(places: Matrix) -> tuple[float, float]:
+def _densest(positions: Matrix) -> tuple[float, float]:
     """Return the mean of the points in the densest three by three cells of a coarse grid."""
-    if not len(places):
+    if not len(positions):
         return 0.5, 0.5
-    cells = np.minimum((places * _CELLS).astype(np.int64), _CELLS - 1)
+    cells = np.minimum((positions * _CELLS).astype(np.int64), _CELLS - 1)
     counts = np.zeros((_CELLS + 2, _CELLS + 2), np.int64)
     np.add.at(counts, (cells[:, 0] + 1, cells[:, 1] + 1), 1)
     rows = counts[:-2] + counts[1:-1] + counts[2:]
     around = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]
     best = np.unravel_index(int(around.argmax()), around.shape)
     near = (np.abs(cells - np.array(best)) <= 1).all(axis=1)
-    x, y = places[near].mean(axis=0).tolist()
+    x, y = positions[near].mean(axis=0).tolist()
     return x, y
 
 

@@ -7,7 +7,8 @@ that checksums, backups and followers treat it as a partition:
 
     vocabulary.txt            terms of the training
     terms, terms_starts       other terms of the build, sorted: see `SortedTerms`
-    places, places_starts     places of the terms of each partition in `terms`, by partition
+    positions, positions_starts
+                              positions of the terms of each partition in `terms`, by partition
     frequencies, occurrences  int64, in all partitions: of the training's terms, then of the others
 
 A term of the build has one number in all partitions: first those of the training, then the others.
@@ -37,20 +38,20 @@ class CollectionTerms:
 
     trained  V terms of the training
     terms    T others
-    places   of the terms of each partition in `terms`, partition by partition
-    starts   (partitions + 1,) of each partition in `places`
+    positions   of the terms of each partition in `terms`, partition by partition
+    starts   (partitions + 1,) of each partition in `positions`
     counts   document frequencies and occurrences in all partitions: (V + T,) each
     """
 
     trained: Vocabulary
     terms: SortedTerms
-    places: npt.NDArray[np.int32]
+    positions: npt.NDArray[np.int32]
     starts: _Numbers
     counts: tuple[_Numbers, _Numbers]
 
-    def places_of(self, partition: int) -> npt.NDArray[np.int32]:
-        """Return the places of the terms of a partition that the training lacks, ascending."""
-        return self.places[self.starts[partition] : self.starts[partition + 1]]
+    def positions_of(self, partition: int) -> npt.NDArray[np.int32]:
+        """Return the positions of the terms of a partition that the training lacks, ascending."""
+        return self.positions[self.starts[partition] : self.starts[partition + 1]]
 
 
 def open_collection_terms(generation: Path) -> CollectionTerms:
@@ -62,7 +63,7 @@ def open_collection_terms(generation: Path) -> CollectionTerms:
     return CollectionTerms(
         Vocabulary(read_vocabulary(generation)),
         SortedTerms(array("terms"), array("terms_starts")),
-        array("places"),
-        array("places_starts"),
+        array("positions"),
+        array("positions_starts"),
         (array("frequencies"), array("occurrences")),
     )

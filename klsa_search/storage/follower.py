@@ -130,8 +130,10 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
 
     Aliases move, all at once, when their new indexes are there, and before others are deleted.
     """
-    others = {name: index for name, index in aliases_in(home).items() if name not in backup.indexes}
-    replace_aliases(home, others)  # the name of an alias may be that of an index now
+    aliases = {
+        name: index for name, index in aliases_in(home).items() if name not in backup.indexes
+    }
+    replace_aliases(home, aliases)  # the name of an alias may be that of an index now
     faults = []
     for name, copy in sorted(backup.indexes.items()):
         path = index_path(home, name)

@@ -32,7 +32,7 @@ def test_numbers_and_frequencies_come_back(features):
     assert pairs.terms.tolist() == numbers[: len(terms)].tolist()
     assert pairs.find(keys, len(terms)).tolist() == numbers[len(terms) :].tolist()
     assert pairs.document_frequencies(numbers).tolist() == both.tolist()
-    assert pairs.places[numbers].tolist() == list(range(len(both)))
+    assert pairs.by_number[numbers].tolist() == list(range(len(both)))
 
 
 @given(known_features(), st.integers(0, 5))

@@ -162,7 +162,7 @@ class PartScorer:
             elsewhere_rows.levels[built, :count],
             0,
         )
-        places = elsewhere.places_of(elsewhere_rows.documents[built, :count])
+        places = elsewhere.positions_of(elsewhere_rows.documents[built, :count])
         ranks_elsewhere = np.where(places < 0, -1, int(rank_of.max(initial=-1)) + 1 + places)
         near, ranks = np.hstack((near, levels)), np.hstack((ranks, ranks_elsewhere))
         order = np.argsort(-near.astype(np.int64), axis=1, kind="stable")[:, :count]

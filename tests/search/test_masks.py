@@ -10,7 +10,7 @@ import pytest
 from klsa_search.errors import QueryError
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
-from klsa_search.search.parts.doc_ids import places_of
+from klsa_search.search.parts.doc_ids import positions_of
 from tests.support.worlds import random_documents
 
 QUERIES = ["t03 t07", "t01 t02 t05 nothing"]
@@ -41,7 +41,7 @@ def mask(request, index):
 
 def places(index, doc_ids):
     """Return the places of doc ids in arrays of all doc ids."""
-    return places_of(doc_ids, [part.max_doc for part in index.partitions])
+    return positions_of(doc_ids, [part.max_doc for part in index.partitions])
 
 
 @pytest.mark.parametrize("query", QUERIES)

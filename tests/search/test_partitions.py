@@ -25,7 +25,7 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.engine import EngineQuery
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
-from klsa_search.search.parts.doc_ids import places_of
+from klsa_search.search.parts.doc_ids import positions_of
 from klsa_search.search.parts.merged_search import merged_order, plan_and_seeds
 from klsa_search.search.parts.part_search import (
     LocalSearches,
@@ -579,7 +579,7 @@ def test_exact_scores_are_those_of_all_documents(one: Index, three: Index) -> No
     for query in TOPIC_QUERIES:
         expected = dict(zip(one.ids(), one.scores(query, exact=True).tolist(), strict=True))
         by_doc_id = three.scores(query)
-        places = places_of(np.array(three.doc_ids(expected)), sizes)
+        places = positions_of(np.array(three.doc_ids(expected)), sizes)
         found = dict(zip(expected, by_doc_id[places].tolist(), strict=True))
         assert np.corrcoef([*expected.values()], [*found.values()])[0, 1] > 0.999
         exact = three.search(query, 300, exact=True, explain=True)

@@ -149,7 +149,7 @@ class TermNumbering:
             sums = np.append(built, 0)  # -1, the number of new words, is the last
             sums[changes.terms] += changed
             of_words = sums[self.numbers] + of_later
-            others = sums[trained:]
-            parts = sums[:trained], others[self.local], of_words, others[self.remote]
+            untrained = sums[trained:]
+            parts = sums[:trained], untrained[self.local], of_words, untrained[self.remote]
             counts.append(np.concatenate(parts))
         return DocumentCounts(statistics.documents, *counts)

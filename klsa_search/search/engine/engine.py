@@ -156,9 +156,9 @@ class _Results:
         """Return the results of each query: views of arrays that the batch shares."""
         tops = []
         for row, (count, total) in enumerate(counts):
-            place = row, slice(count)
-            exact_parts = None if exact is None else exact[place]
-            tops.append(TopDocs(self.documents[place], self.scores[place], total, exact_parts))
+            cells = row, slice(count)
+            exact_parts = None if exact is None else exact[cells]
+            tops.append(TopDocs(self.documents[cells], self.scores[cells], total, exact_parts))
         return tops
 
 

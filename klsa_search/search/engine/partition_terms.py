@@ -43,7 +43,7 @@ class PartitionTerms:
     @classmethod
     def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
         """Return the terms as the partition in a folder numbers them."""
-        return cls(collection, collection.places_of(number_of_partition(partition)))
+        return cls(collection, collection.positions_of(number_of_partition(partition)))
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -82,7 +82,7 @@ class RemoteBest(NamedTuple):
     documents: npt.NDArray[np.uint32]
     impacts: npt.NDArray[np.float32]
 
-    def places_of(self, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    def positions_of(self, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         """Return the places of ordinals in `documents`, -1 for those that it does not contain."""
         if not len(self.documents):
             return np.full(ordinals.shape, -1)
@@ -208,9 +208,9 @@ def shared_seeds(
         is_known = _is_numbered(near, number)
         details = None
         if leading.names:
-            names, others = _names(answered, seeds), _names(answered, best.at(remote))
+            names, remote_names = _names(answered, seeds), _names(answered, best.at(remote))
             local_rows = rows.among(_is_numbered(rows.documents, number))
-            details = SeedDetails(alpha, names, weights, features, local_rows, others)
+            details = SeedDetails(alpha, names, weights, features, local_rows, remote_names)
         shared.append(
             SharedSeeds(
                 first,

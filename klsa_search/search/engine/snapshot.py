@@ -204,17 +204,17 @@ class Snapshot:
 
         documents  (n,) doc ids
         """
-        expansion, others = self.sparse_expansion, self.remote_rows
+        expansion, remote = self.sparse_expansion, self.remote_rows
         # Entries in this partition and in others, strongest first.
         entries, width = expansion.rows(documents), expansion.entries
         numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
         levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
-        built = len(others.levels)
+        built = len(remote.levels)
         if built:
             positions = np.minimum(documents, built - 1)
             is_built = (documents < built)[:, None]
-            numbers = np.hstack((numbers, others.documents[positions]))
-            levels = np.hstack((levels, others.levels[positions] * is_built))
+            numbers = np.hstack((numbers, remote.documents[positions]))
+            levels = np.hstack((levels, remote.levels[positions] * is_built))
             order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
             rows = np.arange(len(documents))[:, None]
             numbers, levels = numbers[rows, order], levels[rows, order]
@@ -286,8 +286,8 @@ class Snapshot:
     @_shared_property
     def remote_ordinals(self) -> npt.NDArray[np.int64]:
         """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
-        others = self.remote_rows
-        return np.unique(others.documents[others.levels > 0]).astype(np.int64)
+        remote = self.remote_rows
+        return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)
 
     @_shared_property
     def latent(self) -> LatentSpace:

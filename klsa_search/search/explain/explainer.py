@@ -98,7 +98,7 @@ class Features:
         """Return the name of a feature: a term, or the two of a pair."""
         terms, pairs = self._snapshot.vocabulary.terms, self._snapshot.pairs
         size = len(pairs.terms)  # of the build, without later terms
-        position = int(pairs.places[feature])
+        position = int(pairs.by_number[feature])
         if position < size:
             return terms[position]
         lesser = int(np.searchsorted(pairs.starts, position - size, side="right")) - 1

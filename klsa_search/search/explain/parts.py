@@ -219,11 +219,11 @@ class RowSplitter:
         """Divide T among the terms: see `lowrank.coverage`."""
         query, near = self._query_weights, self._snapshot.neighbours
         row = slice(near.indptr[document], near.indptr[document + 1])
-        places = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
-        counted = places >= 0
+        positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
+        counted = positions >= 0
         lenders, shares = near.indices[row][counted], near.data[row][counted]
         of_document = query.addends(np.array([document]))[0] * np.isin([document], columns)
-        lent = NEIGHBOURHOOD * shares[:, None] * impacts[places[counted]].astype(np.float64)
+        lent = NEIGHBOURHOOD * shares[:, None] * impacts[positions[counted]].astype(np.float64)
         together, half = of_document + lent.sum(axis=0), HALF * query.steps / UNIT
         value = query.weights * (together / np.where(half > 0, together + half, 1))
         value *= total / max(float(value.sum()), 1e-300)

@@ -66,8 +66,8 @@ def shares_with(
     synonyms  by term, the known terms of each synonym, whose mean counts
     """
     numbers, weights = snapshot.vocabulary.numbers, snapshot.query_kernel.term_weights
-    others = (term for some in synonyms.values() for terms in some for term in terms)
-    term_numbers = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
+    of_synonyms = (term for some in synonyms.values() for terms in some for term in terms)
+    term_numbers = sorted({numbers[term] for term in (*analyzed, *of_synonyms) if term in numbers})
     of_known = _term_coverage(snapshot, np.array(term_numbers, np.int64), documents)
     coverage = dict(zip(term_numbers, of_known, strict=True))
     covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))

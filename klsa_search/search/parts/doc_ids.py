@@ -43,21 +43,21 @@ def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
         partitions, local = local_doc_ids(mask)
         exists = (mask >= 0) & (partitions < len(sizes))
         exists[exists] = local[exists] < np.array(sizes)[partitions[exists]]
-        every = places_of(mask, sizes) if exists.all() else np.array([-1])
+        every = positions_of(mask, sizes) if exists.all() else np.array([-1])
     allowed = checked_mask(every, sum(sizes))
     assert allowed is not None
     return np.split(allowed.allowed, np.cumsum(sizes)[:-1])
 
 
-def places_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return the places of doc ids in arrays of all doc ids, partition by partition: (n,).
+def positions_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the positions of doc ids in arrays of all doc ids, partition by partition: (n,).
 
     sizes  numbers of doc ids of the partitions
     """
     starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
     partitions, local = local_doc_ids(doc_ids)
-    places: npt.NDArray[np.int64] = starts[partitions] + local
-    return places
+    positions: npt.NDArray[np.int64] = starts[partitions] + local
+    return positions
 
 
 def ids_of(live: DocIds, ids: Sequence[str]) -> Callable[[DocIds], npt.NDArray[Any]]:

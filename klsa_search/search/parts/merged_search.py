@@ -30,7 +30,7 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking
 from klsa_search.search.pages.reranking import checked_rerank
 from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.parts.doc_ids import global_doc_ids, masks_of, places_of
+from klsa_search.search.parts.doc_ids import global_doc_ids, masks_of, positions_of
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
     PartHits,
@@ -51,11 +51,11 @@ RANKERS: Final = ("klsa", "bm25", "rm3", "rocchio")
 """Rankers that add up what depends on all documents; others may need these in one place."""
 
 
-class _Place(NamedTuple):
-    """A document of the merged order: partition, and place in its page."""
+class _PageEntry(NamedTuple):
+    """A document of the merged order: partition, and position in its page."""
 
     partition: int
-    place: int
+    position: int
 
 
 def refuse_ranking(plan: QueryPlan, index: str) -> None:
@@ -167,7 +167,7 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
         searches, PartRequest(request, {}, ranks_only=True), reader.name
     )
     scores = np.zeros(sum(sizes), np.float32)
-    scores[places_of(doc_ids, sizes)] = values
+    scores[positions_of(doc_ids, sizes)] = values
     return scores
 
 
@@ -281,7 +281,9 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
     return begun
 
 
-def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: int) -> list[_Place]:
+def merged_order(
+    pages: Sequence[PartPage | None], sort: Sequence[str], size: int
+) -> list[_PageEntry]:
     """Return the documents of all pages in order: as sorted, by score, by ordinal.
 
     size  of a page, which is merged of the first of each partition that are on pages up to it:
@@ -291,10 +293,10 @@ def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: in
     """
     answered = [page for page in pages if page is not None]
     pinned = sorted(
-        (pin.precedence, pin, _Place(partition, place))
+        (pin.precedence, pin, _PageEntry(partition, position))
         for partition, page in enumerate(pages)
         if page is not None
-        for place, pin in enumerate(page.pins)
+        for position, pin in enumerate(page.pins)
     )
     first_is_taken = any(page.named for page in answered)
     positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
@@ -302,24 +304,26 @@ def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: in
     descending = [spec.endswith(":desc") for spec in sort]
     ordered: list[tuple[Any, ...]] = []
     seen: set[Any] = set()
-    order: list[_Place] = []
+    order: list[_PageEntry] = []
 
-    def key(page: PartPage, entry: _Place) -> tuple[Any, ...]:
-        is_named = page.named and entry.place == len(page.pins)
+    def key(page: PartPage, entry: _PageEntry) -> tuple[Any, ...]:
+        is_named = page.named and entry.position == len(page.pins)
         values = [
             (is_missing, _Descending(value) if falls else value)
-            for (is_missing, value), falls in zip(page.keys[entry.place], descending, strict=True)
+            for (is_missing, value), falls in zip(
+                page.keys[entry.position], descending, strict=True
+            )
         ]
-        follows = not (page.leading and page.leading[entry.place])
+        follows = not (page.leading and page.leading[entry.position])
         # Later documents are in the order of partitions: their ordinals count hidden ones.
-        ordinal = min(int(page.ordinals[entry.place]), FIRST_LATER)
-        score = page.scores[entry.place]
+        ordinal = min(int(page.ordinals[entry.position]), FIRST_LATER)
+        score = page.scores[entry.position]
         return not is_named, *values, follows, -score, ordinal, entry
 
-    def is_new(entry: _Place) -> bool:
+    def is_new(entry: _PageEntry) -> bool:
         page = pages[entry.partition]
         assert page is not None
-        is_missing, value = page.distinct[entry.place] if page.distinct else (True, None)
+        is_missing, value = page.distinct[entry.position] if page.distinct else (True, None)
         if is_missing:
             return True
         is_first = value not in seen
@@ -333,8 +337,8 @@ def merged_order(pages: Sequence[PartPage | None], sort: Sequence[str], size: in
         for partition, page in enumerate(pages):
             if page is not None:
                 begin = first + len(page.pins)
-                for place in range(begin, min(begin + size, len(page.scores))):
-                    heappush(ordered, key(page, _Place(partition, place)))
+                for position in range(begin, min(begin + size, len(page.scores))):
+                    heappush(ordered, key(page, _PageEntry(partition, position)))
         first += size
         while ordered and len(order) - count < first:
             entry = heappop(ordered)[-1]
@@ -359,23 +363,23 @@ class _Descending:
         return hash(self.value)
 
 
-def _fetched(searches: PartSearches, order: Sequence[_Place], offset: int) -> PartHits:
+def _fetched(searches: PartSearches, order: Sequence[_PageEntry], offset: int) -> PartHits:
     """Return hits in order, from the partitions that have them, and the best quality."""
-    places = [
-        [place.place for place in order if place.partition == partition]
+    positions = [
+        [entry.position for entry in order if entry.partition == partition]
         for partition in range(searches.count)
     ]
-    hits: dict[_Place, Hit] = {}
+    hits: dict[_PageEntry, Hit] = {}
     qualities: list[float] = []
-    for partition, fetched in enumerate(searches.fetch(places)):
+    for partition, fetched in enumerate(searches.fetch(positions)):
         if fetched is None:
             continue
-        partition_places = [_Place(partition, place) for place in places[partition]]
-        hits.update(zip(partition_places, fetched.hits, strict=True))
+        entries = [_PageEntry(partition, position) for position in positions[partition]]
+        hits.update(zip(entries, fetched.hits, strict=True))
         qualities += [] if fetched.best is None else [fetched.best]
-    there = [place for place in order if place in hits]
+    there = [entry for entry in order if entry in hits]
     ranked = tuple(
-        replace(hits[place], rank=rank) for rank, place in enumerate(there, start=offset + 1)
+        replace(hits[entry], rank=rank) for rank, entry in enumerate(there, start=offset + 1)
     )
     return PartHits(ranked, max(qualities, default=None))
 

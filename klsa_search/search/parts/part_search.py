@@ -217,10 +217,10 @@ class PartSearch:
             evidence.local,
         )  # fmt: skip
 
-    def fetch(self, places: Sequence[int] | None) -> PartHits:
+    def fetch(self, positions: Sequence[int] | None) -> PartHits:
         """Return the hits at some places of the page, or all."""
         assert self._top is not None
-        top = self._top if places is None else self._top.at(np.array(places, np.int64))
+        top = self._top if positions is None else self._top.at(np.array(positions, np.int64))
         return PartHits(*fetch_hits(self._state, self._ranked, self.plan, top))
 
     def explain(self, id_: str, shared: SharedSeeds | None, answers: Answers) -> Explanation:
@@ -271,7 +271,7 @@ class PartSearches(Protocol):
         answers  of all partitions to questions of the ranking
         """
 
-    def fetch(self, places: Sequence[Sequence[int] | None]) -> Sequence[PartHits | None]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> Sequence[PartHits | None]:
         """Return the hits at some places of the pages; partitions without places do nothing.
 
         places  None for all of a page
@@ -321,11 +321,11 @@ class LocalSearches:
             if search is not None
         ]
 
-    def fetch(self, places: Sequence[Sequence[int] | None]) -> list[PartHits]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[PartHits]:
         """Return the hits at some places of the pages; all of one if that is None."""
         return [
             PartHits((), None) if positions_of == [] else search.fetch(positions_of)
-            for search, positions_of in zip(self._searches, places, strict=True)
+            for search, positions_of in zip(self._searches, positions, strict=True)
             if search is not None
         ]
 

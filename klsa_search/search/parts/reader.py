@@ -206,8 +206,8 @@ class Reader:
         >>> index.rule_warnings()
         ["rule 'soon': the index has no document 'later'"]
         """
-        first, *others = self._read_all(rule_warnings)
-        return [warning for warning in first if all(warning in warnings for warnings in others)]
+        first, *further = self._read_all(rule_warnings)
+        return [warning for warning in first if all(warning in warnings for warnings in further)]
 
     @property
     def passage_count(self) -> int | None:

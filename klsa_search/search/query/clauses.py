@@ -194,10 +194,10 @@ class ClauseReader:
             numbers = dict.fromkeys(number_of[language] for language in chosen)
             if NO_TERM in numbers or numbers.keys() == {UNKNOWN}:
                 numbers = {word.number: None}
-            number, *others = [number_ for number_ in numbers if number_ != UNKNOWN] or [UNKNOWN]
+            number, *variants = [number_ for number_ in numbers if number_ != UNKNOWN] or [UNKNOWN]
             read.append(Word(word.text, number))
             further += [
-                Variant(word.text, (number,), (Word(word.text, other),)) for other in others
+                Variant(word.text, (number,), (Word(word.text, other),)) for other in variants
             ]
         return read, further
 

@@ -47,8 +47,8 @@ def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> Integers:
 
 def _intersection(parts: Iterable[Integers]) -> Integers:
     """Return the doc ids that all parts contain; each part is in ascending order."""
-    documents, *others = sorted(parts, key=len)
-    for other in others:
+    documents, *larger = sorted(parts, key=len)
+    for other in larger:
         positions = np.searchsorted(other, documents)
         documents = (
             documents[other.take(positions, mode="clip") == documents] if len(other) else other

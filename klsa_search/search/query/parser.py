@@ -186,8 +186,8 @@ class QueryParser:
         assert builder is not None, "it has too many terms for a query of words"
         words = [(word, self._numbers[word]) for word in builder.words]
         left_out = dict.fromkeys(word for word, number in words if number not in kept)
-        others = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
-        left_out |= dict.fromkeys(names[term] for term in ordered if term in others)
+        light = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
+        left_out |= dict.fromkeys(names[term] for term in ordered if term in light)
         builder.words = [word for word, number in words if number in kept]
         builder.left_out = tuple(left_out)
         terms = [term for term in parsed.terms if term in kept]

@@ -70,12 +70,18 @@ class TermDictionary:
         if not len(terms):
             terms = vocabulary.runs.numbers(self._analyzer.beginning(text))
         stems = [vocabulary.numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
-        others = [term for term in dict.fromkeys(stems) if term >= 0 and term not in terms]
-        if not len(terms) and not others and (stem := self._stem_beginning(beginning, evidence)):
-            others = [vocabulary.numbers[stem]]
-        if others:
+        stem_terms = [term for term in dict.fromkeys(stems) if term >= 0 and term not in terms]
+        if (
+            not len(terms)
+            and not stem_terms
+            and (stem := self._stem_beginning(beginning, evidence))
+        ):
+            stem_terms = [vocabulary.numbers[stem]]
+        if stem_terms:
             names = vocabulary.terms
-            terms = np.array(sorted([*terms.tolist(), *others], key=names.__getitem__), np.int64)
+            terms = np.array(
+                sorted([*terms.tolist(), *stem_terms], key=names.__getitem__), np.int64
+            )
         frequencies = self.frequencies[terms]
         # Stable, so that terms of equal frequency are in alphabetical order.
         order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]

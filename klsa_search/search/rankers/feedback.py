@@ -110,7 +110,7 @@ class _Best:
         )
         first = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -scores))[:DOCUMENTS]
         terms = (*self.terms, *other.terms)
-        of_first = tuple(terms[place] for place in first.tolist())
+        of_first = tuple(terms[row] for row in first.tolist())
         return _Best(scores[first], ordinals[first], partitions[first], of_first)
 
 
@@ -137,8 +137,8 @@ def expand_query(
 
     here = best.ordinals[best.partitions == snapshot.partition]
     texts = sorted({term for terms, _ in best.terms for term in terms})
-    places, numbers = {text: at for at, text in enumerate(texts)}, snapshot.vocabulary.numbers
-    columns = [places[term] for terms, _ in best.terms for term in terms]
+    column_of, numbers = {text: at for at, text in enumerate(texts)}, snapshot.vocabulary.numbers
+    columns = [column_of[term] for terms, _ in best.terms for term in terms]
     starts = np.cumsum([0, *(len(terms) for terms, _ in best.terms)])
     values = np.concatenate([counts for _, counts in best.terms])
     shape = len(best.scores), len(texts)

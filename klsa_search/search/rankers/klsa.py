@@ -122,9 +122,9 @@ def rank_klsa(
     parts = parts_of(snapshot, query, row, parameters, total)
     if parts is None:
         return row
-    first, *others = parts.parts.values()
+    first, *further = parts.parts.values()
     scores = first.scored
-    for part in others:
+    for part in further:
         scores += part.scored
     return scores
 
@@ -226,11 +226,11 @@ def _counted(
         at = np.searchsorted(remote, best.ordinals)
         is_remote = ~is_here & np.isin(best.ordinals, remote)
         columns[is_remote] = len(snapshot) + at[is_remote]
-    places = np.argsort(columns, kind="stable")
-    places = places[columns[places] >= 0]
+    order = np.argsort(columns, kind="stable")
+    order = order[columns[order] >= 0]
     impacts = np.empty_like(best.impacts)
     impacts[:, _order_of_texts(snapshot, query)] = best.impacts
-    return columns[places], impacts[places]
+    return columns[order], impacts[order]
 
 
 def _order_of_texts(snapshot: Snapshot, query: QueryTerms) -> npt.NDArray[np.int64]:

@@ -69,9 +69,9 @@ def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
 
     def with_leading(k: int, mask: Mask | None) -> TopDocs:
         allowed = np.ones(len(leading), np.bool_) if mask is None else mask.allowed
-        first, others = (rank(k, Mask(allowed & part)) for part in (leading, ~leading))
-        top = first.joined(others).at(slice(k))
-        return top._replace(total=first.total + others.total)
+        first, following = (rank(k, Mask(allowed & part)) for part in (leading, ~leading))
+        top = first.joined(following).at(slice(k))
+        return top._replace(total=first.total + following.total)
 
     return with_leading
 

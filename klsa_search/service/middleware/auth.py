@@ -222,8 +222,8 @@ class Keys:
 
 def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
     """Log which keys and people were added and revoked, to the audit log."""
-    for change, keys, others in (("added", now, before), ("revoked", before, now)):
-        for id_ in keys.keys() - others.keys():
+    for change, keys, without in (("added", now, before), ("revoked", before, now)):
+        for id_ in keys.keys() - without.keys():
             kind = "person" if keys[id_].is_person else "API key"
             CHANGES.info("%s %s was %s", kind, keys[id_].name, change)
 
