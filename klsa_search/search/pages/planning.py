@@ -191,7 +191,7 @@ def _parse(
         complete_last=request.prefix == "last" and named is None,
     )
     interpretation = QueryInterpretation.when_read(
-        partial(state.query_parser.interpretation, query, parsed, reading)
+        partial(state.query_parser.interpretation, query, parsed, reading, evidence)
     )
     if named is None:
         return parsed, interpretation

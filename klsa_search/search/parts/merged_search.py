@@ -275,7 +275,7 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
         ]
     while any(asked := [plan.answers for plan in begun if plan is not None]):
         if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
-            answers = {**answers, **added(asked)}
+            answers = {**added(asked), **answers}  # another search may have learned all
         requests = [request._replace(evidence=answers) for request in requests]
         begun = list(searches.begin(requests))
     return begun

@@ -38,24 +38,26 @@ class OpenQuestions(Exception):
 class Evidence:
     """Answers the questions of one call.
 
-    shared  answers of all partitions
-    local   answers of the documents of one index, to questions that are not in `shared`
+    shared     answers of all partitions
+    local      answers of the documents of one index, to questions that are not in `shared`
+    unsettled  number of times that an answer was used which other calls may not know
     """
 
     def __init__(self, shared: Answers = NONE) -> None:
         self.shared = shared
         self.local: dict[Question, Any] = {}
-        self._own_given = 0
+        self.unsettled = 0
 
     def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
         result: _Answer
         if question in self.shared:
+            self.unsettled += not isinstance(self.shared, SharedAnswers)
             result = self.shared[question]
             return result
         if question not in self.local:
             self.local[question] = answer()
-        self._own_given += 1
+        self.unsettled += 1
         result = self.local[question]
         return result
 
@@ -66,12 +68,10 @@ class Evidence:
 
         table  of one state of the index, which its documents alone may share
         """
-        if not isinstance(self.shared, SharedAnswers):
-            return find()
         if key in table:
             return table[key]
-        before, answer_ = self._own_given, find()
-        if self._own_given == before and len(table) < MOST_KEPT:
+        before, answer_ = self.unsettled, find()
+        if self.unsettled == before and len(table) < MOST_KEPT:
             table[key] = answer_
         return answer_
 

@@ -20,6 +20,7 @@ from klsa_search.search.query.clauses import (
     covered_words,
 )
 from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.pieces import (
     ALL_TRAITS,
     CORRECTED,
@@ -43,12 +44,15 @@ class QueryForms:
         self._pieces, self._compounds, self._clauses = pieces, compounds, clauses
         self._tables: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
 
-    def read(self, query: str, spelling: SpellingName, *, has_case: bool) -> tuple[list[int], int]:
+    def read(
+        self, query: str, spelling: SpellingName, evidence: Evidence, *, has_case: bool
+    ) -> tuple[list[int], int]:
         """Return the terms of a query of words, as `ClauseReader.read` adds them, and its traits.
 
-        spelling, has_case  see `ParsingRules`
+        spelling, evidence, has_case  see `ParsingRules`
         Traits are -1 if words must be read together: those of long queries, and of queries with
-        many corrections. Cost: 1 µs for ten words that were read before.
+        many corrections; and if other calls may not know the evidence of a new form. Cost: 1 µs for
+        ten words that were read before.
         """
         if len(query) > _LONGEST:
             return [], -1
@@ -57,19 +61,22 @@ class QueryForms:
             table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
             self._tables[spelling, has_case] = table
         while isinstance(result := table.read(query), list):
-            for text in result:
-                self._add(text, ParsingRules(spelling, has_case=has_case), table)
+            rules = ParsingRules(spelling, evidence=evidence, has_case=has_case)
+            if not all(self._add(text, rules, table) for text in result):
+                return [], -1
         return result
 
-    def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> None:
-        """Read a form by itself."""
+    def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
+        """Read a form by itself; return False if other calls may read it by other evidence."""
         pieces = self._pieces.of(text)
         if len(pieces) == 2 and not self._compounds.read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
-            return
-        builder = QueryBuilder(rules)
+            return True
+        builder, unsettled = QueryBuilder(rules), rules.evidence.unsettled
         before = [word for piece in pieces for word in piece.words]
         words, joined, divided = self._clauses.vary(text, before, builder)
+        if rules.evidence.unsettled > unsettled:
+            return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         traits = traits_of(pieces) | CORRECTED * bool(builder.corrected)
@@ -89,6 +96,7 @@ class QueryForms:
             corrected=[word for word in unknown if word in builder.checked],
             divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
         )
+        return True
 
 
 def _numbers(words: Iterable[Word]) -> list[int]:

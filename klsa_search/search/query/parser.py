@@ -197,7 +197,7 @@ class QueryParser:
         self, query: str, settings: LanguageSettings, evidence: Evidence, *, typed: bool
     ) -> ParsedQuery | None:
         """Parse a query of words by the forms of its words; return None for any other."""
-        if evidence is not LOCAL or settings.match != "any" or self._analyzer.tokenizes:
+        if settings.match != "any" or self._analyzer.tokenizes:
             return None
         if len(self._analyzer.languages) > 1:  # which the words have to tell together
             return None
@@ -207,7 +207,7 @@ class QueryParser:
             return None
         if typed and settings.spelling != "off" and self._codes.may_be_codes(query):
             return None
-        terms, traits = self._forms.read(query, settings.spelling, has_case=not shouted)
+        terms, traits = self._forms.read(query, settings.spelling, evidence, has_case=not shouted)
         operators, refused = settings.operators, CHARACTERS
         if operators is not False:
             refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
@@ -394,15 +394,19 @@ class QueryParser:
         return None if self._stop_words.meant(query, SHORT) else numbers
 
     def interpretation(
-        self, query: str, parsed: ParsedQuery, settings: LanguageSettings
+        self,
+        query: str,
+        parsed: ParsedQuery,
+        settings: LanguageSettings,
+        evidence: Evidence | None = None,
     ) -> QueryInterpretation:
-        """Return how a query was interpreted, by the settings that it was parsed with."""
+        """Return how a query was interpreted, by settings and evidence that it was parsed with."""
         if parsed.is_plain:
             words = (word.text for word in self.words(query) if word.number >= 0)
             return QueryInterpretation(words=tuple(words))
         builder = parsed.reading
         if builder is None:
-            builder = self._parse(query, settings, LOCAL).reading
+            builder = self._parse(query, settings, evidence or LOCAL).reading
         assert builder is not None
         return builder.interpretation(query)
 
