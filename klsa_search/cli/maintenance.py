@@ -199,9 +199,9 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
     if writes is not None:
         if to is not None:
             raise click.UsageError("--to and --writes exclude each other: give one of them")
-        last = undo_writes(path, writes)
+        left = undo_writes(path, writes)
         batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        echo(f"{path.name}: undid {batches} of writes; {last.seq:,} writes remain in the log")
+        echo(f"{path.name}: undid {batches} of writes; {left:,} writes remain in the log")
         return
     back = roll_back(path, to)
     echo(f"{path.name}: generation {back.now} is current, {_of(back.manifest)}")

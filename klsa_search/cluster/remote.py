@@ -411,13 +411,20 @@ class RemotePartition:
         """Raise the error with which `write` would refuse documents."""
         self._partitions.check(self._number, puts)
 
-    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+    def write(
+        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
+    ) -> WriteResult:
         """Write a batch: see `GenerationWriter.write`."""
-        return self._partitions.write(self._number, "write", puts, deletes)
+        return self._partitions.write(self._number, "write", puts, deletes, time)
 
-    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+    def patch(
+        self,
+        changes: Sequence[Changes],
+        embedded: Mapping[str, Document],
+        time: str | None = None,
+    ) -> WriteResult:
         """Merge changes into documents: see `GenerationWriter.patch`."""
-        return self._partitions.write(self._number, "patch", changes, embedded)
+        return self._partitions.write(self._number, "patch", changes, embedded, time)
 
     def close(self) -> None:
         """Do nothing: the process ends with the index."""

@@ -54,9 +54,15 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         """Close the log; SQLite merges it into one file unless a reader has it open."""
         self._close()
 
-    def append(self, puts: Iterable[Document] = (), deletes: Iterable[str] = ()) -> LogPosition:
+    def append(
+        self,
+        puts: Iterable[Document] = (),
+        deletes: Iterable[str] = (),
+        time: str | None = None,
+    ) -> LogPosition:
         """Write a batch, deletions before documents, and return the new end of the log.
 
+        time  as of `write_time`; batches of one write to several partitions have the same
         The batch is durable on return. Deleting a missing ID is allowed; an empty batch is not
         stored. Raise BadDocument, with nothing written, for an invalid document: above 10 MiB as
         JSON, an ID above 512 bytes, metadata that is not JSON, text that is not Unicode.
@@ -67,7 +73,7 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         with self._transaction() as connection:
             end = log_end(connection)
             if deleted or written:
-                _insert(connection, [*deleted, *written], len(deleted))
+                _insert(connection, [*deleted, *written], len(deleted), time or write_time())
                 end = log_end(connection)
             return end
 
@@ -230,12 +236,16 @@ def _write_log_id(connection: sqlite3.Connection) -> None:
     connection.execute(f"pragma user_version = {log_id}")
 
 
+def write_time() -> str:
+    """Return the present time as batches have it: ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
 def _insert(
-    connection: sqlite3.Connection, rows: list[tuple[str, str | None]], deletes: int
+    connection: sqlite3.Connection, rows: list[tuple[str, str | None]], deletes: int, time: str
 ) -> None:
     [(seq,)] = connection.execute("select coalesce(max(seq), 0) from writes")
     [(batch,)] = connection.execute("select coalesce(max(number), 0) + 1 from batches")
-    time = datetime.now(UTC).isoformat(timespec="microseconds")
     row = (batch, time, len(rows) - deletes, deletes, seq + len(rows), None)
     connection.execute("insert into batches values (?, ?, ?, ?, ?, ?, ?)", _with_checksum(row))
     connection.executemany(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
@@ -30,7 +32,7 @@ from klsa_search.storage.generations import (
     named,
     writing,
 )
-from klsa_search.storage.log import LogPosition, WriteLog
+from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import (
@@ -52,6 +54,7 @@ from klsa_search.storage.partitions import (
     former_file,
     is_partitioned,
     keep_partitions,
+    parts_of,
     read_partitions,
     restore_partitions,
     retire_partitions,
@@ -182,29 +185,41 @@ def remove_partitions(path: Path, keep: Collection[str] = ()) -> None:
             delete_index(folder)
 
 
-def undo_writes(path: Path, batches: int = 1) -> LogPosition:
-    """Undo the last batches of writes to the generation in use; return the new end of its log.
+def undo_writes(path: Path, batches: int = 1) -> int:
+    """Undo the last batches of writes to the build in use; return how many writes remain.
 
-    A batch is what one call wrote, at most a thousand documents. Raise IndexNotFound; IndexBusy;
-    StoreError if there are fewer, or the index has partitions.
+    A batch is what one call wrote, at most a thousand documents; in partitions, all that it wrote
+    to any of them. Raise IndexNotFound; IndexBusy; StoreError if there are fewer.
     """
     _refuse_other(path)
-    if is_partitioned(path):
-        raise StoreError(
-            f"`{path}` has partitions, whose writes cannot be undone; write the earlier documents "
-            "again (klsa-index sync), or restore a backup"
-        )
-    with writing(path):
-        generation = current_generation(path)
-        effective = sum(batch.undone is None for batch in WriteLog(generation).batches())
-        if not 1 <= batches <= effective:
+    with ExitStack() as stack:
+        stack.enter_context(writing(path))
+        generations = [current_generation(part) for part in parts_of(path)]
+        for generation in generations:
+            if generation.parent != path:
+                stack.enter_context(writing(generation.parent))
+        effective = [
+            [batch.time for batch in WriteLog(generation).batches() if batch.undone is None]
+            for generation in generations
+        ]
+        count = len(set(chain.from_iterable(effective)))
+        if not 1 <= batches <= count:
             raise StoreError(
-                f"`{path}` has {effective:,} batches of writes to undo, not "
+                f"`{path}` has {count:,} batches of writes to undo, not "
                 f"{batches:,}; give a smaller number",
                 field="writes",
             )
-        with LogWriter(generation) as writer:
-            return writer.undo(batches)
+        undone = Counter[Path]()
+        for _ in range(batches):
+            last = max(times[-1] for times in effective if times)
+            for generation, times in zip(generations, effective, strict=True):
+                if times[-1:] == [last]:
+                    times.pop()
+                    undone[generation] += 1
+        for generation, number in undone.items():
+            with LogWriter(generation) as writer:
+                writer.undo(number)
+        return sum(WriteLog(generation).last().seq for generation in generations)
 
 
 def delete_index(path: Path) -> list[Path]:

@@ -166,9 +166,23 @@ def test_a_failed_build_leaves_the_index_as_it_was(
         expected(index)
 
 
-def test_writes_to_partitions_cannot_be_undone(path: Path) -> None:
-    with pytest.raises(StoreError, match="klsa-index sync"):
+def test_a_write_is_undone_in_all_partitions(path: Path) -> None:
+    with open_index(path) as index:
+        before = sorted(index.ids())
+        index.add({"id": f"new{number}", "text": "okapi"} for number in range(9))
+        index.patch_many({"id": f"new{number}", "text": "quagga"} for number in range(9))
+        index.delete(before[:5])
+        assert undo_writes(path, 2) == index.last_write.seq - 14
+        assert index.refresh()
+        assert index.search("okapi", 20, ranker="bm25").total == 9
+        assert sorted(index.ids()) == sorted([*before, *(f"new{number}" for number in range(9))])
         undo_writes(path)
+        assert index.refresh()
+        assert sorted(index.ids()) == before
+    with open_index(path) as index:
+        assert sorted(index.ids()) == before
+        with pytest.raises(StoreError, match="batches of writes to undo, not 99"):
+            undo_writes(path, 99)
 
 
 def test_a_build_does_not_drop_writes_to_partitions(path: Path) -> None:

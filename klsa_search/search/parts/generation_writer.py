@@ -63,12 +63,26 @@ class GenerationWriter:
         for put in self._prepared(self.generation.state, puts):
             document_as_json(put)
 
-    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
-        """Write a batch, deletions before documents; it is searchable on return."""
-        return self._write(lambda _: (puts, deletes))
+    def write(
+        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
+    ) -> WriteResult:
+        """Write a batch, deletions before documents; it is searchable on return.
 
-    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
-        """Merge changes into documents, in one batch: see `BatchWriter.patch`."""
+        time  of a write to several partitions: see `LogWriter.append`
+        """
+        return self._write(lambda _: (puts, deletes), time)
+
+    def patch(
+        self,
+        changes: Sequence[Changes],
+        embedded: Mapping[str, Document],
+        time: str | None = None,
+    ) -> WriteResult:
+        """Merge changes into documents, in one batch: see `Index.patch_many`.
+
+        embedded  results with vectors by embedders, by ID; they are used if the text of the
+                  document has not changed since
+        """
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
             declared = declared_of(state.info.settings, state.fields)
@@ -83,10 +97,12 @@ class GenerationWriter:
                 if not stored.equals(doc_id, document)
             ], ()
 
-        return self._write(batch)
+        return self._write(batch, time)
 
     def _write(
-        self, batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]]
+        self,
+        batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]],
+        time: str | None,
     ) -> WriteResult:
         """Write the documents and deletions that a function returns for the present state.
 
@@ -102,7 +118,7 @@ class GenerationWriter:
                 puts, deletes = batch(before)
                 puts = self._prepared(before, puts)
                 existing = [id_ for id_ in set(deletes) if before.documents.find(id_) is not None]
-                last = log.append(puts, deletes)
+                last = log.append(puts, deletes, time)
             try:
                 generation.refresh(log)
             except (KlsaError, OSError, MemoryError) as error:

@@ -67,10 +67,17 @@ class PartitionWriter(Protocol):
     def check(self, puts: Sequence[Document]) -> None:
         """Raise the error with which `write` would refuse documents."""
 
-    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+    def write(
+        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
+    ) -> WriteResult:
         """Write a batch, deletions before documents."""
 
-    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+    def patch(
+        self,
+        changes: Sequence[Changes],
+        embedded: Mapping[str, Document],
+        time: str | None = None,
+    ) -> WriteResult:
         """Merge changes into documents."""
 
 

@@ -18,6 +18,7 @@ from klsa_search.search.writing import (
     patched_documents,
 )
 from klsa_search.storage.generations import writing
+from klsa_search.storage.log_writer import write_time
 from klsa_search.storage.partitions import partition_of
 
 T = TypeVar("T")
@@ -51,9 +52,10 @@ class PartitionsWriter:
             _ = list(of_spaces(puts, first.read(dimensions)))  # in all partitions alike
             for number, documents in puts_of.items():
                 writers[number].check(documents)
+            time = write_time()
             return {
                 number: partial(
-                    writers[number].write, puts_of.get(number, ()), deletes_of.get(number, ())
+                    writers[number].write, puts_of.get(number, ()), deletes_of.get(number, ()), time
                 )
                 for number in sorted({*puts_of, *deletes_of})
             }
@@ -76,8 +78,9 @@ class PartitionsWriter:
                     writers[number].check(
                         patched_documents(of_partition, stored, declared, facts.manifest.vectors)
                     )
+            time = write_time()
             return {
-                number: partial(writers[number].patch, changes_of[number], embedded)
+                number: partial(writers[number].patch, changes_of[number], embedded, time)
                 for number in sorted(changes_of)
             }
 
