@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
 from klsa_search.core.parameters import Shown
@@ -118,7 +119,7 @@ def source_options(function: F) -> F:
     @wraps(function)
     def reading(*args: Any, source: str, **kwargs: Any) -> Any:
         columns = {role: kwargs.pop(f"{role}_column") or None for role in ("id", "title", "text")}
-        options = {name: kwargs.pop(name) or None for name in _READING}
+        options = {name: kwargs.pop(name) or None for name in ("data", *_READING)}
         options["columns"] = without_none(columns) or None
         return function(
             *args,
@@ -129,40 +130,7 @@ def source_options(function: F) -> F:
 
     options: tuple[Callable[[Any], Any], ...] = (
         data_option,
-        click.option(
-            "--format",
-            metavar="NAME",
-            help="Read SOURCE in this format  [default: detected]",
-        ),
-        click.option(
-            "--on-error",
-            type=click.Choice(["stop", "skip"]),
-            help="Stop at a bad record or unreadable file, or skip and count it  [default: stop]",
-        ),
-        click.option(
-            "--follow-links",
-            is_flag=True,
-            help="Follow symbolic links in a SOURCE folder",
-        ),
-        click.option(
-            "--exclude",
-            metavar="GLOB",
-            multiple=True,
-            help="Leave out files and folders of a SOURCE folder or archive by a pattern as in "
-            ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave "
-            "out; repeatable",
-        ),
-        click.option(
-            "--sections",
-            is_flag=True,
-            help="Make one document of each section, page or chapter of the files in a folder",
-        ),
-        click.option(
-            "--encoding",
-            metavar="NAME",
-            help="Read CSV and texts in this encoding, such as cp1251 or shift_jis  [default: "
-            "detected]",
-        ),
+        settings_options(*_READING, model=ReadingOptions),
         click.option(
             "--id",
             "id_column",
@@ -186,7 +154,7 @@ def source_options(function: F) -> F:
     return cast(F, reading)
 
 
-_READING: Final = ("format", "on_error", "follow_links", "exclude", "sections", "encoding", "data")
+_READING: Final = ("format", "on_error", "follow_links", "exclude", "sections", "encoding")
 
 
 class PluginChoice(click.Choice[str]):

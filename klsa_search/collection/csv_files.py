@@ -47,12 +47,13 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    encoding = intake.options.encoding
     if kind == "csv":
-        dialect = recognised(path, lambda cells: is_header(cells, intake.columns), intake.encoding)
+        dialect = recognised(path, lambda cells: is_header(cells, intake.columns), encoding)
         if dialect.differences():
             intake.note(path, f"read as CSV with {dialect.differences()}")
     else:
-        dialect = recognised_tsv(path, intake.encoding)
+        dialect = recognised_tsv(path, encoding)
         if dialect != TSV:
             intake.note(path, "read as TSV with quoted cells")
     rows = _rows(path, intake, kind, dialect)
@@ -103,9 +104,14 @@ def row_documents(
         intake.note(path, f"columns without a name are called {named}")
 
 
+def _lenient(intake: Intake) -> Intake:
+    """Return another intake, for rows that are read ahead."""
+    return Intake(intake.options.model_copy(update={"on_error": "skip"}))
+
+
 def _has_row_names(path: Path, intake: Intake, kind: str, dialect: Dialect, columns: int) -> bool:
     """Return whether the first rows have one cell more than the header, as R writes row names."""
-    rows = islice(_rows(path, Intake("skip", encoding=intake.encoding), kind, dialect), 1, _AHEAD)
+    rows = islice(_rows(path, _lenient(intake), kind, dialect), 1, _AHEAD)
     with suppress(TruncatedFile):
         first = next(rows, (0, []))[1]
         return all(
@@ -118,7 +124,7 @@ def _has_row_names(path: Path, intake: Intake, kind: str, dialect: Dialect, colu
 def _is_key(path: Path, intake: Intake, kind: str, dialect: Dialect) -> bool:
     """Return whether the first cells of all rows are different. Cost: reads the file once."""
     seen: set[str] = set()
-    rows = _rows(path, Intake("skip", encoding=intake.encoding), kind, dialect)
+    rows = _rows(path, _lenient(intake), kind, dialect)
     next(rows, None)
     with suppress(TruncatedFile):
         for _, cells in rows:
@@ -132,7 +138,7 @@ def _rows(
     path: Path, intake: Intake, kind: str, dialect: Dialect
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of its first line, cells) for each row that is not empty."""
-    decoded = decoded_lines(path, intake.encoding, partial(intake.note, path))
+    decoded = decoded_lines(path, intake.options.encoding, partial(intake.note, path))
     texts = chain.from_iterable(split_lines(line) for _, line in decoded)
     for _ in range(dialect.skipped):
         next(texts, None)

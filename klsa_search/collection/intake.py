@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.columns import PLAIN, TEXT_NAMES, Columns
+from klsa_search.collection.columns import TEXT_NAMES, Columns
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Problems, Unread
 from klsa_search.collection.nested import flat, has_path, path_names
+from klsa_search.collection.reading_options import DEFAULTS, ReadingOptions
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.errors import CollectionError
 
@@ -35,14 +36,6 @@ class TruncatedFile(CollectionError):
     """
 
 
-def check_on_error(on_error: str) -> None:
-    """Raise CollectionError if a value is not stop or skip."""
-    if on_error not in ("stop", "skip"):
-        raise CollectionError(
-            f"on_error = {on_error!r} is unknown; give 'stop' or 'skip'", field="on_error"
-        )
-
-
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
 
@@ -58,24 +51,15 @@ class Intake:
                whether a JSON file of one object without list is a document; in a folder it may be a
                file of settings
     cache      of the files of a folder, if it is read repeatedly
-    encoding   of CSV and texts, if it was named
     """
 
     takes_objects = True
 
-    def __init__(
-        self,
-        on_error: str = "stop",
-        columns: Columns = PLAIN,
-        cache: FileCache | None = None,
-        encoding: str | None = None,
-    ) -> None:
-        """Start without problems; CollectionError if `on_error` is not stop or skip."""
-        check_on_error(on_error)
-        self.skipping = on_error == "skip"
-        self.columns = columns
+    def __init__(self, options: ReadingOptions = DEFAULTS, cache: FileCache | None = None) -> None:
+        self.options = options
+        self.columns = options.columns
+        self.skipping = options.on_error == "skip"
         self.cache = cache
-        self.encoding = encoding
         self.problems = Problems()
         self.unread = Unread()
         self.numbered: list[str] = []
@@ -87,7 +71,7 @@ class Intake:
         self._number = 0
         self.has_texts = False
         self.unused_texts: dict[str, int] = {}
-        self._missing_columns = set(columns.names())
+        self._missing_columns = set(self.columns.names())
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
         """Refuse one record: raise CollectionError, or count it when skipping.

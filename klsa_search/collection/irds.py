@@ -13,6 +13,7 @@ from typing import Any, Final
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Topic
 from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError, FetchError
 
@@ -36,12 +37,12 @@ def load(name: str) -> Any:
         ) from None
 
 
-def collection(dataset: Any, on_error: str) -> OpenedCollection:
+def collection(dataset: Any, options: ReadingOptions) -> OpenedCollection:
     """Return the data set as a collection of the same name, with its queries and judgements."""
     return OpenedCollection(
         f"{PREFIX}{_id(dataset)}",
         "irds",
-        on_error,
+        options,
         partial(_documents, dataset),
         queries=partial(_queries, dataset),
         judgements=partial(_judgements, dataset),

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.columns import PLAIN, Columns
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.errors import CollectionError
 
@@ -22,8 +22,6 @@ class OpenedCollection:
     root     file or folder that is read; None for Python objects
     address  its absolute path; None if the name is sufficient
     files    function that finds the files of the documents and notes the others
-    columns  columns of a table that make a document
-    encoding of CSV and texts; None to detect it
     holding  object that must live as long, such as a temporary folder
     cache    set to skip the unchanged files of a folder that is read repeatedly
 
@@ -36,7 +34,7 @@ class OpenedCollection:
         self,
         name: str,
         kind: str,
-        on_error: str,
+        options: ReadingOptions,
         documents: Callable[[Intake], Iterator[Document]],
         *,
         queries: Callable[[], list[Topic]] = list,
@@ -44,8 +42,6 @@ class OpenedCollection:
         files: Callable[[Unread], Iterable[Path]] = lambda _: (),
         root: Path | None = None,
         address: str | None = None,
-        columns: Columns = PLAIN,
-        encoding: str | None = None,
         holding: object = None,
     ) -> None:
         self.name = name
@@ -54,12 +50,11 @@ class OpenedCollection:
         self.judgements = judgements
         self.root = root
         self.address = address
-        self._options: Mapping[str, Any] = {}
-        self._on_error = on_error
+        self._options = options
         self._documents = documents
         self._files = files
         self._unread: Unread | None = None
-        self._intake = Intake(on_error, columns, encoding=encoding)
+        self._intake = Intake(options)
         self._holding = holding
         self.cache: FileCache | None = None
         self._vectors: RowVectors | None = None
@@ -76,14 +71,10 @@ class OpenedCollection:
         Columns with common names that the last pass has used for all records count as given, so
         that a later version of the source is read alike.
         """
-        completed = self._intake.completed
+        stored, completed = self._options.stored(), self._intake.completed
         if len(completed) != 1 or not self._intake.uniform:
-            return self._options
-        return {**self._options, "columns": next(iter(completed)).as_mapping()}
-
-    @options.setter
-    def options(self, options: Mapping[str, Any]) -> None:
-        self._options = options
+            return stored
+        return {**stored, "columns": next(iter(completed)).as_mapping()}
 
     @property
     def problems(self) -> Problems:
@@ -121,8 +112,7 @@ class OpenedCollection:
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        before = self._intake
-        self._intake = Intake(self._on_error, before.columns, self.cache, before.encoding)
+        self._intake = Intake(self._options, self.cache)
         admitted = self._intake.validated(self._documents(self._intake))
         if self._vectors is not None:
             admitted = self._vectors.attached(admitted, lambda: self._intake.problems.count)

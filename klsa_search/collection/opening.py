@@ -25,6 +25,7 @@ from klsa_search.collection import (
 )
 from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
+    FORMATS,
     corpus_file,
     detect_format,
     is_sidecar,
@@ -34,6 +35,7 @@ from klsa_search.collection.detection import (
     sniff,
     table_format,
 )
+from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.files.formats import is_archive, missing_extra
 from klsa_search.collection.files.reading import folder_documents, paths
 from klsa_search.collection.files.rows import READERS as TABLE_READERS
@@ -100,25 +102,28 @@ def open_collection(
     >>> "cran" in COLLECTIONS, "jsonl" in FORMATS
     (True, True)
     """
-    options = ReadingOptions.of(reading)
-    collection = _opened(source, options)
-    collection.options = options.stored
-    return collection
+    options = ReadingOptions.checked(reading)
+    check_encoding(options.encoding)
+    if options.format is not None and options.format not in FORMATS:
+        raise CollectionError(
+            f"unknown format {options.format!r}; the formats are: {', '.join(FORMATS)}",
+            field="format",
+        )
+    return _opened(source, options)
 
 
 def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
-    on_error, named = options.on_error, options.columns
     if isinstance(source, str) and source.startswith(irds.PREFIX):
-        return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
+        return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), options)
     if isinstance(source, str) and source.startswith(tables.PREFIX):
-        return tables.database_collection(source, on_error, named)
+        return tables.database_collection(source, options)
     if hasattr(source, "docs_iter"):
-        return irds.collection(source, on_error)
+        return irds.collection(source, options)
     for method in ("collect", "read_all", "to_pylist"):  # lazy frames of Polars, tables of PyArrow
         source = getattr(source, method)() if hasattr(source, method) else source
     if mappings.is_frame(source):
         read = partial(_rows, source)
-        return OpenedCollection("documents", "records", on_error, read, columns=named)
+        return OpenedCollection("documents", "records", options, read)
     if isinstance(source, io.IOBase):
         return _stream(cast(BinaryIO, source), options)
     if not isinstance(source, str | os.PathLike):
@@ -131,18 +136,18 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
                 field="source",
             )
         read = partial(_records, source)
-        return OpenedCollection("documents", "records", on_error, read, columns=named)
+        return OpenedCollection("documents", "records", options, read)
     if source == PYTHON_DOCS:
-        return _python_docs(on_error)
+        return _python_docs(options)
     if source in COLLECTIONS:
         path = find(source, _folders(options.data))
-        return _smart(source, path, on_error, Selection(follow_links=True), target=source)
+        return _smart(source, path, options, Selection(follow_links=True), target=source)
     return _opened_path(Path(source), options)
 
 
 def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
     """Open a file or folder."""
-    on_error, named, selection = options.on_error, options.columns, options.selection
+    selection = Selection(options.follow_links, options.exclude)
     if not path.exists():
         raise CollectionError(
             f"{path}: no such file, folder or collection; the collections are: "
@@ -157,7 +162,11 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
         )
     kind = options.format or detect_format(path, selection)
     is_folder = path.is_dir() or (kind == "text" and is_archive(path))
-    if named != PLAIN and kind not in TABLE_READERS and not (kind == "text" and is_folder):
+    if (
+        options.columns != PLAIN
+        and kind not in TABLE_READERS
+        and not (kind == "text" and is_folder)
+    ):
         raise CollectionError(
             f"{path}: the format {kind} has no columns; formats with columns are: "
             f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
@@ -176,7 +185,7 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
     if kind == "smart":
-        return _smart(name, path, on_error, selection, address=address)
+        return _smart(name, path, options, selection, address=address)
     if kind == "beir":
         corpus = corpus_file(path, selection) if path.is_dir() else None
         if corpus is None:
@@ -202,22 +211,20 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
     return OpenedCollection(
         name,
         kind,
-        on_error,
+        options,
         documents,
         queries=partial(queries.queries, path, selection) if within else list,
         judgements=partial(queries.judgements, path, selection) if within else list,
         files=files,
         root=path,
         address=address,
-        columns=named,
-        encoding=options.encoding,
     )
 
 
 def _smart(
     name: str,
     path: Path,
-    on_error: str,
+    options: ReadingOptions,
     selection: Selection,
     *,
     target: str | None = None,
@@ -241,7 +248,7 @@ def _smart(
     return OpenedCollection(
         name,
         "smart",
-        on_error,
+        options,
         partial(_one_file, partial(smart.documents, rules=rules), file),
         queries=partial(smart.queries, query_file, rules) if query_file else list,
         judgements=partial(smart.judgements, qrels_file, rules) if qrels_file else list,
@@ -274,10 +281,8 @@ def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     return OpenedCollection(
         "stdin",
         kind,
-        options.on_error,
+        options,
         documents,
-        columns=options.columns,
-        encoding=options.encoding,
         holding=folder,
     )
 
@@ -299,7 +304,7 @@ def _refuse_unreadable(path: Path, selection: Selection) -> None:
             require(extra)
 
 
-def _python_docs(on_error: str) -> OpenedCollection:
+def _python_docs(options: ReadingOptions) -> OpenedCollection:
     root = python_docs.standard_library()
     if not root.is_dir():
         raise CollectionError(
@@ -307,7 +312,7 @@ def _python_docs(on_error: str) -> OpenedCollection:
             "file or folder instead"
         )
     return OpenedCollection(
-        PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root), root=root
+        PYTHON_DOCS, PYTHON_DOCS, options, lambda _: python_docs.documents(root), root=root
     )
 
 

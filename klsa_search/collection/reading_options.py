@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Self, TypedDict
+from typing import Annotated, Any, Final, Literal, Self, TypedDict
 
-from klsa_search.collection.columns import Columns
-from klsa_search.collection.detection import FORMATS
-from klsa_search.collection.encodings import check_encoding
-from klsa_search.collection.folder import Selection
-from klsa_search.collection.intake import check_on_error
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+
+from klsa_search.collection.columns import PLAIN, Columns
+from klsa_search.core.parameters import SettingsGroup, Shown, first_fault
 from klsa_search.errors import CollectionError
 
 PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
+OnError = Literal["stop", "skip"]
 
 
 class Reading(TypedDict, total=False):
@@ -27,7 +26,7 @@ class Reading(TypedDict, total=False):
     """
 
     format: str | None
-    on_error: str
+    on_error: OnError
     data: Folders | None
     follow_links: bool
     exclude: str | Sequence[str]
@@ -36,54 +35,50 @@ class Reading(TypedDict, total=False):
     encoding: str | None
 
 
-_DEFAULTS: Final[tuple[object, ...]] = (None, False, "stop", {}, [])
+def _patterns(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingOptions:
-    """Options for reading a source, checked.
+class ReadingOptions(SettingsGroup):
+    """Options for reading a source: values of `Reading`, checked, with the help of commands."""
 
-    stored  those that are not defaults, as JSON values, without `data`
-    """
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    format: str | None
-    on_error: str
-    data: Folders | None
-    selection: Selection
-    columns: Columns
-    sections: bool
-    encoding: str | None
-    stored: Mapping[str, Any]
+    format: Annotated[str | None, Shown(metavar="NAME", default="detected")] = Field(
+        None, description="read SOURCE in this format"
+    )
+    on_error: OnError = Field(
+        "stop", description="stop at a bad record or unreadable file, or skip and count it"
+    )
+    data: Any = Field(None, exclude=True)
+    follow_links: bool = Field(False, description="follow symbolic links in a SOURCE folder")
+    exclude: Annotated[tuple[str, ...], BeforeValidator(_patterns), Shown(metavar="GLOB")] = Field(
+        (),
+        description="leave out files and folders of a SOURCE folder or archive by a pattern as in "
+        ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave out",
+    )
+    columns: Annotated[Columns, BeforeValidator(Columns.of)] = Field(PLAIN, exclude=True)
+    sections: bool = Field(
+        False,
+        description="make one document of each section, page or chapter of the files in a folder",
+    )
+    encoding: Annotated[str | None, Shown(metavar="NAME", default="detected")] = Field(
+        None, description="read CSV and texts in this encoding, such as cp1251 or shift_jis"
+    )
 
     @classmethod
-    def of(cls, reading: Reading) -> Self:
-        """Return the options of keyword arguments; CollectionError, TypeError for unknown names."""
-        for name in reading.keys() - Reading.__annotations__.keys():
-            raise TypeError(f"{name!r} is not an option for reading a source")
-        format_, encoding = reading.get("format"), reading.get("encoding")
-        on_error = reading.get("on_error", "stop")
-        check_on_error(on_error)
-        check_encoding(encoding)
-        if format_ is not None and format_ not in FORMATS:
-            raise CollectionError(
-                f"unknown format {format_!r}; the formats are: {', '.join(FORMATS)}", field="format"
-            )
-        exclude = reading.get("exclude", ())
-        patterns = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-        stored = {**reading, "exclude": list(patterns)}
-        if reading.get("columns"):
-            stored["columns"] = dict(reading["columns"] or {})
-        return cls(
-            format=format_,
-            on_error=on_error,
-            data=reading.get("data"),
-            selection=Selection(reading.get("follow_links", False), patterns),
-            columns=Columns.of(reading.get("columns")),
-            sections=reading.get("sections", False),
-            encoding=encoding,
-            stored={
-                name: value
-                for name, value in stored.items()
-                if name != "data" and value not in _DEFAULTS
-            },
-        )
+    def checked(cls, options: Mapping[str, Any]) -> Self:
+        """Return the options of keyword arguments; CollectionError names the first invalid one."""
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            message, field = first_fault(error, cls, "option")
+            raise CollectionError(message, field=field) from None
+
+    def stored(self) -> dict[str, Any]:
+        """Return the options that are not defaults as JSON values, without `data`."""
+        columns = {} if self.columns == PLAIN else {"columns": self.columns.as_mapping()}
+        return self.model_dump(mode="json", exclude_defaults=True) | columns
+
+
+DEFAULTS: Final = ReadingOptions()

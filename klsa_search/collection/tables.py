@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from klsa_search.collection.columns import Columns
 from klsa_search.collection.csv_dialects import MAX_PREAMBLE
 from klsa_search.collection.csv_files import (
     Header,
@@ -22,6 +21,7 @@ from klsa_search.collection.intake import Intake, TruncatedFile
 from klsa_search.collection.mappings import json_value
 from klsa_search.collection.model import Document
 from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
@@ -61,7 +61,7 @@ class DatabaseSource(NamedTuple):
         return f"{PREFIX}{self.path.absolute()}?{wanted}"
 
 
-def database_collection(source: str, on_error: str, columns: Columns) -> OpenedCollection:
+def database_collection(source: str, options: ReadingOptions) -> OpenedCollection:
     """Return a table or query as a collection; the database is opened for reading only."""
     wanted = DatabaseSource.of(source)
     if not wanted.path.is_file():
@@ -69,12 +69,11 @@ def database_collection(source: str, on_error: str, columns: Columns) -> OpenedC
     return OpenedCollection(
         wanted.path.name,
         "sqlite",
-        on_error,
+        options,
         lambda intake: _database_documents(wanted, intake),
         files=lambda _: [wanted.path],
         root=wanted.path,
         address=str(wanted),
-        columns=columns,
     )
 
 

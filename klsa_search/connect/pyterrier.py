@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from klsa_search.collection.reading_options import OnError
 from klsa_search.core.extras import require
 from klsa_search.core.keywords import IndexSettings, SearchParameters
 from klsa_search.core.progress import Progress
@@ -30,7 +31,7 @@ class BuildOptions(IndexSettings, total=False):
     """Keyword arguments of `klsa_search.build`, except source and place."""
 
     preset: str
-    on_error: str
+    on_error: OnError
     progress: Progress | bool | None
     memory: str | int | None
 

@@ -248,5 +248,5 @@ def test_unusable_patterns_are_refused(tmp_path):
         open_collection(tmp_path, exclude=["[z-a]"])
     with pytest.raises(CollectionError, match="exclude is for folders and archives"):
         open_collection(tmp_path / "a.jsonl", exclude=["*.log"])
-    with pytest.raises(TypeError, match="'excluded' is not an option"):
+    with pytest.raises(CollectionError, match="unknown option 'excluded'; the options are"):
         open_collection(tmp_path, excluded=["*.log"])

@@ -151,9 +151,9 @@ def _file_documents(
     number = 0
     try:
         contents = (
-            sandbox.read(kind, path, intake.encoding)
+            sandbox.read(kind, path, intake.options.encoding)
             if kind.is_sandboxed
-            else map(check_storable, kind.read(path, intake.encoding))
+            else map(check_storable, kind.read(path, intake.options.encoding))
         )
         for content in contents:
             for note in content.notes:

@@ -99,8 +99,8 @@ class FileIntake(Intake):
     takes_objects = False
 
     def __init__(self, folder: Intake, path: Path, shown: str) -> None:
-        super().__init__(columns=folder.columns, encoding=folder.encoding)
-        self.skipping, self.problems, self.notes = folder.skipping, folder.problems, folder.notes
+        super().__init__(folder.options)
+        self.problems, self.notes = folder.problems, folder.notes
         self.unread = folder.unread
         self._missing_columns, self._absent = folder._missing_columns, folder._absent
         self.begun = False
