@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
+_LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
 class QueryPlan(NamedTuple):
@@ -164,7 +165,11 @@ def query_vector(
 def _named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
     text = query.strip()
-    return state.documents.find_in_any_case(text) if _ID.fullmatch(text) else None
+    ids = [text] if _ID.fullmatch(text) else []
+    if parts := _LETTERS_AND_DIGITS.fullmatch(text):
+        ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
+    doc_ids = map(state.documents.find_in_any_case, ids)
+    return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
 
 
 def _parse(

@@ -30,6 +30,7 @@ from klsa_search.search.query.parts import (
     Words,
     words_of,
 )
+from klsa_search.search.query.stop_words import StopWords
 
 RARER: Final = 4
 """Factor by which a writing may be rarer than the one in the query, at most. Much rarer ones weigh
@@ -60,6 +61,7 @@ class Compounds:
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers) -> None:
         self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
+        self._stop_words = StopWords(snapshot, analyzer)
         self._common = analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
         self._parts: dict[Hashable, Words] = {}
@@ -172,7 +174,7 @@ class Compounds:
                 and (2 * len(containing_all(self._snapshot, terms)) < least)
             ):
                 continue
-            if not frequency or 2 * self._documents_with(terms, evidence) >= least:
+            if not frequency or 2 * self._side_by_side(halves, evidence) >= least:
                 yield halves
 
     def _least(self, halves: Sequence[str]) -> int:
@@ -314,7 +316,7 @@ class Compounds:
         numbers = [self._numbers[word] for word in words]
         if joined in numbers or self._are_common(numbers):
             return False
-        apart = self._documents_with(self._pattern(words, numbers), evidence)
+        apart = self._side_by_side(words, evidence)
         frequency = self._frequency(joined)
         if not all(map(str.isalpha, words)):
             return apart <= RARER * frequency
@@ -336,23 +338,17 @@ class Compounds:
             return False
         if UNKNOWN in numbers:
             return True
-        return not self._documents_with(self._pattern(words, numbers), evidence)
+        return not self._side_by_side(words, evidence)
 
     def _are_common(self, numbers: Sequence[int]) -> bool:
         """Return whether words are stop words or on the long list, as in *some times*."""
         terms = self._snapshot.vocabulary.terms
         return all(number == NO_TERM or terms[number] in self._common for number in numbers)
 
-    def _pattern(self, words: Sequence[str], numbers: Sequence[int]) -> list[int]:
-        """Return the numbers of words, those of stop words as a phrase has them."""
-        return [
-            number if number >= 0 else NO_TERM - self._analyzer.stop_code(word)
-            for word, number in zip(words, numbers, strict=True)
-        ]
-
-    def _documents_with(self, terms: Sequence[int], evidence: Evidence) -> int:
-        """Return the number of live documents that contain terms in sequence."""
-        return documents_with(self._snapshot, terms, evidence)
+    def _side_by_side(self, words: Sequence[str], evidence: Evidence) -> int:
+        """Return the number of live documents that contain words in sequence."""
+        numbers = self._stop_words.numbers([Word(word, self._numbers[word]) for word in words])
+        return documents_with(self._snapshot, numbers, evidence)
 
     def _frequency(self, number: int) -> int:
         """Return the number of documents that contain a term, 0 if it is unknown."""
@@ -370,7 +366,7 @@ class Compounds:
             rarest = min((self._frequency(term) for term in terms if term >= 0), default=0)
             if UNKNOWN in terms or rarest <= best or rarest < least:
                 continue
-            documents = self._documents_with(self._pattern(words, terms), evidence)
+            documents = self._side_by_side(words, evidence)
             if documents > best and documents >= least:
                 best, result = documents, tuple(map(Word, words, terms))
         return result

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import Evidence, Question
+from klsa_search.search.query.evidence import Evidence
 from klsa_search.storage.forward_index import codes_of
 
 ANYWHERE: Final = -1
@@ -163,8 +163,16 @@ def _stops(words: Sequence[int], as_written: bool) -> int:
 
 
 def documents_with(snapshot: Snapshot, words: Sequence[int], evidence: Evidence) -> int:
-    """Return the number of live documents that contain words in sequence."""
-    return evidence.of(phrase_question(snapshot, words), lambda: count_phrase(snapshot, words))
+    """Return the number of live documents that contain words in sequence; cached.
+
+    Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
+    """
+
+    def count() -> int:
+        return int(snapshot.live_docs()[documents_of_phrase(snapshot, words)].sum())
+
+    question = "phrase", *pattern_names(snapshot, words)
+    return evidence.of(question, lambda: snapshot.answers.of(("phrase", *words), words, count))
 
 
 def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evidence) -> int:
@@ -176,23 +184,6 @@ def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evide
         )
 
     return evidence.of(("all", *(names_of(snapshot, word) for word in words)), count)
-
-
-def phrase_question(snapshot: Snapshot, words: Sequence[int]) -> Question:
-    """Return the question how many documents contain words in sequence."""
-    return "phrase", *pattern_names(snapshot, words)
-
-
-def count_phrase(snapshot: Snapshot, words: Sequence[int]) -> int:
-    """Return the number of live documents of a snapshot that contain words in sequence; cached.
-
-    Queries repeat words, and a phrase takes ten times as long as the rest of parsing.
-    """
-
-    def count() -> int:
-        return int(snapshot.live_docs()[documents_of_phrase(snapshot, words)].sum())
-
-    return snapshot.answers.of(("phrase", *words), words, count)
 
 
 def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:

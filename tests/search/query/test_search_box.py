@@ -52,6 +52,13 @@ def test_the_document_of_an_id_comes_first(tickets, query, ranker):
     assert [id_ for page in pages for id_ in page] == ids(found)
 
 
+@pytest.mark.parametrize("query", ["SUP 1058", "sup1058", "SUP–1058", "sup_1058"])
+def test_an_id_of_letters_and_digits_is_found_with_any_sign(tickets, query):
+    found = tickets.search(query, match="all")
+    assert found.interpretation.id == "SUP-1058"
+    assert ids(found) == ["SUP-1058"]
+
+
 @pytest.mark.parametrize("query", ["12", "leak", "gone-1", "SUP-1058 pump", "none-1", "sup"])
 def test_numbers_words_and_other_texts_are_not_ids(tickets, query):
     assert tickets.search(query).interpretation.id is None
