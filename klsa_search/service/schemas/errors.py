@@ -357,7 +357,7 @@ def _methods(request: Request) -> list[str]:
     """Return all methods of a path; the error has only those of one route."""
     methods = {
         method
-        for route in (*request.app.routes, *request.app.state.routes)
+        for route in request.app.routes
         if route.matches(request.scope)[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
