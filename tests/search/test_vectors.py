@@ -52,6 +52,25 @@ def index(tmp_path: Path, parts: dict[str, Any]) -> Index:
     return build([record(n) for n in range(300)], name="a", home=tmp_path, **parts)
 
 
+UNFIT = [
+    ({"m": [0.0] * DIMENSION}, "only zeros"),
+    ({"m": [1.0, float("nan")]}, "NaN"),
+    ({"m": [1, 10**400]}, "number beyond"),
+    ({"m": "text"}, "not a list of numbers"),
+    ({"m": [[1.0], [1.0, 2.0]]}, "not a list of numbers"),
+    ({"m": ["no base64!"]}, "base64"),
+    ({"": [1.0]}, "space ''"),
+    ([1.0, 2.0], "not a mapping"),
+    ({"m": [1.0] * 3}, "has 3 values, and the space `m` has 12"),
+]
+UNFIT_QUERIES = [
+    ({"n": [1.0]}, "the spaces are: `m`"),
+    ({"m": [1.0, 2.0]}, "the space has 12"),
+    ({"m": [0.0] * DIMENSION}, "only zeros"),
+    ([1.0], "give one vector"),
+]
+
+
 def test_quantising_keeps_directions_and_is_idempotent() -> None:
     rows = np.random.default_rng(0).normal(size=(50, 384))
     stored = quantised(rows)
@@ -61,27 +80,14 @@ def test_quantising_keeps_directions_and_is_idempotent() -> None:
     np.testing.assert_array_equal(quantised(rows * 1e-30), stored)
 
 
-@pytest.mark.parametrize(
-    ("given", "fact"),
-    [
-        ({"m": [0.0] * DIMENSION}, "only zeros"),
-        ({"m": [1.0, float("nan")]}, "NaN"),
-        ({"m": [1, 10**400]}, "number beyond"),
-        ({"m": "text"}, "not a list of numbers"),
-        ({"m": [[1.0], [1.0, 2.0]]}, "not a list of numbers"),
-        ({"m": ["no base64!"]}, "base64"),
-        ({"": [1.0]}, "space ''"),
-        ([1.0, 2.0], "not a mapping"),
-        ({"m": [1.0] * 3}, "has 3 values, and the space `m` has 12"),
-    ],
-)
-def test_invalid_vectors_are_refused_with_the_id(index: Index, given: object, fact: str) -> None:
+def test_invalid_vectors_are_refused_with_the_id(index: Index) -> None:
     before = len(index)
-    with pytest.raises(CollectionError, match="bad") as refused:
-        index.add([{"id": "bad", "text": "oil", "_vectors": given}])
-    assert fact in str(refused.value)
-    with pytest.raises(BadDocument, match="bad"):
-        index.write([Document(id="bad", text="oil", metadata={"_vectors": given})])
+    for given, fact in UNFIT:
+        with pytest.raises(CollectionError, match="bad") as refused:
+            index.add([{"id": "bad", "text": "oil", "_vectors": given}])
+        assert fact in str(refused.value)
+        with pytest.raises(BadDocument, match="bad"):
+            index.write([Document(id="bad", text="oil", metadata={"_vectors": given})])
     assert len(index) == before
 
 
@@ -221,18 +227,10 @@ def test_the_best_of_several_vectors_counts(tmp_path: Path) -> None:
     assert hit.explanation.vector.cosine == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("given", "fact"),
-    [
-        ({"n": [1.0]}, "the spaces are: `m`"),
-        ({"m": [1.0, 2.0]}, "the space has 12"),
-        ({"m": [0.0] * DIMENSION}, "only zeros"),
-        ([1.0], "give one vector"),
-    ],
-)
-def test_invalid_vectors_of_queries_are_refused(index: Index, given: object, fact: str) -> None:
-    with pytest.raises(QueryError, match=fact):
-        index.search("oil", vector=given)  # type: ignore[arg-type]
+def test_invalid_vectors_of_queries_are_refused(index: Index) -> None:
+    for given, fact in UNFIT_QUERIES:
+        with pytest.raises(QueryError, match=fact):
+            index.search("oil", vector=given)  # type: ignore[arg-type]
 
 
 def test_restricted_searches_see_no_hidden_vector(

@@ -17,7 +17,7 @@ from benchmarks.faults.children import without_privileges
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
 from klsa_search.storage import log as module
-from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog
+from klsa_search.storage.log import MAX_DOCUMENT_BYTES, LogPosition, WriteLog, parse_batch
 from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.waiting import PATIENCE
@@ -182,6 +182,7 @@ def test_the_largest_documents_and_ids(tmp_path):
     deep = {"a": {"b": [{"c": [1, 2.5, None, "d"]}]}, "n": 10**400}
     wanted = [
         doc("ü" * 256, "x\n" * (MAX_DOCUMENT_BYTES // 3 - 20)),
+        doc("largest", "x" * (MAX_DOCUMENT_BYTES - len('{"text": ""}'))),
         *(doc(f"{n}", "x" * (MAX_DOCUMENT_BYTES // 2)) for n in range(4)),
         Document(id="deep", metadata=deep),
     ]
@@ -357,6 +358,18 @@ def test_no_changed_byte_is_taken_for_what_was_written(tmp_path):
             assert log.batches() == batches
     assert refused > 20
     assert refused + fine == len(range(0, len(whole), 97))
+
+
+def test_a_batch_that_was_changed_is_refused(tmp_path):
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a")])
+    with closing(sqlite3.connect(tmp_path / "WRITES")) as connection:
+        [row] = connection.execute("select * from batches")
+    assert parse_batch(row).last == 1
+    for place in range(len(row)):
+        changed = (*row[:place], 7, *row[place + 1 :])
+        with pytest.raises(ValueError, match="has changed since it was written"):
+            parse_batch(changed)
 
 
 def test_a_log_cut_short_is_named(tmp_path):

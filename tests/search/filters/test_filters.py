@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.mask import PART, Mask
-from klsa_search.search.filters.conditions import And, Condition, Not, Or, truth_of
+from klsa_search.search.filters.conditions import (
+    And,
+    Condition,
+    Not,
+    Or,
+    truth_of,
+    without_field,
+)
 from klsa_search.search.filters.masks import FilterCache, mask_of
 from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.search.filters.relative_dates import absolute
@@ -416,6 +423,21 @@ def test_a_relative_date_is_of_the_moment_of_the_search(monkeypatch):
     first = masks.of("due > now")
     monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 1.0)
     assert masks.of("due > now") is not first
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("year = 1", None),
+        ("year = 1 AND NOT year = 2", None),
+        ("about = a", "about = a"),
+        ("year = 1 OR about = a", "year = 1 OR about = a"),
+        ("year = 1 AND about = a", "about = a"),
+        ("year = 1 AND about = a AND seen = b", "about = a AND seen = b"),
+    ],
+)
+def test_a_filter_without_a_field_keeps_the_parts_about_others(text, left):
+    assert without_field(filter_of_text(text), "year") == (left and filter_of_text(left))
 
 
 def test_a_year_of_a_date_field_may_be_a_number():
