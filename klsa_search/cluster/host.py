@@ -19,6 +19,7 @@ from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
 )
+from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
@@ -33,7 +34,6 @@ from klsa_search.search.parts.part_search import (
     warm_up,
 )
 from klsa_search.search.parts.part_set import LocalPart
-from klsa_search.search.query.evidence import Answers
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.collection_terms import open_collection_terms

@@ -23,6 +23,8 @@ from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
+from klsa_search.search.engine.evidence import Question
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.conditions import And
@@ -38,8 +40,6 @@ from klsa_search.search.parts.part_search import (
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.partitions import PartitionFiles, facts_of
 from klsa_search.search.parts.reading import field_types, info, max_doc
-from klsa_search.search.query.evidence import Answers as EvidenceAnswers
-from klsa_search.search.query.evidence import Question
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.columns.columns import Fields

@@ -15,7 +15,7 @@ A ranker scores every document of an index for a query; those with a score above
 ...     def score(term, doc_ids, counts):
 ...         return np.log1p(counts) * np.log(reader.num_docs / reader.doc_freqs[term])
 ...     return sum_of_terms(reader, query, score)
->>> reader = IndexReader(index.arrays, index.parameters(), 5)
+>>> reader = IndexReader(index.arrays, index.parameters())
 >>> query = QueryTerms.of([index.arrays.vocabulary.numbers["coolant"]])
 >>> [round(float(score), 2) for score in rank(reader, query)]
 [0.48, 0.48, 0.48, 0.0, 0.0, 0.0]

@@ -134,7 +134,7 @@ class Explainer:
         query, feedback = self._query, self._ranker.feedback
         if feedback is not None:
             query, self._feedback_documents = expand_query(
-                snapshot, query, parameters, feedback, searcher.evidence.total
+                snapshot, query, parameters, feedback, searcher.evidence
             )
         self._query_weights = QueryWeights.of(snapshot, query, parameters)
         self._features, self._shared = Features(snapshot), searcher.seed_details
@@ -178,7 +178,7 @@ class Explainer:
             row = boosted_bm25(snapshot, self._query, parameters)
             splitter = RowSplitter(
                 snapshot, self._query, row, parameters,
-                self._searcher.evidence.total,
+                self._searcher.evidence,
             )  # fmt: skip
             return map(splitter.split, top.doc_ids.tolist())
         details = self._searcher.explain(self._terms, top.doc_ids, top.exact, parameters)
@@ -228,15 +228,14 @@ class Explainer:
 
         Only for the query if it has many terms.
         """
-        rank, query, parameters = self._ranker.scores, self._query, self._parameters
-        total = self._searcher.evidence.total
+        rank, query, evidence = self._ranker.scores, self._query, self._searcher.evidence
         queries = [query]
         if len(query.numbers) <= MAX_TERMS:
             queries += [
                 QueryTerms(query.numbers[at : at + 1], query.counts[at : at + 1])
                 for at in range(len(query.numbers))
             ]
-        return [rank(self._snapshot, one, parameters, total) for one in queries]
+        return [rank(self._snapshot, one, self._parameters, evidence) for one in queries]
 
     def _explain_terms(
         self, blank: Explanation, doc_id: int, addends: Values, of_terms: list[Scores]

@@ -17,12 +17,12 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.local_seeds import SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of
-from klsa_search.search.rankers.totals import Total
 
 Numbers = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -169,7 +169,7 @@ class RowSplitter:
     """Splits scores of `rank_klsa`.
 
     row    k_q
-    total  adds up what depends on the documents of all partitions
+    evidence  adds up what depends on the documents of all partitions
     """
 
     def __init__(
@@ -178,12 +178,12 @@ class RowSplitter:
         query: QueryTerms,
         row: Scores,
         parameters: SearchSettings,
-        total: Total,
+        evidence: Evidence,
     ) -> None:
         self._snapshot = snapshot
         self._query_weights = QueryWeights.of(snapshot, query)
         self._expansion = snapshot.expansion_of(parameters)
-        self._parts = parts_of(snapshot, query, row, parameters, total)
+        self._parts = parts_of(snapshot, query, row, parameters, evidence)
 
     def split(self, document: int) -> ScoreParts | None:
         """Split the score of a document; None if no document has a word of the query.

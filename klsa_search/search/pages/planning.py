@@ -13,6 +13,7 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.models import (
     NOT_EMBEDDED,
@@ -23,7 +24,6 @@ from klsa_search.search.models import (
 )
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.pages.options import Query
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import readings_of

@@ -12,6 +12,7 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
+from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
@@ -43,7 +44,6 @@ from klsa_search.search.parts.part_search import (
     scores_of,
 )
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.query.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of
 

@@ -19,6 +19,14 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.engine import NO_HITS, TopDocs
+from klsa_search.search.engine.evidence import (
+    NONE,
+    Answers,
+    Evidence,
+    OpenQuestions,
+    Question,
+    SharedAnswers,
+)
 from klsa_search.search.engine.local_seeds import LocalSeeds
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
 from klsa_search.search.engine.shared_seeds import SharedSeeds
@@ -39,14 +47,6 @@ from klsa_search.search.pages.hits import fetch_hits, hits_of
 from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.query.evidence import (
-    NONE,
-    Answers,
-    Evidence,
-    OpenQuestions,
-    Question,
-    SharedAnswers,
-)
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (

@@ -17,11 +17,11 @@ from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
 )
+from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.partition_terms import PartitionTerms
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.models import Models
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches
-from klsa_search.search.query.evidence import SharedAnswers
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.restricted_state import restricted_state, with_statistics
 from klsa_search.search.state.restricted_states import RestrictedStates

@@ -12,12 +12,12 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
+from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.query.evidence import Answers, Evidence
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.storage.manifest import SpaceEntry

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.parameters import SpellingName
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed, replace_words
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import Clause

@@ -12,6 +12,7 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import BooleanQuery, Operand
@@ -19,7 +20,6 @@ from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
 from klsa_search.search.query.completion import best_completions
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,

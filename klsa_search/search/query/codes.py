@@ -11,10 +11,10 @@ import numpy as np
 
 from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
 from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import QueryBuilder, Word
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import containing_phrase, pattern_names
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from typing import Final
 
 from klsa_search.core.array_types import DocumentMask
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_all,

@@ -16,10 +16,10 @@ from typing import Final
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
 from klsa_search.core.cached import cached_method
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Variant, Word
-from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.matching import containing_all, documents_with
 from klsa_search.search.query.parts import (
     DIGIT,

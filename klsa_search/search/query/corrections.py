@@ -20,11 +20,11 @@ from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.completion import counts_with
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import count_all
 from klsa_search.search.query.parts import Words
 from klsa_search.search.query.similar_terms import SimilarTerms, cost

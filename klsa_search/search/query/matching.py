@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.storage.forward_index import codes_of
 
 ANYWHERE: Final = -1

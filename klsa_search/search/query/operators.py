@@ -8,9 +8,9 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import MAX_OPERANDS, BooleanQuery
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.pieces import Pieces

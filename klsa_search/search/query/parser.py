@@ -13,6 +13,7 @@ from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.core.config import LanguageSettings
 from klsa_search.core.parameters import MatchName
 from klsa_search.errors import QueryError
+from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
@@ -25,7 +26,6 @@ from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
 from klsa_search.search.query.corrections import Corrector
 from klsa_search.search.query.counting import QueryCounter
-from klsa_search.search.query.evidence import LOCAL, Evidence, Question
 from klsa_search.search.query.forms import QueryForms
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.query.matching import Alternatives, containing_words

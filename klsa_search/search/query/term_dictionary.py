@@ -13,9 +13,9 @@ import numpy.typing as npt
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.word_forms import Source, sources_of, written_forms
 
 SHORTEST: Final = 2

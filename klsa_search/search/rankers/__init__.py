@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final, Literal
 
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.bm25 import rank_bm25
-from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_rm3, rank_rocchio
+from klsa_search.search.rankers.bm25 import boosted_bm25
+from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_expanded
 from klsa_search.search.rankers.klsa import rank_klsa
-from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
+from klsa_search.search.rankers.lsi import rank_lsi
 from klsa_search.search.rankers.reader import IndexReader, plugin_ranker
-from klsa_search.search.rankers.totals import Total, own_total
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranker:
     """A ranker, and what other modules need to know about it.
 
-    scores      function of snapshot, query terms, parameters and what adds up what depends on
-                all documents: (N,) float32
+    scores      function of snapshot, query terms, parameters and the evidence of all documents:
+                (N,) float32
     parameters  names of the parameters that it uses, as results report them
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
@@ -37,7 +37,7 @@ class Ranker:
     reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
     """
 
-    scores: Callable[[Snapshot, QueryTerms, SearchSettings, Total], Scores]
+    scores: Callable[[Snapshot, QueryTerms, SearchSettings, Evidence], Scores]
     parameters: tuple[str, ...]
     feedback: Feedback | None = None
     uses_lsi: bool = False
@@ -56,11 +56,14 @@ _OF_KLSA: Final = tuple(
 
 RANKERS: Final[dict[str, Ranker]] = {
     "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA),
-    "bm25": Ranker(scores=rank_bm25, parameters=_BOOSTS),
-    "rm3": Ranker(scores=rank_rm3, parameters=_BOOSTS, feedback=RM3),
-    "rocchio": Ranker(scores=rank_rocchio, parameters=_BOOSTS, feedback=ROCCHIO),
+    "bm25": Ranker(
+        scores=lambda snapshot, query, parameters, _: boosted_bm25(snapshot, query, parameters),
+        parameters=_BOOSTS,
+    ),
+    "rm3": Ranker(scores=partial(rank_expanded, RM3), parameters=_BOOSTS, feedback=RM3),
+    "rocchio": Ranker(scores=partial(rank_expanded, ROCCHIO), parameters=_BOOSTS, feedback=ROCCHIO),
     "lsi": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
-    "lsi-cosine": Ranker(scores=rank_lsi_cosine, parameters=("dimensions",), uses_lsi=True),
+    "lsi-cosine": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
 }
 
 
@@ -84,16 +87,13 @@ def ranker_of(name: str) -> Ranker:
 @cache
 def ranker_of_plugin(name: str) -> Ranker:
     rank = plugin_ranker(name)
-
-    def scores(
-        snapshot: Snapshot,
-        query: QueryTerms,
-        parameters: SearchSettings,
-        total: Total = own_total,
-    ) -> Scores:
-        return rank(IndexReader(snapshot, parameters), query)
-
-    return Ranker(scores=scores, parameters=_OF_KLSA, reads_index=True)
+    return Ranker(
+        scores=lambda snapshot, query, parameters, _: rank(
+            IndexReader(snapshot, parameters), query
+        ),
+        parameters=_OF_KLSA,
+        reads_index=True,
+    )
 
 
 __all__ = ["RANKERS", "Ranker", "needs_eigenvectors", "ranker_of"]

@@ -22,17 +22,6 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.totals import Total, own_total
-
-
-def rank_bm25(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    total: Total = own_total,
-) -> Scores:
-    """Return BM25 scores with the boosts of the parameters."""
-    return boosted_bm25(snapshot, query, parameters)
 
 
 def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:

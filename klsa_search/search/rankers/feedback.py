@@ -26,11 +26,11 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
-from klsa_search.search.rankers.totals import Total, own_total
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -58,34 +58,15 @@ RM3 = Feedback(norm=1, by_score=True, original=0.5, model=0.5)
 ROCCHIO = Feedback(norm=2, by_score=False, original=1.0, model=0.75)
 
 
-def rank_rm3(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    total: Total = own_total,
-) -> Scores:
-    """Return BM25 scores with a relevance model. Cost: the postings of up to 20 more terms."""
-    return _rank(snapshot, query, parameters, RM3, total)
-
-
-def rank_rocchio(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    total: Total = own_total,
-) -> Scores:
-    """Return BM25 scores of the query moved towards its best documents. Cost: as for RM3."""
-    return _rank(snapshot, query, parameters, ROCCHIO, total)
-
-
-def _rank(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
+def rank_expanded(
     feedback: Feedback,
-    total: Total,
+    snapshot: Snapshot,
+    query: QueryTerms,
+    parameters: SearchSettings,
+    evidence: Evidence = LOCAL,
 ) -> Scores:
-    expanded, _ = expand_query(snapshot, query, parameters, feedback, total)
+    """Return BM25 scores of the expanded query. Cost: the postings of up to 20 more terms."""
+    expanded, _ = expand_query(snapshot, query, parameters, feedback, evidence)
     return boosted_bm25(snapshot, expanded, parameters)
 
 
@@ -119,18 +100,18 @@ def expand_query(
     query: QueryTerms,
     parameters: SearchSettings,
     feedback: Feedback,
-    total: Total = own_total,
+    evidence: Evidence = LOCAL,
 ) -> tuple[QueryTerms, DocIds]:
     """Return the query expanded by its best documents, and these; unchanged if there are none.
 
-    total  adds up what depends on the documents of all partitions; documents of others are not
-           returned
+    evidence  adds up what depends on the documents of all partitions; documents of others are not
+              returned
     """
     local, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
     if snapshot.numbering is None:
         counts = snapshot.content_counts_of(local)
         return (add_terms(query, counts, scores, feedback) if len(local) else query), local
-    best = total(("feedback",), lambda: _best_of(snapshot, local, scores))
+    best = evidence.total(("feedback",), lambda: _best_of(snapshot, local, scores))
     if not len(best.scores):
         return query, local
     from scipy import sparse

@@ -35,13 +35,13 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import clipped_length
-from klsa_search.search.rankers.totals import Total, own_total
 
 
 class Part(NamedTuple):
@@ -109,7 +109,7 @@ def rank_klsa(
     snapshot: Snapshot,
     query: QueryTerms,
     parameters: SearchSettings,
-    total: Total = own_total,
+    evidence: Evidence = LOCAL,
 ) -> Scores:
     """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
@@ -119,7 +119,7 @@ def rank_klsa(
     row = boosted_bm25(snapshot, query, parameters)
     if parameters.alpha == 0:
         return row
-    parts = parts_of(snapshot, query, row, parameters, total)
+    parts = parts_of(snapshot, query, row, parameters, evidence)
     if parts is None:
         return row
     first, *further = parts.parts.values()
@@ -134,16 +134,16 @@ def parts_of(
     query: QueryTerms,
     row: Scores,
     parameters: SearchSettings,
-    total: Total = own_total,
+    evidence: Evidence = LOCAL,
 ) -> Parts | None:
     """Return the parts of all scores; None if no document has a word of the query.
 
     row    k_q
-    total  adds up what depends on the documents of all partitions
+    evidence  adds up what depends on the documents of all partitions
     Cost: see `rank_klsa`.
     """
     count = max(BEST, parameters.z)
-    best = total(("best",), lambda: _best_of(snapshot, query, row, count))
+    best = evidence.total(("best",), lambda: _best_of(snapshot, query, row, count))
     if not len(best.values):
         return None
     z = min(parameters.z, len(best.values))
@@ -155,7 +155,7 @@ def parts_of(
         """Return parts at all seeds: (p, z)."""
         values = np.zeros((len(parts), z), np.float32)
         values[:, here] = [part[seeds] for part in parts]
-        return total((name,), lambda: values)
+        return evidence.total((name,), lambda: values)
 
     weights = best.values[:z]
     alpha = effective_alpha(parameters.alpha, parameters.hold_back, float(best.shares[0]))
@@ -189,7 +189,7 @@ def parts_of(
     if parameters.latent:
         add("latent", alpha * parameters.latent, cosines, at_cosines)
     expanded = snapshot.expansion_of(parameters).expand(
-        seeds, weights[here], lambda sums: total(("sums of features",), lambda: sums)
+        seeds, weights[here], lambda sums: evidence.total(("sums of features",), lambda: sums)
     )
     (at_expanded,) = at_seeds("expansion", expanded)
     share = alpha * (1 - parameters.coverage - parameters.latent)

@@ -7,21 +7,19 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Scores
 from klsa_search.core.config import SearchSettings
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.rankers.totals import Total, own_total
 
 
 def rank_lsi(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    total: Total = own_total,
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, _: Evidence = LOCAL
 ) -> Scores:
-    """Return inner products of log-tf·idf vectors in the truncated space.
+    """Return inner products of log-tf·idf vectors in the truncated space, or cosines.
 
     With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the expansion
-    of the raw scores, as for every kernel. Cost O(N · k).
+    of the raw scores, as for every kernel. `lsi-cosine` divides them by the lengths of the
+    documents in that space. Cost O(N · k).
     """
     row = snapshot.lsi.row(query.numbers, np.log1p(query.counts))
     basis = snapshot.lsi.basis[:, : parameters.dimensions]
@@ -30,20 +28,10 @@ def rank_lsi(
     scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = (
         0  # rounding errors are not matches
     )
-    return np.asarray(scores)
-
-
-def rank_lsi_cosine(
-    snapshot: Snapshot,
-    query: QueryTerms,
-    parameters: SearchSettings,
-    total: Total = own_total,
-) -> Scores:
-    """Return the same divided by the lengths of the documents in that space. Cost O(N · k)."""
-    scores = rank_lsi(snapshot, query, parameters)
+    if parameters.ranker == "lsi":
+        return np.asarray(scores)
     lengths = snapshot.lsi.lengths(parameters.dimensions)
-    cosines = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
-    return np.asarray(cosines)
+    return np.asarray(np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0))
 
 
 def lsi_terms(

@@ -24,8 +24,8 @@ from klsa_search.core.array_types import DocIds, Matrix, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.document_kernel import FeatureSums
 from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.rankers.feedback import clipped_length
 
 POSITIVE: Final = 0.75

@@ -16,12 +16,12 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.klsa import klsa_params
@@ -270,8 +270,7 @@ class Searcher:
     def _score_all(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
-        rank, total = ranker_of(parameters.ranker).scores, self.evidence.total
-        scores = rank(snapshot, query, parameters, total)
+        scores = ranker_of(parameters.ranker).scores(snapshot, query, parameters, self.evidence)
         return scores if snapshot.live is None else scores * snapshot.live.allowed
 
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:

@@ -28,9 +28,9 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
 from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.evidence import LOCAL, Evidence
 from klsa_search.search.ranking.rank import Rank, ranked
 
 NEAREST: Final = 100

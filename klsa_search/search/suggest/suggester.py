@@ -17,6 +17,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -24,7 +25,6 @@ from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with, last_word
 from klsa_search.search.query.corrections import LONGEST, SHORTEST, Circumstances
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_all,

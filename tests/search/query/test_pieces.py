@@ -10,13 +10,13 @@ from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings, LanguageSettings
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import TermNumbers
 from klsa_search.search.engine.snapshot import open_snapshot
 from klsa_search.search.query import forms as forms_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.evidence import Evidence
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.syntax import is_plain

@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from klsa_search.search.engine import answers
-from klsa_search.search.query.evidence import Evidence
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.term_dictionary import TermDictionary
 
 
