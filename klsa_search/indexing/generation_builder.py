@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from klsa_search.analysis.language_detection import DetectedLanguage
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.opened_collection import OpenedCollection
@@ -35,10 +34,7 @@ from klsa_search.indexing.checks import (
 )
 from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.passages import DividedDocuments, number_of_passages
-from klsa_search.indexing.reading import (
-    StoredCollection,
-    read,
-)
+from klsa_search.indexing.reading import Contents, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.search.index import Index
@@ -51,7 +47,6 @@ from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
-    FieldsEntry,
     FileEntry,
     LanguageEntry,
     Manifest,
@@ -70,17 +65,12 @@ class Built(NamedTuple):
     """Values for the manifest of a generation whose files are written.
 
     counts  those of `Counts`, without `skipped`
-    digest  SHA-256 of all documents, in hexadecimal digits
-    languages  as detected, if they were
     """
 
-    settings: Settings
+    contents: Contents
     counts: Mapping[str, int]
     spectra: Mapping[str, SpectrumEntry]
-    digest: str
-    fields: FieldsEntry
     vectors: Sequence[SpaceEntry] = ()
-    languages: Sequence[DetectedLanguage] = ()
 
 
 def build_generation(
@@ -102,11 +92,12 @@ def build_generation(
         def check(built: Built) -> None:
             if not built.counts["terms"]:
                 refuse_unused_texts(collection)
-            require_fields(collection, built.settings, built.fields, built.counts["documents"])
-            refuse_to_shrink(path, built.counts["documents"], collection, replace=replace)
+            contents, documents = built.contents, built.counts["documents"]
+            require_fields(collection, contents.settings, contents.fields, documents)
+            refuse_to_shrink(path, documents, collection, replace=replace)
 
         built = _write(generation, collection, chosen, report, budget, check)
-        number = number_of_passages(generation, built.settings)
+        number = number_of_passages(generation, built.contents.settings)
         if number is not None:
             _write_passages(generation, collection, built, number, started, report, budget)
             built = built._replace(counts={**built.counts, "passages": number})
@@ -134,16 +125,15 @@ def _write(
 
     check  refuses what was read, before it is weighed
     """
-    counts, digest, fields, vectors, settings, languages, _, size = read(
-        collection, generation, chosen, report, memory=budget
-    )
-    built = Built(settings, sizes_of(counts), {}, digest, fields, vectors, languages)
+    contents, counts, vectors, _ = read(collection, generation, chosen, report, memory=budget)
+    built = Built(contents, sizes_of(counts), {}, vectors)
     check(built)
     kind: Literal["documents", "passages"] = (
         "passages" if generation.name == PASSAGES else "documents"
     )
-    refuse_beyond_memory(Size(counts.matrix.shape[0], size), settings, budget, kind=kind)
-    spectra = weigh(counts, generation, settings, report)
+    size = Size(counts.matrix.shape[0], contents.bytes)
+    refuse_beyond_memory(size, contents.settings, budget, kind=kind)
+    spectra = weigh(counts, generation, contents.settings, report)
     entries = {
         label: spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
         for label, spectrum in spectra.items()
@@ -168,11 +158,12 @@ def _write_passages(
     budget: int,
 ) -> None:
     """Write the index of the passages of a generation whose documents are written."""
-    words = built.settings.passage_words or PASSAGE_WORDS
-    names = ",".join(languages_of(built.settings.language))  # passages are too short to decide
-    chosen = built.settings.model_copy(update={"passages": "off", "language": names})
+    settings, columns = built.contents.settings, built.contents.fields.columns
+    words = settings.passage_words or PASSAGE_WORDS
+    names = ",".join(languages_of(settings.language))  # passages are too short to decide
+    chosen = settings.model_copy(update={"passages": "off", "language": names})
     divided = DividedDocuments(generation, words)
-    types = {name: column.type for name, column in built.fields.columns.items()}
+    types = {name: column.type for name, column in columns.items()}
     manifest = manifest_of(collection, built, started, {})
     passages = StoredCollection(manifest, number, divided.read, types)
     folder = generation / PASSAGES
@@ -189,16 +180,17 @@ def manifest_of(
     """Return the manifest of a generation with these files."""
     stored = collection if isinstance(collection, StoredCollection) else None
     fingerprints = {} if stored is None else stored.fingerprints
-    languages = [LanguageEntry(**entry._asdict()) for entry in built.languages]
+    contents, settings = built.contents, built.contents.settings
+    languages = [LanguageEntry(**entry._asdict()) for entry in contents.languages]
     if not languages and stored is not None:
         names = ",".join(entry.language for entry in stored.languages)
-        languages = list(stored.languages) if names == built.settings.language else []
+        languages = list(stored.languages) if names == settings.language else []
     return Manifest(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
         source=collection.name,
-        fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
-        settings=built.settings.model_dump(mode="json"),
+        fingerprint=fingerprint_of(settings.fingerprint(), contents.digest),
+        settings=settings.model_dump(mode="json"),
         counts=Counts(skipped=collection.problems.count, **built.counts),
         spectra=dict(built.spectra),
         build=BuildEntry(
@@ -208,13 +200,13 @@ def manifest_of(
         ),
         files=dict(files),
         source_path=address(collection),
-        fields=built.fields,
+        fields=contents.fields,
         reading=reading_options(collection),
         vectors=[
             space.model_copy(update={"fingerprint": fingerprints.get(space.name)})
             for space in built.vectors
         ],
-        plugins=plugins_of(built.settings),
+        plugins=plugins_of(settings),
         detected=languages,
     )
 

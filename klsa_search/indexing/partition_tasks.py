@@ -197,22 +197,15 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
         folder.mkdir()
     training = task.work / TRAINING
     trained = open_training(training, settings)
-    read_documents = read(
+    documents = read(
         task.collection, task.files, settings, report, memory=task.memory, trained=trained
     )
-    kernel, diagonals = weigh_partition(read_documents, trained, training, task.files, report)
+    kernel, diagonals = weigh_partition(documents, trained, training, task.files, report)
     ordinals = np.load(ordinals_file(task.documents))
     write_arrays(task.files, {"ordinals": ordinals})
     write_features(task.features(task.number), kernel, ordinals, partitions)
-    spectra = {"bm25": task.spectrum}
-    built = Built(
-        settings,
-        sizes_of(read_documents.counts),
-        spectra,
-        read_documents.digest,
-        read_documents.fields,
-        read_documents.vectors,
-    )
+    contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
+    built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
     names = frozenset(file.name for file in task.files.iterdir())
     task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from klsa_search.analysis.language_detection import DetectedLanguage
-from klsa_search.analysis.languages import AUTO, languages_of
+from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
@@ -45,7 +43,7 @@ from klsa_search.indexing.generation_builder import (
     spectrum_entry,
 )
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
-from klsa_search.indexing.reading import SourceBatches, StoredCollection
+from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.training import MOST, open_training, train
 from klsa_search.kernels import bm25
@@ -63,7 +61,7 @@ from klsa_search.storage.directories import (
 )
 from klsa_search.storage.generations import index_lock
 from klsa_search.storage.maintenance import delete_index, use_partitions
-from klsa_search.storage.manifest import FieldsEntry, SpectrumEntry, read_manifest
+from klsa_search.storage.manifest import SpectrumEntry, read_manifest
 from klsa_search.storage.names import PARTITIONS_WORK
 from klsa_search.storage.partitions import MAX_PARTITIONS, PartitionSet, partition_of
 from klsa_search.storage.query_settings import forget_settings
@@ -90,33 +88,16 @@ def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
         )
 
 
-class _Routed(NamedTuple):
-    """What the pass over the source finds.
-
-    sizes     number of documents of each partition
-    digest    SHA-256 of all documents, in hexadecimal digits
-    bytes     of all documents
-    fields    metadata fields of all documents
-    settings  of the index, with the languages of the documents
-    languages  as detected, if they were
-    """
-
-    sizes: list[int]
-    digest: str
-    bytes: int
-    fields: FieldsEntry
-    settings: Settings
-    languages: Sequence[DetectedLanguage]
-
-
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
     memory: int,
-) -> _Routed:  # fmt: skip
-    """Write the documents of a collection to a file for each partition; return what was found."""
-    sample = TextSample(chosen)
+) -> tuple[list[int], Contents]:  # fmt: skip
+    """Write the documents of a collection to a file for each partition.
+
+    Return the number of documents of each, and what all contain.
+    """
     spool = Spools(work, spool_limit(memory)).spool("u1")
-    source, done = SourceBatches(collection, chosen, spool, sample), 0
+    source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
     with ExitStack() as files:
         parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
         for part in parts:
@@ -131,15 +112,11 @@ def _route(
     report(DOCUMENTS, done, done)
     columns = work / "columns"
     columns.mkdir()
-    entry = source.fields.finish(columns)
-    sizes = [len(part.ordinals) for part in parts]
-    is_detected = chosen.language == AUTO
-    chosen = sample.completed(chosen)
-    detected = sample.languages() if is_detected and chosen.language != AUTO else ()
+    contents = source.finish(columns)
     # English without any: partitions have even less text to tell the language by.
-    names = ",".join(languages_of(chosen.language))
-    settings = source.completed(chosen.model_copy(update={"language": names}))
-    return _Routed(sizes, source.digest, source.bytes, entry, settings, detected)
+    names = ",".join(languages_of(contents.settings.language))
+    settings = contents.settings.model_copy(update={"language": names})
+    return [len(part.ordinals) for part in parts], contents._replace(settings=settings)
 
 
 def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
@@ -216,22 +193,16 @@ def build_set(
     work.mkdir()
     names = [f"{generation}-{number}" for number in range(partitions)]
     try:
-        routed = _route(collection, work, chosen, partitions, report, memory)
-        documents = sum(routed.sizes)
+        sizes, contents = _route(collection, work, chosen, partitions, report, memory)
+        documents, settings = sum(sizes), contents.settings
         check(documents)
-        size = Size(documents, routed.bytes)
-        refuse_beyond_memory(size, routed.settings, memory, partitions)
-        built = Built(
-            routed.settings,
-            _counts(documents),
-            {},
-            routed.digest,
-            routed.fields,
-            languages=routed.languages,
-        )
-        require_fields(collection, routed.settings, routed.fields, documents)
+        size = Size(documents, contents.bytes)
+        refuse_beyond_memory(size, settings, memory, partitions)
+        counts = {"documents": documents, "terms": 0, "tokens": 0, "non_zeros": 0}
+        built = Built(contents, counts, {})
+        require_fields(collection, settings, contents.fields, documents)
         manifest = manifest_of(collection, built, started, {})
-        types = {name: column.type for name, column in routed.fields.columns.items()}
+        types = {name: column.type for name, column in contents.fields.columns.items()}
         share = min(1, min(MOST, documents_within(size, memory)) / max(documents, 1))
         sampled = sum(1 for _ in _sample(work, partitions, share))
         sample = StoredCollection(
@@ -239,8 +210,8 @@ def build_set(
         )
         training = work / TRAINING
         training.mkdir()
-        spectrum = train(training, sample, routed.settings, report, memory=memory)
-        trained = len(open_training(training, routed.settings).trained.frequencies)
+        spectrum = train(training, sample, settings, report, memory=memory)
+        trained = len(open_training(training, settings).trained.frequencies)
         if not trained:
             refuse_unused_texts(collection)
         entry = spectrum_entry(
@@ -250,7 +221,7 @@ def build_set(
         fingerprints = {} if stored is None else stored.fingerprints
         tasks = [
             PartitionTask(
-                path, name, number, routed.sizes, work, manifest, types, entry, memory, fingerprints
+                path, name, number, sizes, work, manifest, types, entry, memory, fingerprints
             )
             for number, name in enumerate(names)
         ]
@@ -266,10 +237,6 @@ def build_set(
     finally:
         shutil.rmtree(work)
     return partition_set
-
-
-def _counts(documents: int) -> dict[str, int]:
-    return {"documents": documents, "terms": 0, "tokens": 0, "non_zeros": 0}
 
 
 def _set_of(

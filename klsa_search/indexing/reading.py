@@ -50,24 +50,32 @@ from klsa_search.storage.names import SCRATCH
 from klsa_search.storage.vectors import VectorsWriter
 
 
-class ReadDocuments(NamedTuple):
-    """What a pass over a collection has found.
+class Contents(NamedTuple):
+    """What a pass over a source has found.
 
     digest    SHA-256 of all content, in hexadecimal digits
+    bytes     of the content
     settings  with the detected language
     languages  as detected; none if the settings name some, or with too little text
-    features  of blocks of documents, by the statistics of a training; none without it
-    bytes     of the content
     """
 
-    counts: TermCounts
     digest: str
+    bytes: int
     fields: FieldsEntry
-    vectors: Sequence[SpaceEntry]
     settings: Settings
-    languages: Sequence[DetectedLanguage] = ()
-    features: Sequence[DocumentFeatures] = ()
-    bytes: int = 0
+    languages: Sequence[DetectedLanguage]
+
+
+class ReadDocuments(NamedTuple):
+    """The documents of a source as they are read.
+
+    features  of blocks of documents, by the statistics of a training; none without it
+    """
+
+    contents: Contents
+    counts: TermCounts
+    vectors: Sequence[SpaceEntry]
+    features: Sequence[DocumentFeatures]
 
 
 _FIRST = 5_000  # documents before the first estimate
@@ -219,10 +227,10 @@ class SourceBatches:
     ) -> None:
         stored = collection if isinstance(collection, StoredCollection) else None
         self._declared = DeclaredFields.of(settings)
-        self._collection, self._sample = collection, sample
+        self._collection, self._settings, self._sample = collection, settings, sample
         self._html = HtmlFields(settings.html, stored.html if stored else None)
         self._digest = hashlib.sha256()
-        self.fields = FieldsWriter(
+        self._fields = FieldsWriter(
             self._declared.types,
             spool,
             stored.types if stored else {},
@@ -230,30 +238,35 @@ class SourceBatches:
             forms=self._declared.forms,
         )
         self.extent = Extent(collection)
-        self.bytes = 0
+        self._bytes = 0
 
     def __iter__(self) -> Iterator[list[Document]]:
         """Yield the batches; once."""
         documents = fitting(self._collection, self._declared)
         for batch in self._html.stored(build_batches(documents), self._declared):
-            self.fields.extend(batch)
+            self._fields.extend(batch)
             content = b"".join(map(content_of, batch))
             self._digest.update(content)
-            self.bytes += len(content)
+            self._bytes += len(content)
             self.extent.add(batch)
             if self._sample is not None:
                 self._sample.add(batch)
             yield batch
 
-    @property
-    def digest(self) -> str:
-        """Return the SHA-256 of all content so far, in hexadecimal digits."""
-        return self._digest.hexdigest()
-
-    def completed(self, settings: Settings) -> Settings:
-        """Return settings with what all documents show: fields of HTML, and forms of values."""
-        updates = {"html": self._html.report(), **self.fields.forms._asdict()}
-        return settings.model_copy(update=updates)
+    def finish(self, folder: Path) -> Contents:
+        """Write the fields to a folder; return what all documents show."""
+        columns = self._fields.finish(folder)
+        updates = {"html": self._html.report(), **self._fields.forms._asdict()}
+        settings = self._settings.model_copy(update=updates)
+        languages: Sequence[DetectedLanguage] = ()
+        if self._sample is not None:
+            settings = self._sample.completed(settings)
+            if self._settings.language == AUTO != settings.language:
+                languages = self._sample.languages()
+            # A small build needs little memory, and the next one the model again.
+            if self._sample.is_thinned:
+                release_model()
+        return Contents(self._digest.hexdigest(), self._bytes, columns, settings, languages)
 
 
 BATCH = 2000  # documents of a batch
@@ -336,18 +349,12 @@ def read(
                 yield batch
 
         builder, first = counted(read_batches(), source.extent.documents)
-    asked = settings.language
-    if sample is not None:
-        settings = sample.completed(settings)
-        if sample.is_thinned:  # a small build needs little memory, and the next one the model again
-            release_model()
-        if _is_read_otherwise(settings, first):  # the first documents are unlike most
-            builder.close()
-            with closing(DocumentReader(generation)) as stored:
-                total, documents = len(stored), stored.live_documents()
-                builder, _ = counted(build_batches(documents), lambda _: total)
-    columns = source.fields.finish(generation)
-    settings = source.completed(settings)
+    contents = source.finish(generation)
+    if _is_read_otherwise(contents.settings, first):  # the first documents are unlike most
+        builder.close()
+        with closing(DocumentReader(generation)) as stored:
+            total, documents = len(stored), stored.live_documents()
+            builder, _ = counted(build_batches(documents), lambda _: total)
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
@@ -361,19 +368,7 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    detected: Sequence[DetectedLanguage] = ()
-    if sample is not None and asked == AUTO and settings.language != AUTO:
-        detected = sample.languages()
-    return ReadDocuments(
-        counts,
-        source.digest,
-        columns,
-        vectors.entries(),
-        settings,
-        detected,
-        features,
-        source.bytes,
-    )
+    return ReadDocuments(contents, counts, vectors.entries(), features)
 
 
 def _is_read_otherwise(settings: Settings, before: Settings) -> bool:

@@ -190,7 +190,7 @@ def test_unexpected_types_are_reported_with_the_first_value(tmp_path, caplog, va
             report,
             memory=2**28,
             processes=1,
-        ).fields
+        ).contents.fields
     assert fields.columns["x"].type == kind
     found = [record.getMessage() for record in caplog.records]
     assert len(found) == (hint is not None)

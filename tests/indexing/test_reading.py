@@ -55,7 +55,7 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
         )
         assert ("documents", 300, 300) in told
         kept = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
-        return *found[:3], kept
+        return found.counts, found.contents.digest, found.contents.fields, kept
 
     alone, digest, fields, kept = read("alone", 1, 2**30)
     shared, other, others, same = read("shared", processes, memory)
