@@ -14,9 +14,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
-from klsa_search.storage.files import is_exhausted
+from klsa_search.storage.files import unreadable
 
 VOCABULARY = "vocabulary.txt"
 
@@ -107,9 +106,7 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
             kind, shape, begin = read_header(stream)
         mapped = np.memmap(path, kind, "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
-        if is_exhausted(error):
-            raise
-        raise unreadable(path, error) from error
+        raise unreadable(path, error, step_for(path)) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
 
@@ -165,13 +162,5 @@ def read_vocabulary(generation: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        if is_exhausted(error):
-            raise
-        raise unreadable(path, error) from error
+        raise unreadable(path, error, step_for(path)) from error
     return text.split("\n")[:-1]
-
-
-def unreadable(path: Path, error: Exception) -> IndexDamaged:
-    """Return the error that a file cannot be read for that reason."""
-    reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
-    return IndexDamaged(f"cannot read `{path}` ({reason}); {step_for(path)}")

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.database import open_to_read, refuse_network, row_checksum, use_wal
-from klsa_search.storage.files import sync, writable
+from klsa_search.storage.files import sync, unreadable, writable
 from klsa_search.storage.names import CATALOG, NEW
 
 if TYPE_CHECKING:
@@ -219,4 +219,4 @@ def _damaged(file: Path, fact: object, step: str = "") -> IndexDamaged:
         "restore the index directory from a backup, or move this file away: indexes then have the "
         "settings of their builds"
     )
-    return IndexDamaged(f"cannot read `{file}` ({fact}); {step}")
+    return unreadable(file, fact, step)

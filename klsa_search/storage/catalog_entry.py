@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import TABLES, Catalog, Row, change_catalog, read_catalog
-from klsa_search.storage.files import is_exhausted, read_regular, replace_file
+from klsa_search.storage.files import read_regular, replace_file, unreadable
 from klsa_search.storage.names import CATALOG, CATALOG_ID
 
 _OF_INDEXES: Final = tuple(name for name, columns in TABLES.items() if "index" in columns)
@@ -241,8 +241,4 @@ def _read_id(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{file}` ({error.strerror}); restore a backup of the index"
-        ) from error
+        raise unreadable(file, error, "restore a backup of the index") from error

@@ -27,7 +27,7 @@ from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import verify_entry
 from klsa_search.storage.current import current_generation, read_current, step_for
 from klsa_search.storage.directories import is_marked
-from klsa_search.storage.files import is_exhausted
+from klsa_search.storage.files import unreadable
 from klsa_search.storage.generations import check_sizes
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
@@ -73,9 +73,7 @@ def compare_checksum(
     try:
         actual = sum_of(path)
     except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
+        raise unreadable(path, error, step_for(path)) from error
     if actual != manifest.files[name].sha256:
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
 

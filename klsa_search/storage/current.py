@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.aliases import alias_at
-from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
+from klsa_search.storage.files import read_regular, sync, unreadable, write_fresh
 from klsa_search.storage.names import (
     CURRENT,
     DELETED,
@@ -70,11 +70,7 @@ def read_current(path: Path) -> Current:
             raise IndexDamaged(f"partition `{path}` is missing; {step}") from None
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{path / CURRENT}` ({error.strerror}); {repair_step(path)}"
-        ) from error
+        raise unreadable(path / CURRENT, error, repair_step(path)) from error
     match = _WHOLE.fullmatch(content.decode("ascii", "replace"))
     sums = dict(_KEPT.findall(match["kept"])) if match else {}
     if match is None or match["name"] in sums:

@@ -27,6 +27,7 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.current import step_for
+from klsa_search.storage.files import unreadable
 from klsa_search.storage.records import Record, Records, RecordsPart, record_of
 
 
@@ -68,10 +69,8 @@ class Ids:
                 self._connection = None
 
     def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
-        return IndexDamaged(
-            f"cannot read `{self._path}` ({error}); check its permissions, or "
-            f"{step_for(self._path)}"
-        )
+        step = f"check its permissions, or {step_for(self._path)}"
+        return unreadable(self._path, error, step)
 
 
 IDS = "documents.db"

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.names import NEW
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
@@ -170,6 +170,14 @@ def read_regular(path: Path, limit: int = 2**26) -> bytes:
 def is_exhausted(error: Exception) -> bool:
     """Return whether an error is a lack of file descriptors or memory, not a fault of a file."""
     return isinstance(error, OSError) and error.errno in _EXHAUSTED
+
+
+def unreadable(path: Path, fact: object, step: str) -> IndexDamaged:
+    """Return the error that a file cannot be read for that reason; raise it if it is a lack."""
+    if isinstance(fact, OSError) and is_exhausted(fact):
+        raise fact
+    reason = getattr(fact, "strerror", None) or str(fact).partition("\n")[0]
+    return IndexDamaged(f"cannot read `{path}` ({reason}); {step}")
 
 
 def sync(path: Path) -> None:

@@ -29,7 +29,7 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
 from klsa_search.storage.database import copy_database, open_to_read, row_checksum
-from klsa_search.storage.files import is_exhausted, read_regular, write_fresh
+from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.names import LOG_ID, WRITES
 
 APPLICATION: Final = 0x4B4C5357  # "KLSW", in the file header
@@ -125,9 +125,7 @@ def read_log_id(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise damaged(path.with_name(LOG_ID), error.strerror) from error
+        raise damaged(path.with_name(LOG_ID), error) from error
 
 
 def checked_id(id_: str) -> str:
@@ -172,7 +170,7 @@ def document_of(id_: str, written: str) -> Document:
 
 def damaged(path: Path, fact: object) -> IndexDamaged:
     """Return the error that a log cannot be read for that reason."""
-    return IndexDamaged(f"cannot read `{path}` ({fact}); {last_resort(path.parent.parent)}")
+    return unreadable(path, fact, last_resort(path.parent.parent))
 
 
 _FOREVER: Final = 2**62

@@ -22,7 +22,7 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.storage.current import read_current, step_for
-from klsa_search.storage.files import is_exhausted, read_regular
+from klsa_search.storage.files import is_exhausted, read_regular, unreadable
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
 FORMAT_VERSION = 7  # the first public one: 1 to 6 were of development
@@ -235,9 +235,7 @@ def read_manifest(generation: Path) -> Manifest:
         raw = json.loads(content)
         version = raw["format_version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
+        raise unreadable(path, error, step_for(path)) from error
     sum_ = _known_sum(generation)
     if sum_ and sum_ != hashlib.sha256(content).hexdigest():
         raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.files import read_regular, replace_file, sync
+from klsa_search.storage.files import read_regular, replace_file, sync, unreadable
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
 from klsa_search.storage.query_settings import read_settings
@@ -101,10 +101,8 @@ def read_partitions(path: Path, generation: str | None = None) -> PartitionSet:
             raise ValueError("it has changed since it was written")
         partition_set = PartitionSet.model_validate_json(content)
     except (OSError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise IndexDamaged(
-            f"cannot read `{file}` ({reason}); restore a backup of the index, or build it again"
-        ) from error
+        step = "restore a backup of the index, or build it again"
+        raise unreadable(file, error, step) from error
     if not all(map(PARTITION.fullmatch, partition_set.folders)):
         raise IndexDamaged(f"`{file}` names folders that are not partitions; build it again")
     return partition_set

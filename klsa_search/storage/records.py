@@ -20,6 +20,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
+from klsa_search.storage.files import unreadable
 
 MAX_LONGEST: Final = 20
 """Number of the longest documents whose sizes are known."""
@@ -134,7 +135,7 @@ class Records:
 
     def damaged(self, error: object) -> IndexDamaged:
         """Return the error that the records cannot be read for that reason."""
-        return IndexDamaged(f"cannot read `{self.path}` ({error}); {step_for(self.path)}")
+        return unreadable(self.path, error, step_for(self.path))
 
 
 def _canonical(metadata: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from klsa_search.storage.current import (
 )
 from klsa_search.storage.directories import generations
 from klsa_search.storage.documents import RECORDS, STARTS
-from klsa_search.storage.files import is_exhausted
+from klsa_search.storage.files import unreadable
 from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
@@ -157,11 +157,7 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         length = max(path.stat().st_size - begin, 0) // kind.itemsize
         array = np.memmap(path, kind, "r", begin, (length,)) if length else np.zeros(0, kind)
     except (OSError, ValueError) as error:
-        if is_exhausted(error):
-            raise
-        raise IndexDamaged(
-            f"cannot read `{path}` ({error}); {last_resort(path.parent.parent)}"
-        ) from error
+        raise unreadable(path, error, last_resort(path.parent.parent)) from error
     return np.asarray(array)
 
 

@@ -12,6 +12,7 @@ from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation, read_current
 from klsa_search.storage.manifest import FORMAT_VERSION, read_manifest, sha256_of
+from klsa_search.storage.partitions import read_partitions
 
 from .worlds import replace_manifest, write
 
@@ -116,6 +117,8 @@ def test_an_unreadable_file_is_damage_and_too_many_open_files_are_not(path, monk
             current_generation(path)
         with pytest.raises(OSError, match="Too many open files"):
             read_manifest(path / "000002")
+        with pytest.raises(OSError, match="Too many open files"):
+            read_partitions(path)
 
 
 def test_an_index_that_is_not_there_is_named_with_the_next_step(tmp_path):
