@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,6 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-NearestRows = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
-"""Columns and values of rows, and their number in each."""
 
 
 @dataclass(frozen=True)
@@ -117,22 +114,20 @@ def nearest_rows(
     *,
     threads: int | None = None,
     params: KnnParams | None = None,
-    documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
     """Return the `entries` largest of each row of K: (N, N) sparse float32, none below 0.
 
-    documents  doc ids of the rows to compute, ascending; others stay empty. All by default
-    threads    by default the number of processors
-    progress   called as "neighbours" with the number of documents done and the total
+    threads   by default the number of processors
+    progress  called as "neighbours" with the number of documents done and the total
     Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
     4 F per thread.
     """
-    part = KnnPart.of(kernel, params or KnnParams())
+    params = params or KnnParams()
+    part = KnnPart.of(kernel, params)
     return nearest_rows_in_parts(
-        [part], 0, entries,
-        threads=threads, params=params, documents=documents, progress=progress,
-    )  # fmt: skip
+        [part], 0, entries, threads=threads, params=params, progress=progress
+    )
 
 
 def nearest_rows_in_parts(
@@ -142,14 +137,12 @@ def nearest_rows_in_parts(
     *,
     threads: int | None = None,
     params: KnnParams | None = None,
-    documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
     """Return the `entries` largest of each row of K of one part: (n, N) sparse float32.
 
-    parts      of N documents together
-    number     number of the part, which has n documents
-    documents  of the rows to compute, numbered from 0 in the part; others stay empty
+    parts   of N documents together
+    number  number of the part, which has n documents
     See `nearest_rows` for the other parameters.
     """
     params = params or KnnParams()
@@ -166,20 +159,26 @@ def nearest_rows_in_parts(
     n, N = (
         sum(len(part.features.centring[0]) for part in some) for some in ([parts[number]], parts)
     )
-    chosen = np.arange(n) if documents is None else np.asarray(documents, np.int64)
-    rows = empty_rows(len(chosen), entries)
+    columns, values = np.zeros((n, entries), np.int32), np.zeros((n, entries), np.float32)
+    sizes = np.zeros(n, np.int32)
 
     def work(first: int) -> int:
-        some = slice(first, min(first + _CHUNK, len(chosen)))
-        columns, values, sizes = rows
-        searcher.write_rows(chosen[some], columns[some], values[some], sizes[some])
-        return some.stop
+        stop = min(first + _CHUNK, n)
+        some = slice(first, stop)
+        searcher.write_rows(np.arange(first, stop), columns[some], values[some], sizes[some])
+        return stop
 
     with ThreadPoolExecutor(threads or processors()) as workers:
-        for done in workers.map(work, range(0, len(chosen), _CHUNK)):
+        for done in workers.map(work, range(0, n, _CHUNK)):
             if progress is not None:
-                progress(NEIGHBOURS, done, len(chosen))
-    return rows_to_csr(rows, chosen, (n, N))
+                progress(NEIGHBOURS, done, n)
+    total = _native.compact_rows(columns, values, sizes)
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
+    matrix = sparse.csr_array(  # in the memory of the rows
+        (values.ravel()[:total], columns.ravel()[:total], starts), shape=(n, N)
+    )
+    matrix.has_sorted_indices = True
+    return matrix
 
 
 def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
@@ -187,31 +186,6 @@ def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
     lengths = np.sqrt(kernel.diagonal)
     inverse = np.divide(1.0, lengths, out=np.zeros(len(kernel)), where=lengths > 0)
     return np.sqrt(inverse).astype(np.float32)
-
-
-def empty_rows(size: int, width: int) -> NearestRows:
-    """Return empty rows of up to `width` entries."""
-    return (
-        np.zeros((size, width), np.int32),
-        np.zeros((size, width), np.float32),
-        np.zeros(size, np.int32),
-    )
-
-
-def rows_to_csr(
-    kept: NearestRows, chosen: npt.NDArray[np.integer[Any]], shape: tuple[int, int]
-) -> sparse.csr_array:
-    """Return a sparse matrix with the rows `chosen`, in the memory of `kept`."""
-    columns, values, sizes = kept
-    total = _native.compact_rows(columns, values, sizes)
-    of_document = np.zeros(shape[0], np.int64)
-    of_document[chosen] = sizes
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(of_document))))
-    matrix = sparse.csr_array(
-        (values.ravel()[:total], columns.ravel()[:total], starts), shape=shape
-    )
-    matrix.has_sorted_indices = True
-    return matrix
 
 
 TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]

@@ -45,7 +45,7 @@ def test_with_all_effort_rows_are_those_of_k(centred, normalised, entries):
 def test_the_usual_effort_finds_nearly_all_of_a_few_thousand_documents():
     kernel = kernel_of(random_documents(1500, 2000, seed=4))
     chosen = np.arange(0, 1500, 15)
-    found = nearest_rows(kernel, 20, documents=chosen)[chosen]
+    found = nearest_rows(kernel, 20)[chosen]
     exact = largest_of_rows(kernel.rows(chosen), 20)
     assert found.sum() > 0.95 * exact.sum()
 
@@ -85,14 +85,6 @@ def test_documents_without_contrast_have_empty_rows(documents):
     found = nearest_rows(kernel_of(documents), 3)
     assert found.nnz == 0
     assert found.shape == (len(documents), len(documents))
-
-
-def test_some_documents_only():
-    kernel = kernel_of(random_documents(300, 60))
-    some = nearest_rows(kernel, 6, documents=np.array([3, 250]))
-    whole = nearest_rows(kernel, 6)
-    assert np.flatnonzero(np.diff(some.indptr)).tolist() == [3, 250]
-    assert np.array_equal(some[[3, 250]].toarray(), whole[[3, 250]].toarray())
 
 
 def test_progress_comes_to_its_end():
