@@ -11,6 +11,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.collection import Document
 from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.reading_options import DEFAULTS
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import open_progress
 from klsa_search.errors import CollectionError, SettingsError, StoreError
@@ -184,7 +185,7 @@ def test_unexpected_types_are_reported_with_the_first_value(tmp_path, caplog, va
     ]
     with open_progress(None) as report:
         fields = read(
-            OpenedCollection("a", "csv", "stop", lambda _: iter(documents)),
+            OpenedCollection("a", "csv", DEFAULTS, lambda _: iter(documents)),
             tmp_path,
             Settings(),
             report,
