@@ -61,7 +61,7 @@ def _folders(controller: str, process: Path) -> Iterator[Path]:
         kind, _, options = system.split(" ", 2)
         if kind not in ("cgroup", "cgroup2"):
             continue
-        root, point = map(_unescaped, mount.split(" ")[3:5])
+        root, point = map(unescaped, mount.split(" ")[3:5])
         for _, controllers, group in groups:
             if kind == "cgroup2":
                 matches = not controllers
@@ -81,7 +81,8 @@ def _ancestors(point: Path, root: PurePosixPath, group: PurePosixPath) -> Iterat
     yield point  # only this one if the group is outside of the mounted hierarchy
 
 
-def _unescaped(path: str) -> str:
+def unescaped(path: str) -> str:
+    """Return a path that the kernel escaped, as in mountinfo."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), path)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from klsa_search.core.parallel import unescaped
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.names import NEW
 
@@ -34,8 +34,6 @@ NETWORK: Final = frozenset(
 
 Not 9p and virtiofs, through which virtual machines and sandboxes see a disk of their host.
 """
-
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 def network_file_system(path: Path) -> str | None:
@@ -67,7 +65,7 @@ def kind_of(path: str, lines: list[str]) -> str | None:
             point, kind = fields.split()[4], source.split()[0]
         except IndexError:
             continue
-        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), point)
+        point = unescaped(point)
         inside = path == point or path.startswith(point.rstrip("/") + "/")
         # Of two at the same mount point the later one is on top.
         if inside and len(point) >= deepest:
