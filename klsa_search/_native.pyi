@@ -727,7 +727,8 @@ class QueryForms:
         """Return the terms of a query and its traits, or the forms that `add` has to add first.
 
         The terms of words come first, then those of joined words, then those of their parts, which
-        are not repeated. Traits are -1 if the forms do not suffice: see max_checked, max_variants.
+        are not repeated. Traits are -1 without a term that documents contain, and if the forms do
+        not suffice: see max_checked, max_variants.
         """
 
     def add_separate(self, text: str) -> None:

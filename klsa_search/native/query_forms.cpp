@@ -64,8 +64,12 @@ class QueryForms {
         Terms terms;
         const bool is_alone = add_words(forms, terms, traits);
         nb::list result;
-        for (const i32 term : terms) result.append(term);
-        return nb::make_tuple(result, is_alone ? traits : -1);
+        i32 largest = -1;
+        for (const i32 term : terms) {
+            result.append(term);
+            largest = std::max(largest, term);
+        }
+        return nb::make_tuple(result, is_alone && largest >= 0 ? traits : -1);
     }
 
     // Add two pieces that are not read together.

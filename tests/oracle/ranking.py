@@ -13,14 +13,10 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
-from klsa_search.search.engine.engine import (
-    COVERAGE_DEPTH,
-    SHARED_COVERAGE_DEPTH,
-    EngineQuery,
-    TopDocs,
-)
+from klsa_search.search.engine.engine import SHARED_COVERAGE_DEPTH, TopDocs
 from klsa_search.search.engine.local_seeds import DocFeatures, LocalSeeds, distinct_known
-from klsa_search.search.engine.params import KlsaParams, RerankDepths
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import (
@@ -56,19 +52,18 @@ class Oracle(PartScorer):
     def top(
         self,
         numbers: Sequence[int],
-        request: EngineQuery,
+        k: int,
         params: KlsaParams,
+        mask: Mask | None = None,
         shared: SharedSeeds | None = None,
-        depths: RerankDepths | None = None,
     ) -> TopDocs | None:
         """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more.
 
         shared  the seeds of the query, if it is searched in several partitions: see `top_shared`
         """
-        kernel, expansion, k, mask = self._kernel, self._expansion, request.k, request.mask
-        if depths is None:
-            coverage = COVERAGE_DEPTH if shared is None else SHARED_COVERAGE_DEPTH
-            depths = self._engine.depths(request, params, coverage)
+        kernel, expansion = self._kernel, self._expansion
+        coverage = () if shared is None else (SHARED_COVERAGE_DEPTH,)
+        depths = self._engine.depths(k, mask, params, *coverage)
         query = distinct_query(numbers)
         lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live
@@ -158,12 +153,9 @@ class Oracle(PartScorer):
         chosen = np.sort(chosen)
         kept = scores[chosen]
         order, values = top_z(np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0), k)
-        total = 0
-        if request.totals:
-            is_found = (lexical_scores > 0) | is_candidate
-            is_found &= True if allowed is None else allowed.allowed
-            total = int(np.count_nonzero(is_found))
-        return TopDocs(chosen[order].astype(np.int32), values, total)
+        is_found = (lexical_scores > 0) | is_candidate
+        is_found &= True if allowed is None else allowed.allowed
+        return TopDocs(chosen[order].astype(np.int32), values, int(np.count_nonzero(is_found)))
 
     def seeds(self, numbers: Sequence[int], params: KlsaParams) -> LocalSeeds:
         """Return the seeds of a query: see `KlsaEngine.seeds`."""

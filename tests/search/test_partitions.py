@@ -22,7 +22,6 @@ from klsa_search.errors import (
 )
 from klsa_search.indexing import refit, repair
 from klsa_search.kernels.vocabulary import SortedTerms
-from klsa_search.search.engine.engine import EngineQuery
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.parts.doc_ids import positions_of
@@ -125,9 +124,8 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             numbers = snapshot.vocabulary.numbers
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
-            asked = EngineQuery(20, mask, totals=True)
             oracle = Oracle(snapshot)
-            plain = oracle.top(terms, asked, params, seeds)
+            plain = oracle.top(terms, 20, params, mask, seeds)
             found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
             assert plain is not None
             assert found.doc_ids.tolist() == plain.doc_ids.tolist()

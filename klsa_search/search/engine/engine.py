@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntFlag
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,9 +24,6 @@ from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.shared_seeds import SharedSeeds
-
-RESULTS: Final = 2**20
-"""Results of one call of the compiled search, at most."""
 
 
 class TopDocs(NamedTuple):
@@ -130,38 +128,6 @@ class ScoreDetails(NamedTuple):
     lent: npt.NDArray[np.float32]
 
 
-class EngineQuery(NamedTuple):
-    """Options that all queries of a batch share."""
-
-    k: int
-    mask: Mask | None = None
-    totals: bool = False
-
-    @property
-    def words(self) -> npt.NDArray[np.uint64] | None:
-        """Return the words of the mask, if there is one."""
-        return None if self.mask is None else self.mask.words
-
-
-class _Results:
-    """Space for the results of a batch of queries, a row of k each."""
-
-    def __init__(self, queries: int, k: int) -> None:
-        self.documents = np.empty((queries, k), np.int32)
-        self.scores = np.empty((queries, k), np.float32)
-
-    def top_docs(
-        self, counts: Sequence[tuple[int, int]], exact: npt.NDArray[np.uint8] | None = None
-    ) -> list[TopDocs]:
-        """Return the results of each query: views of arrays that the batch shares."""
-        tops = []
-        for row, (count, total) in enumerate(counts):
-            cells = row, slice(count)
-            exact_parts = None if exact is None else exact[cells]
-            tops.append(TopDocs(self.documents[cells], self.scores[cells], total, exact_parts))
-        return tops
-
-
 _NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
 NO_HITS: Final = _NOTHING._replace(exact=np.zeros(0, np.uint8))
 """Results of the default ranking for a query that finds nothing."""
@@ -196,21 +162,18 @@ class Bm25Engine:
         totals   whether to count the documents that contain a term
         Cost     0.3 ns for each posting in blocks that can contain one of the k best, and 3 µs; a
                  mask or totals need one pass over the postings.
-        Memory   8 MB besides the results, or 8 bytes per result of one query if that is more
+        Memory   8 bytes for each of k results of each query
         """
-        request = EngineQuery(min(k, self._size), mask, totals)
-        if not request.k:
+        k = min(k, self._size)
+        if not k:
             return [_NOTHING] * len(queries)
-        answers: list[TopDocs] = []
-        batch = max(1, RESULTS // request.k)
-        for begin in range(0, len(queries), batch):
-            part = queries[begin : begin + batch]
-            results = _Results(len(part), request.k)
-            counts = self._engine.bm25(
-                part, request.words, totals, results.documents, results.scores
-            )
-            answers += results.top_docs(counts)
-        return answers
+        shape = len(queries), k
+        documents, scores = np.empty(shape, np.int32), np.empty(shape, np.float32)
+        counts = self._engine.bm25(queries, _words(mask), totals, documents, scores)
+        return [
+            TopDocs(documents[row, :count], scores[row, :count], total)
+            for row, (count, total) in enumerate(counts)
+        ]
 
     def saturations(self, terms: Integers, doc_ids: DocIds) -> npt.NDArray[np.uint16]:
         """Return the saturations of terms in documents, in 65,536ths, 0 for none: (n, terms).
@@ -219,9 +182,6 @@ class Bm25Engine:
         """
         return self._engine.saturations(contiguous(terms, np.int64), contiguous(doc_ids, np.int64))
 
-
-KLSA_RESULTS: Final = 2**18
-"""Results of one call of the compiled search, at most."""
 
 COVERAGE_DEPTH: Final = (144, 1024)
 """Candidates whose T is computed exactly: 8 per result, within these limits."""
@@ -282,27 +242,24 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[TopDocs | None]:
+    ) -> list[TopDocs] | None:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
         Parameters as of `Bm25Engine.top`; a mask changes no score. None for more than 1,500 seeds,
         and for an index without documents.
         """
-        request = EngineQuery(min(k, self._kernel.size), mask, totals)
-        if params.seeds > MAX_SEEDS or not request.k:
-            return [None] * len(queries)
-        answers: list[TopDocs | None] = []
-        batch, depths = max(1, KLSA_RESULTS // request.k), self.depths(request, params)
-        for begin in range(0, len(queries), batch):
-            part = queries[begin : begin + batch]
-            results = _Results(len(part), request.k)
-            exact = np.empty((len(part), request.k), np.uint8)
-            counts = self._engine.score(
-                part, params, depths, request.words, totals, results.documents, results.scores,
-                exact,
-            )  # fmt: skip
-            answers += results.top_docs(counts, exact)
-        return answers
+        k = min(k, self._kernel.size)
+        if params.seeds > MAX_SEEDS or not k:
+            return None
+        documents, scores, exact = _results(len(queries), k)
+        counts = self._engine.score(
+            queries, params, self.depths(k, mask, params), _words(mask), totals,
+            documents, scores, exact,
+        )  # fmt: skip
+        return [
+            TopDocs(documents[row, :count], scores[row, :count], total, exact[row, :count])
+            for row, (count, total) in enumerate(counts)
+        ]
 
     def explain(
         self,
@@ -357,43 +314,61 @@ class KlsaEngine:
 
         shared  with doc ids of these documents instead of ordinals in `near`
         """
-        request = EngineQuery(min(k, self._kernel.size), mask, totals)
-        if not request.k:
+        k = min(k, self._kernel.size)
+        if not k:
             return NO_HITS
-        results, exact = _Results(1, request.k), np.empty((1, request.k), np.uint8)
-        depths = self.depths(request, params, SHARED_COVERAGE_DEPTH)
-        counts = self._engine.score_shared(
-            terms, params, depths, shared, request.words, totals,
-            results.documents, results.scores, exact,
-        )  # fmt: skip
-        (top,) = results.top_docs([counts], exact)
-        return top
+        documents, scores, exact = _results(1, k)
+        depths = self.depths(k, mask, params, SHARED_COVERAGE_DEPTH)
+        count, total = self._engine.score_shared(
+            terms, params, depths, shared, _words(mask), totals, documents, scores, exact
+        )
+        return TopDocs(documents[0, :count], scores[0, :count], total, exact[0, :count])
 
     def depths(
         self,
-        request: EngineQuery,
+        k: int,
+        mask: Mask | None,
         params: KlsaParams,
         coverage: tuple[int, int] = COVERAGE_DEPTH,
     ) -> RerankDepths:
-        """Return how many candidates are rescored.
+        """Return how many candidates are rescored for k results.
 
-        coverage  limits of the number whose T is computed exactly
+        coverage  limits of the number whose T is computed exactly: `SHARED_COVERAGE_DEPTH` in one
+                  partition of several
         """
-        documents, mask = self._kernel.size, request.mask
-        filtered = 0 if mask is None else max(request.k, params.best)
+        documents = self._kernel.size
         if mask is not None and mask.size <= FEW:
-            depth = max(FILTERED_DEPTH, 10 * request.k)
+            depth = max(FILTERED_DEPTH, 10 * k)
             if mask.size <= depth:
                 depth = documents
             return RerankDepths(documents, depth, mask.size, True)
-        if self._small and request.k >= min(ALL_CANDIDATES, self._kernel.documents):
+        filtered = 0 if mask is None else max(k, params.best)
+        if self._small and k >= min(ALL_CANDIDATES, self._kernel.documents):
             return RerankDepths(documents, documents, filtered, False)
-        return RerankDepths(
-            min(max(coverage[0], 8 * request.k), coverage[1]),
-            min(max(EXPANSION_DEPTH[0], 3 * request.k), EXPANSION_DEPTH[1]),
-            filtered,
-            False,
-        )
+        return _depths(k, filtered, coverage)
+
+
+@lru_cache
+def _depths(k: int, filtered: int, coverage: tuple[int, int]) -> RerankDepths:
+    """Return how many candidates are rescored for k results among many documents."""
+    return RerankDepths(
+        min(max(coverage[0], 8 * k), coverage[1]),
+        min(max(EXPANSION_DEPTH[0], 3 * k), EXPANSION_DEPTH[1]),
+        filtered,
+        False,
+    )
+
+
+def _results(
+    queries: int, k: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
+    """Return space for documents, scores and what is exact, k of each query."""
+    shape = queries, k
+    return np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.uint8)
+
+
+def _words(mask: Mask | None) -> npt.NDArray[np.uint64] | None:
+    return None if mask is None else mask.words
 
 
 def _engine(

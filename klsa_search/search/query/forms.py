@@ -23,8 +23,8 @@ from klsa_search.search.query.clauses import (
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.pieces import (
     ALL_TRAITS,
-    CORRECTED,
     DOUBTFUL,
+    HAS_UNKNOWN,
     VARIES,
     Pieces,
     traits_of,
@@ -45,14 +45,21 @@ class QueryForms:
         self._tables: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
 
     def read(
-        self, query: str, spelling: SpellingName, evidence: Evidence, *, has_case: bool
+        self,
+        query: str,
+        spelling: SpellingName,
+        evidence: Evidence,
+        *,
+        has_case: bool,
+        typed: bool,
     ) -> tuple[list[int], int]:
         """Return the terms of a query of words, as `ClauseReader.read` adds them, and its traits.
 
         spelling, evidence, has_case  see `ParsingRules`
-        Traits are -1 if words must be read together: those of long queries, and of queries with
-        many corrections; and if other calls may not know the evidence of a new form. Cost: 1 µs for
-        ten words that were read before.
+        typed  do not correct words, which depends on the others: see `QueryParser.parse`
+        Traits are -1 without a term, and if words must be read together: those of long queries, and
+        of queries with many corrections; and if other calls may not know the evidence of a new
+        form. Cost: 1 µs for ten words that were read before.
         """
         if len(query) > _LONGEST:
             return [], -1
@@ -61,6 +68,8 @@ class QueryForms:
             table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
             self._tables[spelling, has_case] = table
         while isinstance(result := table.read(query), list):
+            if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
+                return [], -1
             rules = ParsingRules(spelling, evidence=evidence, has_case=has_case)
             if not all(self._add(text, rules, table) for text in result):
                 return [], -1
@@ -79,8 +88,7 @@ class QueryForms:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
-        traits = traits_of(pieces) | CORRECTED * bool(builder.corrected)
-        traits |= VARIES * (bool(joined) or any(divided.values()))
+        traits = traits_of(pieces) | VARIES * (bool(joined) or any(divided.values()))
         is_split = any(" " in variant.written for variant in joined)
         traits |= DOUBTFUL * (is_split or any(map(self._clauses.corrector.is_doubtful, before)))
         table.add(

@@ -120,6 +120,8 @@ class QueryParser:
         self.counts = QueryCounter(
             snapshot, analyzer, self._pieces, self._operators, self.fields
         ).counts
+        # Words that a tokenizer finds, or that have to tell the language together.
+        self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
         self._synonyms = Synonyms({}, analyzer)
         self._first_terms: frozenset[int] = frozenset()
 
@@ -162,13 +164,11 @@ class QueryParser:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         evidence = evidence or LOCAL
-        parsed = None
         if not (complete_last and last_word(query)):
-            parsed = self._parse_words(query, settings, evidence, typed=typed)
-        if parsed is None or len(parsed.terms) > MAX_TERMS:
-            parsed = self._parse(
-                query, settings, evidence, typed=typed, complete_last=complete_last
-            )
+            of_words = self._parse_words(query, settings, evidence, typed=typed)
+            if of_words is not None and len(of_words.terms) <= MAX_TERMS:
+                return of_words
+        parsed = self._parse(query, settings, evidence, typed=typed, complete_last=complete_last)
         return parsed if len(parsed.terms) <= MAX_TERMS else self._heaviest(parsed)
 
     def _heaviest(self, parsed: ParsedQuery) -> ParsedQuery:
@@ -197,28 +197,25 @@ class QueryParser:
         self, query: str, settings: LanguageSettings, evidence: Evidence, *, typed: bool
     ) -> ParsedQuery | None:
         """Parse a query of words by the forms of its words; return None for any other."""
-        if settings.match != "any" or self._analyzer.tokenizes:
-            return None
-        if len(self._analyzer.languages) > 1:  # which the words have to tell together
+        if settings.match != "any" or self._reads_together:
             return None
         in_capitals = query.isupper()
-        shouted = in_capitals and _is_in_capitals(query)
-        if typed and traits_of(self._pieces.of(query)) & HAS_UNKNOWN:
-            return None
+        has_case = not (in_capitals and _is_in_capitals(query))
         if typed and settings.spelling != "off" and self._codes.may_be_codes(query):
             return None
-        terms, traits = self._forms.read(query, settings.spelling, evidence, has_case=not shouted)
-        operators, refused = settings.operators, CHARACTERS
+        terms, traits = self._forms.read(
+            query, settings.spelling, evidence, has_case=has_case, typed=typed
+        )
+        operators, refused = settings.operators, CHARACTERS | (HAS_UNKNOWN | DOUBTFUL) * typed
         if operators is not False:
             refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
-        if traits & refused or max(terms, default=NO_TERM) < 0:  # no words, or stop words alone
+        if traits & refused:
             return None
-        if operators is None and self._stop_words.meant(query, SHORT):
+        may_mean = has_case or "&" in query or "/" in query  # stop words
+        if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
-        if settings.synonyms and self._synonyms and has_synonyms:
-            return None
-        if typed and traits & DOUBTFUL:
+        if settings.synonyms and self._first_terms and has_synonyms:
             return None
         return ParsedQuery(terms, is_plain=not traits & (HAS_UNKNOWN | VARIES | BOOLEAN))
 
@@ -422,4 +419,4 @@ class QueryParser:
 
 def _is_in_capitals(query: str) -> bool:
     """Return whether several words are all in capitals, which then say nothing about any."""
-    return query.isupper() and len(query.split()) > 1
+    return query.isupper() and len(query.split(None, 1)) > 1

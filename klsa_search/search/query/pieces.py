@@ -35,13 +35,11 @@ HAS_UNKNOWN: Final = 4
 CHARACTERS: Final = 8
 """It has a single character of which documents may have pairs."""
 
-CORRECTED: Final = 16
-"""It has a word that no document contains, and its correction is searched instead."""
-VARIES: Final = 32
+VARIES: Final = 16
 """Documents write one of its words in another way, which is searched as well."""
-DOUBTFUL: Final = 64
+DOUBTFUL: Final = 32
 """It has a rare word that may be misspelt, or words that documents write as one."""
-ALL_TRAITS: Final = 127
+ALL_TRAITS: Final = 63
 _TRAITS: Final = attrgetter("traits")
 
 

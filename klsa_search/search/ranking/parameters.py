@@ -16,6 +16,8 @@ from klsa_search.search.rankers import needs_eigenvectors, ranker_of
 _CACHE_SIZE: Final = 1000
 """Validated sets of parameters that are cached."""
 
+_INTEGERS: Final = (int, np.integer)
+
 
 class Parameters:
     """Validates the parameters of each call; those not given are those of the index."""
@@ -39,7 +41,12 @@ class Parameters:
         if not values:
             return self._reading, self._defaults
         # 1, 1.0 and True are equal, but not all are valid: the key includes the type.
-        key = tuple([(name, type(value), _hashable(value)) for name, value in values.items()])
+        key = tuple(
+            [
+                (name, type(value), tuple(value.items()) if isinstance(value, dict) else value)
+                for name, value in values.items()
+            ]
+        )
         try:
             return self._checked[key]
         except (KeyError, TypeError):  # not cached, or not hashable
@@ -115,11 +122,6 @@ def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:
     return int(basis.shape[1])
 
 
-def _hashable(value: object) -> object:
-    """Return a value, or the items of a mapping."""
-    return tuple(value.items()) if isinstance(value, Mapping) else value
-
-
 def checked_mask(mask: object, max_doc: int) -> Mask | None:
     """Return a mask of documents, None for all; QueryError.
 
@@ -147,6 +149,6 @@ def checked_mask(mask: object, max_doc: int) -> Mask | None:
 
 def checked_integer(name: str, value: object, minimum: int = 1) -> int:
     """Return a Python or NumPy integer of at least `minimum`; QueryError."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum:
+    if isinstance(value, _INTEGERS) and not isinstance(value, bool) and value >= minimum:
         return int(value)
     raise QueryError(f"{name} = {value!r}: give a whole number of at least {minimum}", field=name)

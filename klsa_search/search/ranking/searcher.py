@@ -112,8 +112,9 @@ class Searcher:
         snapshot = self._snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
-            (top,) = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
-            if top is not None:
+            tops = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
+            if tops is not None:
+                (top,) = tops
                 scores = np.zeros(len(snapshot), np.float32)
                 scores[top.doc_ids] = top.scores
                 return scores
@@ -186,17 +187,13 @@ class Searcher:
         totals: bool,
     ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
-        results: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
             return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals)
         if self._allows_klsa_engine(parameters):
-            results = self._klsa_top(queries, k, parameters, mask, totals=totals)
-        else:
-            results = [None] * len(queries)
-        return [
-            top or self._rank_all(terms, k, parameters, mask)
-            for terms, top in zip(queries, results, strict=True)
-        ]
+            tops = self._klsa_top(queries, k, parameters, mask, totals=totals)
+            if tops is not None:
+                return tops
+        return [self._rank_all(terms, k, parameters, mask) for terms in queries]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
@@ -243,7 +240,7 @@ class Searcher:
         mask: Mask | None,
         *,
         totals: bool,
-    ) -> list[TopDocs | None]:
+    ) -> list[TopDocs] | None:
         check_deadline()
         is_default = parameters is self._defaults
         params = self._default_params if is_default else klsa_params(self._snapshot, parameters)

@@ -3,5 +3,5 @@
 
 def top_of(engine, terms, k, *given):
     """What `Bm25Engine.top` or `KlsaEngine.top` answers to it."""
-    (answer,) = engine.top([terms], k, *given)
+    (answer,) = engine.top([terms], k, *given) or [None]
     return answer

@@ -180,16 +180,6 @@ def test_results_do_not_depend_on_threads_or_earlier_queries():
     assert all(map(same, answers, expected))
 
 
-def test_a_batch_larger_than_one_call_has_room_for(monkeypatch):
-    kernel, engine = collection(300)
-    asked = [[number % 12, (3 * number) % 12] for number in range(25)]
-    for room in (1, 30, 70, 10**6):
-        monkeypatch.setattr("klsa_search.search.engine.engine.RESULTS", room)
-        answers = engine.top(asked, 10, totals=True)
-        assert len(answers) == len(asked)
-        assert all(map(same, answers, [by_row(kernel, terms, 10) for terms in asked]))
-
-
 def test_no_query_has_no_answer():
     _, engine = collection(10)
     assert engine.top([], 3) == []

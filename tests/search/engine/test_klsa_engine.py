@@ -105,7 +105,7 @@ def test_a_used_engine_answers_as_a_new_one(options, calls):
         terms, params = known(snapshot, terms), klsa_params(snapshot, chosen)
         answer = top_of(used, terms, k, params)
         assert same(answer, top_of(new_engine(snapshot), terms, k, params))
-        assert all(same(answer, each) for each in used.top([terms, terms], k, params))
+        assert all(same(answer, each) for each in used.top([terms, terms], k, params) or [None])
 
 
 @given(
@@ -269,7 +269,7 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
         params = klsa_params(snapshot, chosen)
         answer = top_of(snapshot.klsa_engine, [0], 10, params)
         assert (answer is not None) == taken
-        assert (snapshot.klsa_engine.top([[0], [0]], 10, params) == [None, None]) != taken
+        assert (snapshot.klsa_engine.top([[0], [0]], 10, params) is None) != taken
         if answer is not None:
             exact = exact_scores(snapshot, [0], chosen)
             assert answer[1] == pytest.approx(exact[answer[0]], rel=0.05)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import _native
 from klsa_search.core.config import SearchSettings
 from klsa_search.search.engine import engine as engines
-from klsa_search.search.engine.engine import EngineQuery, Exact
+from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.rankers.klsa import klsa_params
 from tests.oracle.ranking import Oracle
@@ -45,7 +45,7 @@ def test_scores_equal_those_of_the_oracle(world, monkeypatch, way, small):
             share = randomness.random(len(world))
             for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
                 (found,) = engine.top([terms], k, params, mask, totals=True)
-                expected = oracle.top(terms, EngineQuery(k, mask, totals=True), params)
+                expected = oracle.top(terms, k, params, mask)
                 assert found.doc_ids.tolist() == expected.doc_ids.tolist()
                 assert found.scores.tobytes() == expected.scores.tobytes()
                 assert found.total == expected.total
@@ -101,7 +101,7 @@ def test_any_query_to_any_collection(size, bits, terms, k, way, seed):
     terms = [term if term < len(snapshot.vocabulary) else -1 for term in terms]
     params, k = klsa_params(snapshot, SearchSettings.checked(way)), min(k, size)
     (found,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
-    expected = Oracle(snapshot).top(terms, EngineQuery(k, totals=True), params)
+    expected = Oracle(snapshot).top(terms, k, params)
     assert found.doc_ids.tolist() == expected.doc_ids.tolist()
     assert found.scores.tobytes() == expected.scores.tobytes()
     assert found.total == expected.total

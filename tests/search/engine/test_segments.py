@@ -15,7 +15,7 @@ from klsa_search.kernels.postings import DEPTHS
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
-from klsa_search.search.engine.engine import Bm25Engine, EngineQuery, KlsaEngine
+from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.rankers.klsa import klsa_params
@@ -148,7 +148,7 @@ def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, late
     )
     params = klsa_params(world, SearchSettings())
     (compiled,) = snapshot.klsa_engine.top([terms], k, params, totals=True)
-    plain = Oracle(snapshot).top(terms, EngineQuery(k, totals=True), params)
+    plain = Oracle(snapshot).top(terms, k, params)
     assert compiled.doc_ids.tolist() == plain.doc_ids.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
