@@ -53,7 +53,7 @@ COMPOUNDING: Final = frozenset(
 )
 """Languages that write compounds as one word."""
 
-LESS_LIKELY: Final = 10.0
+LESS_LIKELY: Final = 3.0
 """Factor by which words may be less frequent in a further language of a query."""
 
 UNSEEN: Final = 0.1
