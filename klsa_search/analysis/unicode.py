@@ -61,10 +61,14 @@ _WRITTEN_AS: Final = {
     **IGNORED,
     **dict.fromkeys(map(ord, _OPTIONAL)),
     0x671: "\u0627",  # the alef of recitation
+    **dict.fromkeys([0x649, 0x6CC], "\u064a"),  # yeh and kaf of other keyboards
+    0x6A9: "\u0643",
     0x6C0: "\u0647",  # he with the hamza of the ezafe, in Persian and in Urdu
     0x6C2: "\u06c1",
     0x901: "\u0902",  # signs of nasal vowels
 }
+# A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
+_NASAL: Final = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 _APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
 _OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
 _STRESS: Final = re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]")
@@ -74,14 +78,15 @@ def bare(word: str) -> str:
     """Return a word as most texts write it.
 
     Without ignored characters, optional marks and the stress marks of Cyrillic; with the apostrophe
-    and the decimal digits of ASCII.
+    and the decimal digits of ASCII, and one of the letters and marks that are used alike.
 
-    >>> bare("شَمْس"), bare("за\u0301мок"), bare("комп’ютер"), bare("٤٢")
-    ('شمس', 'замок', "комп'ютер", '42')
+    >>> bare("شَمْس"), bare("за\u0301мок"), bare("комп’ютер"), bare("٤٢"), bare("पम्प")
+    ('شمس', 'замок', "комп'ютер", '42', 'पंप')
     """
     if word.isascii():
         return word
-    word = _APOSTROPHE.sub("'", _STRESS.sub("", word.translate(_WRITTEN_AS)))
+    word = _NASAL.sub("ं", _STRESS.sub("", word.translate(_WRITTEN_AS)))
+    word = _APOSTROPHE.sub("'", word)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
 
 
