@@ -6,8 +6,9 @@ A slow or failed call is repeated at another replica.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar, Token
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -49,23 +50,15 @@ def missing(failed: Mapping[int, str], total: int, step: str = "") -> PartitionM
 _tally: ContextVar[PartitionTally | None] = ContextVar("klsa_tally", default=None)
 
 
-class count_partitions:  # noqa: N801 - reads as a function
-    """Counts the partitions that are called in a block, in a tally that the block gets."""
-
-    __slots__ = ("_before", "_tally")
-    _before: Token[PartitionTally | None]
-
-    def __init__(self, *, partial: bool = False) -> None:
-        self._tally = PartitionTally(partial)
-
-    def __enter__(self) -> PartitionTally:
-        """Begin the count."""
-        self._before = _tally.set(self._tally)
-        return self._tally
-
-    def __exit__(self, *_: object) -> None:
-        """Restore what was before."""
-        _tally.reset(self._before)
+@contextmanager
+def count_partitions(*, partial: bool = False) -> Iterator[PartitionTally]:
+    """Count the partitions that are called in a block, in a tally that the block gets."""
+    tally = PartitionTally(partial)
+    token = _tally.set(tally)
+    try:
+        yield tally
+    finally:
+        _tally.reset(token)
 
 
 def current_tally() -> PartitionTally:

@@ -51,6 +51,9 @@ MAX_VERSIONS: Final = 3
 MAX_RESTRICTED: Final = 64
 """Number of restricted views that a host keeps."""
 
+HITS_AT_ONCE: Final = 20
+"""Documents of a partition whose hits are returned with them, at most: another round costs more."""
+
 MAX_SEARCHES: Final = 256
 """Number of searches that a host keeps between their rounds."""
 
@@ -257,12 +260,19 @@ class PartitionHost:
         request: PartRequest,
         seeds: SharedSeeds | None,
         answers: Answers,
-    ) -> PartPage:
-        """Return the first documents; the search begins again if it is not kept."""
+    ) -> tuple[PartPage, PartHits | None]:
+        """Return the first documents, with their hits if these are few.
+
+        The search begins again if it is not kept.
+        """
         kept = self._search(version, search, request)
         page = kept.search.collect(seeds, answers)
         kept.is_collected = not page.answers
-        return page
+        if not kept.is_collected or len(page.doc_ids) > HITS_AT_ONCE:
+            return page, None
+        with self._lock:
+            self._searches.pop(search, None)
+        return page, kept.search.fetch(None)
 
     def fetch(
         self,

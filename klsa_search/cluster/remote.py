@@ -257,6 +257,7 @@ class RemoteSearches:
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
         self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
+        self._hits: list[PartHits | None] = []
         self._failed: dict[int, str] = {}
         self.answers: dict[Question, Any] = {}
 
@@ -290,13 +291,23 @@ class RemoteSearches:
     ) -> list[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._rankings = [(seeds, dict(answers)) for seeds in shared]
-        return self._round("collect", self._rankings)
+        collected = [part or (None, None) for part in self._round("collect", self._rankings)]
+        self._hits = [hits for _, hits in collected]
+        return [page for page, _ in collected]
 
     def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
-        """Return the hits at some places of the pages."""
+        """Return the hits at some places of the pages, from their hosts if these kept them."""
         hits = self._round(
-            "fetch", [(page_positions,) if page_positions else None for page_positions in positions]
+            "fetch",
+            [
+                (page_positions,) if page_positions and collected is None else None
+                for page_positions, collected in zip(positions, self._hits, strict=True)
+            ],
         )
+        hits = [
+            part if collected is None else collected.at(page_positions or ())
+            for part, collected, page_positions in zip(hits, self._hits, positions, strict=True)
+        ]
         again = [
             (page_positions, ranking) if isinstance(part, Uncollected) else None
             for part, page_positions, ranking in zip(hits, positions, self._rankings, strict=True)

@@ -14,6 +14,7 @@ from klsa_search.cluster.index import open_cluster_index
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
 from klsa_search.indexing import refit
 from klsa_search.search.models import Models
+from klsa_search.storage.partitions import partition_of
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -63,8 +64,8 @@ def well(world, monkeypatch):
     monkeypatch.setattr("klsa_search.cluster.calls.TIMEOUT", PATIENCE)
 
 
-def same(one, other, query, **options):
-    ours, theirs = one.search(query, 20, **options), other.search(query, 20, **options)
+def same(one, other, query, k=20, **options):
+    ours, theirs = one.search(query, k, **options), other.search(query, k, **options)
     return (ours.hits, ours.total, ours.facets) == (theirs.hits, theirs.total, theirs.facets)
 
 
@@ -91,41 +92,47 @@ def test_words_of_other_partitions_weigh_the_same_after_writes(tmp_path, monkeyp
     {"sort": ["year:desc"], "offset": 5}, {"highlight": True, "quality": True},
 ])  # fmt: skip
 def test_results_are_those_of_one_process(here, world, options):
-    assert all(same(world.index, here, query, **options) for query in QUERIES)
+    assert all(same(world.index, here, query, k, **options) for query in QUERIES for k in (5, 40))
 
 
 def test_documents_are_read_where_they_are(here, world):
     assert world.index.document("d7") == here.document("d7")
     assert len(world.index) == len(here)
-    assert sorted(id_ for each in world.index.partitions for id_ in each.ids()) == sorted(
-        here.ids()
-    )
+    assert world.index.ids() == here.ids()
+    assert list(world.index.live_documents()) == list(here.live_documents())
     with pytest.raises(DocumentNotFound):
         world.index.document("none")
     with pytest.raises(QueryError, match="nothing"):
         world.index.search("word01", filter="nothing = 1")
 
 
-def test_a_partition_without_hits_is_not_called_to_fetch(world):
+def test_few_hits_are_returned_with_the_documents(world):
     del world.calls[:]
     world.index.search("d7", 1)
-    assert len([call for call in world.calls if call[2] == "fetch"]) == 1
+    assert not [call for call in world.calls if call[2] == "fetch"]
+
+
+def test_a_partition_without_hits_is_not_called_to_fetch(world):
+    del world.calls[:]
+    found = world.index.search("word01 word05", 2, offset=30)
+    called = {call[0] for call in world.calls if call[2] == "fetch"}
+    assert called == {partition_of(hit.id, 3) for hit in found}
 
 
 @pytest.mark.parametrize("step", ["begin", "collect", "fetch"])
 def test_a_missing_partition_is_an_error_or_a_partial_result(here, world, step):
     world.failing.add((1, step))
     with pytest.raises(PartitionMissing, match=r"1 of 3 partitions .* \(partition 1: .*gone"):
-        world.index.search("word01 word05", 20)
+        world.index.search("word01 word05", 30)
     with count_partitions(partial=True) as tally:
-        found = world.index.search("word01 word05", 20)
+        found = world.index.search("word01 word05", 30)
     assert (tally.total, list(tally.failed)) == (3, [1])
     kept = {id_ for number in (0, 2) for id_ in here.partitions[number].ids()}
     assert found.hits
     assert {hit.id for hit in found.hits} <= kept
     world.failing.update({(0, step), (2, step)})
     with count_partitions(partial=True), pytest.raises(PartitionMissing, match="3 of 3"):
-        world.index.search("word01 word05", 20)
+        world.index.search("word01 word05", 30)
 
 
 @pytest.mark.parametrize("step", ["begin", "collect", "fetch"])
@@ -138,7 +145,7 @@ def test_a_host_that_restarts_between_rounds_is_prepared_again(here, world, step
             world.cluster.restart(1)
 
     monkeypatch.setattr(world.cluster.started[-1], "trouble", restart)
-    assert same(world.index, here, "word01 word05")
+    assert same(world.index, here, "word01 word05", 30)
     assert restarted
 
 
@@ -147,7 +154,7 @@ def test_another_replica_goes_on_with_the_next_round(home, here):
     for step in ("begin", "collect", "fetch"):
         for query in QUERIES[:2]:
             world.failing = {(1, 0)} if step == "begin" else {(0, 1), (2, 1)}
-            assert same(world.index, here, query)
+            assert all(same(world.index, here, query, k) for k in (10, 30))
 
 
 def test_writes_reach_their_partitions_and_weigh_everywhere(home):

@@ -58,12 +58,8 @@ class _PageEntry(NamedTuple):
     position: int
 
 
-def refuse_ranking(plan: QueryPlan, index: str) -> None:
-    """Raise QueryError for a ranking that needs all documents in one place."""
-    _refuse_ranker(plan.parameters.ranker, index)
-
-
 def _refuse_ranker(ranker: str, index: str) -> None:
+    """Raise QueryError for a ranking that needs all documents in one place."""
     if ranker not in RANKERS:
         raise QueryError(
             f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
@@ -239,7 +235,7 @@ def plan_and_seeds(
     begun = _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
-    refuse_ranking(leading.plan, index)
+    _refuse_ranker(leading.plan.parameters.ranker, index)
     seeds = [None if plan is None else plan.seeds for plan in begun]
     assert leading.params is not None
     return leading.plan, shared_seeds(seeds, leading.params, leading.step)

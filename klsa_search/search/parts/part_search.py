@@ -140,6 +140,12 @@ class PartHits(NamedTuple):
     hits: tuple[Hit, ...]
     best: float | None
 
+    def at(self, positions: Sequence[int]) -> PartHits:
+        """Return some of the hits."""
+        hits = tuple(self.hits[position] for position in positions)
+        qualities = [hit.quality for hit in hits if hit.quality is not None]
+        return PartHits(hits, max(qualities, default=None))
+
 
 class PartSearch:
     """A search in one state of a partition, step by step."""
