@@ -125,7 +125,7 @@ class Restriction(NamedTuple):
 class Refused(NamedTuple):
     """An error of the request, which is raised again in the calling process."""
 
-    error: KlsaError
+    error: KlsaError | IndexError
 
 
 class Unprepared(NamedTuple):
@@ -197,7 +197,7 @@ class PartitionHost:
             return getattr(self, method)(*arguments)
         except _UnpreparedError as error:
             return Unprepared(str(error))
-        except KlsaError as error:
+        except (KlsaError, IndexError) as error:  # no document of a doc id
             return Refused(error)
 
     def refresh(self) -> LogPosition:

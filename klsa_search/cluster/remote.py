@@ -95,7 +95,7 @@ class RemotePartitions:
     def refresh(self, partition: int) -> bool:
         """Read the log of a partition; return whether it was written since."""
         before = self._refreshed.get(partition, self._published[partition].position)
-        self._refreshed[partition] = self._write(partition, "refresh")
+        self._refreshed[partition] = self.call_writer(partition, "refresh")
         return bool(self._refreshed[partition] != before)
 
     def weighed(self, files: PartitionFiles) -> RemoteParts:
@@ -211,15 +211,12 @@ class RemotePartitions:
 
     def write(self, partition: int, *call: Any) -> WriteResult:
         """Return the result of a call that writes to a partition."""
-        result: WriteResult = self._write(partition, "write", *call)
+        result: WriteResult = self.call_writer(partition, "write", *call)
         self._unpublished.add(partition)
         return result
 
-    def check(self, partition: int, puts: Sequence[Document]) -> None:
-        """Raise the error with which a partition would refuse documents."""
-        self._write(partition, "write", "check", puts)
-
-    def _write(self, partition: int, *call: Any) -> Any:
+    def call_writer(self, partition: int, *call: Any) -> Any:
+        """Return the result of a call of the replica that writes."""
         answers = self._call(self._only(partition, call), WRITER, alone=True)
         return self._one(answers, partition)
 
@@ -420,7 +417,7 @@ class RemotePartition:
 
     def check(self, puts: Sequence[Document]) -> None:
         """Raise the error with which `write` would refuse documents."""
-        self._partitions.check(self._number, puts)
+        self._partitions.call_writer(self._number, "write", "check", puts)
 
     def write(
         self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None

@@ -184,7 +184,7 @@ class Index:
 
     def __repr__(self) -> str:
         """Return name, generation and number of documents."""
-        divided = f" in {n} partitions" if (n := len(self.partitions)) > 1 else ""
+        divided = f" in {n} partitions" if (n := self._reader.count) > 1 else ""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
 
     def __reduce__(self) -> tuple[Callable[..., Index], tuple[object, ...]]:

@@ -112,14 +112,18 @@ CALLS = (
 )
 
 
-def test_a_closed_index_says_so(tmp_path):
-    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_closed_index_says_so(tmp_path, partitions):
+    index = build(
+        DOCUMENTS, name="t", home=tmp_path, dimensions=2, partitions=partitions, workers=1
+    )
     index.close()
     index.close()  # once more does no harm
     for call in CALLS:
         with pytest.raises(StoreError, match="is closed; open it again with open_index"):
             call(index)
     assert len(index) == len(DOCUMENTS)
+    assert "generation 000001" in repr(index)
 
 
 def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):

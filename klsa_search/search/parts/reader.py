@@ -239,6 +239,11 @@ class Reader:
         return self.parts.searches(models)
 
     @property
+    def count(self) -> int:
+        """Return the number of parts; 0 once it is closed."""
+        return len((self._view or self._source.parts).parts)
+
+    @property
     def partitions(self) -> tuple[Reader, ...]:
         """Return views of the partitions in one state, by number; of the only one if it is one."""
         parts = self.parts
