@@ -160,7 +160,7 @@ class Corrector:
         """Return the correction of a word that no document contains, or None.
 
         Abbreviations are only split, unless documents contain no word of the query; then also words
-        of `SHORT` letters are corrected.
+        of `SHORT` letters are corrected, else only if their correction fits the other words.
         """
         find = partial(self._correction, evidence, word, where)
         return evidence.kept(self._corrections, (word, where), find)
@@ -267,16 +267,14 @@ class Corrector:
             terms = np.concatenate((terms, begun))
             scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
         least = 1 if typed is None else MORE_COMMON * int(frequencies[typed.number])
-        is_candidate = frequencies[terms] >= least
-        terms, scores = terms[is_candidate], scores[is_candidate]
-        order = np.lexsort((terms, -scores))[: 2 * _CANDIDATES]
-        candidates = list(dict.fromkeys(terms[order].tolist()))[:_CANDIDATES]
+        prior: dict[int, float] = {}
+        for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
+            if frequencies[term] >= least:
+                prior[term] = max(score, prior.get(term, score))
+        candidates = sorted(prior, key=lambda term: (-prior[term], term))[:_CANDIDATES]
         if not candidates:
             return None
         weights = self.weights(candidates, where.context or (), evidence)
-        prior = dict(
-            zip(reversed(terms[order].tolist()), reversed(scores[order].tolist()), strict=True)
-        )
         candidates.sort(key=lambda term: -prior[term] - weights[term])
         best: _Best | None = None
         for term in candidates:
