@@ -47,6 +47,7 @@ _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)
 """From the root, with a file name, or a version or name of three parts with a digit."""
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
 _UNSPACED: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
+_DIGIT_OR_SLASH: Final = re.compile(r"[\d/\\]")
 MAY_BE_CODE: Final = re.compile(r"\d|[/\\]\w")
 
 
@@ -74,7 +75,11 @@ def codes_of(text: str) -> list[str]:
     count = len(words) + len(_UNSPACED.findall(text))
     if count > LONGEST:
         return []
-    bare_words = [word.rstrip(_AROUND).lstrip(_AROUND.replace(".", "")) for word in words]
+    bare_words = [
+        word.rstrip(_AROUND).lstrip(_AROUND.replace(".", ""))
+        for word in words
+        if _DIGIT_OR_SLASH.search(word)  # any other is none
+    ]
     numbers = sum(_NUMBER.fullmatch(bare) is not None for bare in bare_words)
     codes = []
     for bare in bare_words:
