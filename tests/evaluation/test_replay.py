@@ -38,6 +38,13 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def several_chunks_of_queries():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.search.ranking.searcher.CHUNK", 4)
+        yield
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Indexes by the names of their settings, and more queries than one thread takes at a time."""
@@ -45,7 +52,7 @@ def folder(tmp_path_factory):
     for name, chosen in SETTINGS.items():
         documents = DOCUMENTS if name != "empty" else []
         build(documents, name=name, home=folder, **chosen).close()
-    lines = [f"{number}\t{ASKED[number % len(ASKED)]}\n" for number in range(70)]
+    lines = [f"{number}\t{ASKED[number % len(ASKED)]}\n" for number in range(10)]
     (folder / "queries.tsv").write_text("".join(lines))
     return folder
 

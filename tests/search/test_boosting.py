@@ -183,14 +183,13 @@ def test_boosts_of_the_default_are_those_of_one_part(tmp_path, count):
         build(documents(), name="one", home=tmp_path, search=WEIGHTS),
         build(documents(), name="in", home=tmp_path, search=WEIGHTS, partitions=count, workers=1),
     ]
-    for query in QUERIES:
-        for boosts in BOOSTS:
-            one, parts = (
-                each.search(query, 80, boosts=boosts, exact=True, explain=True) for each in pair
-            )
-            expected, found = ({hit.id: hit.score for hit in each.hits} for each in (one, parts))
-            assert parts.total == one.total
-            for id_, score in expected.items():
-                assert found.get(id_, 0) == pytest.approx(score, rel=0.02, abs=0.02)
-            for hit in parts.hits:
-                assert hit.explanation.score == pytest.approx(hit.score, rel=1e-4)
+    for query, boosts in zip(QUERIES, BOOSTS, strict=True):
+        one, parts = (
+            each.search(query, 80, boosts=boosts, exact=True, explain=True) for each in pair
+        )
+        expected, found = ({hit.id: hit.score for hit in each.hits} for each in (one, parts))
+        assert parts.total == one.total
+        for id_, score in expected.items():
+            assert found.get(id_, 0) == pytest.approx(score, rel=0.02, abs=0.02)
+        for hit in parts.hits:
+            assert hit.explanation.score == pytest.approx(hit.score, rel=1e-4)

@@ -371,10 +371,6 @@ def test_no_answer_depends_on_hidden_documents(
     asked = requests_of(q, chosen, an_id, a_filter, kernel, explain, index)
     route, (url, content) = [*asked.items()][number % len(asked)]
     assert_same(worlds, route.split()[0], url, content)
-    total = json.loads(
-        call(worlds[1], "POST", "/search", {"index": index, "q": "", "filter": a_filter})[1]
-    )
-    assert total.get("total", 0) <= 110
 
 
 REFUSING = [
