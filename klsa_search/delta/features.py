@@ -11,13 +11,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import analysed_texts
-from klsa_search.core.array_types import GrowableArray, narrow_indptr
+from klsa_search.core.array_types import GrowableArray, SparseRows
 from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
@@ -148,8 +147,7 @@ def document_features(
     scales = np.ones(n)
     if settings.normalised:
         scales = scales_of(distances, squares, statistics.expansion.mean_square)
-    features.data *= scales[of_features]
-    starts, packed, steps = pack_rows(features)
+    starts, packed, steps = pack_rows(features._replace(data=features.data * scales[of_features]))
     saturations = _rows(n, (documents,), (columns,), (of_terms,))
     vectors = np.zeros((n, statistics.expansion.document_vectors.shape[1]), np.int8)
     positions = statistics.latent_positions(saturations) - statistics.centre
@@ -167,14 +165,13 @@ def _rows(
     documents: tuple[npt.NDArray[np.int64], ...],
     columns: tuple[npt.NDArray[np.int32], ...],
     values: tuple[_Floats, ...],
-) -> sparse.csr_array:
+) -> SparseRows:
     """Return a sparse matrix of entries in document order; the sort is stable."""
     rows = np.concatenate(documents)
     order = np.argsort(rows, kind="stable")
     starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n))))
     indices, data = np.concatenate(columns)[order], np.concatenate(values)[order]
-    matrix = (data, indices.astype(np.int32), narrow_indptr(starts))
-    return sparse.csr_array(matrix, shape=(n, _ANY))
+    return SparseRows(starts, indices.astype(np.int32), data, (n, _ANY))
 
 
 def _levels(positions: _Floats, scales: _Floats) -> npt.NDArray[np.int8]:

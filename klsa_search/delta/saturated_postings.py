@@ -18,21 +18,19 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
+from klsa_search.core.array_types import SparseRows
 from klsa_search.core.version import __version__
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 _CHECKSUM_BYTES: Final = 4
 """Size of the checksum at the end of a file."""
@@ -169,8 +167,8 @@ class SaturatedPostings:
         norms = bm25.norms(self._lengths, average, k1=self._postings.k1, b=self._b)
         return self._postings.saturated(self._counts, norms)
 
-    def _counts(self, first: int, after: int) -> sparse.csr_array:
-        return self._forward.counts(np.arange(first, after))
+    def _counts(self, first: int, after: int) -> SparseRows:
+        return self._forward.rows(np.arange(first, after))
 
     @staticmethod
     def _shared(postings: Postings) -> tuple[npt.NDArray[Any], ...]:

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 _Ints = npt.NDArray[np.int32]
 _Starts = npt.NDArray[np.int64]
@@ -106,15 +105,6 @@ class DeltaSegment:
             reverse=self.reverse[is_later],
             reverse_values=self.reverse_values[is_later],
         )
-
-    def matrix(self) -> sparse.csr_array:
-        """Return the counts: (n, T) sparse int32, columns as in `terms`."""
-        matrix = sparse.csr_array(
-            (self.counts, self.count_terms, self.count_starts),
-            shape=(len(self), len(self.terms)),
-        )
-        matrix.has_sorted_indices = True
-        return matrix
 
 
 def words_of(terms: Sequence[str]) -> npt.NDArray[np.uint8]:

@@ -25,10 +25,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import SparseRows
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import Settings
 from klsa_search.kernels import bm25
@@ -240,8 +240,11 @@ class BuildStatistics:
         is_known = features < len(self.expansion.mean)
         mean = np.zeros(self.terms)
         mean[is_known] = self.expansion.mean[features[is_known]]
-        saturations = sparse.csr_array((mean / self.weights(features))[None])
-        return np.asarray(self.latent_positions(saturations)[0])
+        terms = np.flatnonzero(mean)
+        saturations = mean[terms] / self.weights(features[terms])
+        starts = np.array([0, len(terms)])
+        rows = SparseRows(starts, terms, saturations, (1, self.terms))
+        return np.asarray(self.latent_positions(rows)[0])
 
     @property
     def dimensions(self) -> int:
@@ -253,7 +256,7 @@ class BuildStatistics:
         frequencies = self.pairs.document_frequencies(features)
         return self.weighting.weight(frequencies, self.trained.documents)
 
-    def latent_positions(self, saturated: sparse.csr_array) -> npt.NDArray[np.float64]:
+    def latent_positions(self, saturated: SparseRows) -> npt.NDArray[np.float64]:
         """Return Σ_t sat(t,d) · vector(t) of documents (n, V) in the latent space: (n, m)."""
         terms, m = self.expansion.terms, self.dimensions
         positions = np.zeros((saturated.shape[0], m))

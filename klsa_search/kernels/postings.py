@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays
 from klsa_search.core.cached import lazy_property
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Postings:
     @classmethod
     def of(
         cls,
-        counts: sparse.csr_array,
+        counts: SparseRows | sparse.csr_array,
         norms: npt.NDArray[np.floating],
         k1: float,
         *,
@@ -93,7 +93,7 @@ class Postings:
             block_bits = BLOCK_BITS if N > ONE_BLOCK else ONE_BLOCK.bit_length() - 1
         lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
         occurrences = np.zeros(V, np.int64)
-        csr = _csr(counts)
+        csr = csr_arrays(counts)
         _native.count_postings(*csr, block_bits, lengths, runs, occurrences)
         starts, run_starts = _cumulated(lengths), _cumulated(runs)
         entries = np.empty(starts[-1], np.uint32)
@@ -108,7 +108,7 @@ class Postings:
 
     def saturated(
         self,
-        counts: Callable[[int, int], sparse.csr_array],
+        counts: Callable[[int, int], SparseRows],
         norms: npt.NDArray[np.float64],
     ) -> Postings:
         """Return postings of the same counts with other norms.
@@ -124,7 +124,7 @@ class Postings:
         for first in range(0, self.size, ONE_BLOCK):  # a multiple of all block sizes
             after = min(first + ONE_BLOCK, self.size)
             _native.write_postings(
-                *(*_csr(counts(first, after)), norms[first:after], self.block_bits),
+                *(*csr_arrays(counts(first, after)), norms[first:after], self.block_bits),
                 *(offsets, run_offsets, entries, runs),
             )
         runs[:, :2] = self.runs[:, :2]  # blocks were numbered from `first`
@@ -232,13 +232,6 @@ class Postings:
             *(np.ascontiguousarray(terms), np.ascontiguousarray(weights), row),
         )
         return row
-
-
-def _csr(
-    counts: sparse.csr_array,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    starts = np.asarray(counts.indptr, np.int64)
-    return starts, np.asarray(counts.indices, np.int32), counts.data
 
 
 def _best_saturations(starts: _Starts, entries: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:

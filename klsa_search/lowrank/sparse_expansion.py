@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, narrow_indptr
+from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, narrow_indptr
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -42,14 +42,14 @@ _Steps = npt.NDArray[np.float32]
 
 
 def pack_rows(
-    rows: sparse.csr_array, ranks: npt.NDArray[np.int64] | None = None
+    rows: SparseRows | sparse.csr_array, ranks: npt.NDArray[np.int64] | None = None
 ) -> tuple[npt.NDArray[np.int64], _Packed, _Steps]:
     """Return packed positive entries as starts, entries and the step of each row.
 
     ranks  new numbers of the columns; those from 2^24 on are left out
     Cost O(entries).
     """
-    starts, columns, values = _arrays_of(rows)
+    starts, columns, values = csr_arrays(rows)
     packed_starts, steps = np.empty_like(starts), np.empty(len(starts) - 1, np.float32)
     packed = np.empty(len(values), np.uint32)
     size = _native.pack_rows(starts, columns, values, ranks, packed_starts, packed, steps)
@@ -75,7 +75,7 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
     """
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    _native.pack_table(*_arrays_of(rows), table, steps)
+    _native.pack_table(*csr_arrays(rows), table, steps)
     return table, steps
 
 
@@ -91,18 +91,8 @@ def pack_partition_table(
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
     remote_rows = RemoteRows(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
-    _native.pack_partition_table(*_arrays_of(rows), first_row, ordinals, table, steps, *remote_rows)
+    _native.pack_partition_table(*csr_arrays(rows), first_row, ordinals, table, steps, *remote_rows)
     return table, steps, remote_rows
-
-
-def _arrays_of(
-    rows: sparse.csr_array,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    return (
-        rows.indptr.astype(np.int64, copy=False),
-        rows.indices.astype(np.int32, copy=False),
-        rows.data,
-    )
 
 
 def unpack_table(table: _Packed) -> sparse.csr_array:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, SparseRows
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
@@ -125,9 +125,14 @@ class Forward:
         """
         from scipy import sparse
 
+        starts, terms, counts, shape = self.rows(documents)
+        return sparse.csr_array((counts, terms, starts), shape=shape)
+
+    def rows(self, documents: DocIds) -> SparseRows:
+        """Return the arrays of `counts`."""
         terms, counts, sizes = self.words.counts(_as_int64(documents), self.terms, self._weights)
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-        return sparse.csr_array((counts, terms, starts), shape=(len(documents), len(self.ranks)))
+        return SparseRows(starts, terms, counts, (len(documents), len(self.ranks)))
 
     def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:
         """Return f(t,d) of one term in some documents: (n,). Cost: 3 ns a word."""

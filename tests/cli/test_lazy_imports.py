@@ -69,6 +69,18 @@ def test_a_search_loads_nothing_to_build_or_judge_with(home, more):
     assert not found & (TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD)
 
 
+def test_a_write_loads_nothing_to_build_or_judge_with(home, tmp_path):
+    """Nor does a search that folds what was written."""
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"id": "new", "text": "warm engines run", "year": 1}\n')
+    for module, *arguments in (
+        ("index", "add", "many", file, "--home", home),
+        ("index", "remove", "many", "new", "--home", home),
+        ("search", "many", "engines", "--home", home),
+    ):
+        assert not loaded(module, *arguments) & (TO_SERVE | TO_JUDGE | {"scipy"})
+
+
 def test_the_package_loads_nothing_of_its_own_nor_of_others():
     done = subprocess.run(
         [sys.executable, "-c", "import sys, klsa_search; print(*sys.modules)"],

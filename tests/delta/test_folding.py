@@ -174,7 +174,8 @@ def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
         dict(Counter([*each.title.split() * fields.weights[0], *each.text.split()]))
         for each in world[BASE:]
     ]
-    matrix = segment.matrix()
+    entries_ = segment.counts, segment.count_terms, segment.count_starts
+    matrix = sparse.csr_array(entries_, shape=(len(segment), len(segment.terms)))
     names = [terms[number] for number in segment.terms]
     ranks = np.concatenate((epoch.ranks, np.arange(epoch.terms, len(terms)))).astype(np.int32)
     codes = segment.forward_codes, segment.forward_starts

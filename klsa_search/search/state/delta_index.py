@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, GrowableLists
+from klsa_search.core.array_types import GrowableArray, GrowableLists, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct
@@ -107,10 +106,8 @@ class DeltaSegments:
         first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
         numbers, term_numbers = distinct(self._terms.rows[first:after])
         starts = np.concatenate(([first], ends[begin:end])) - first
-        counts = sparse.csr_array(
-            (self._counts.rows[first:after], term_numbers, starts),
-            shape=(end - begin, len(numbers)),
-        )
+        shape = end - begin, len(numbers)
+        counts = SparseRows(starts, term_numbers, self._counts.rows[first:after], shape)
         norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
         return _Segment(begin, end, Segment.of(self._first + begin, postings, numbers))
@@ -328,7 +325,7 @@ class DeltaIndex:
         if not len(doc_ids):
             return
         terms = len(self._base.vocabulary) + len(self._new_terms)
-        counts = self._forward(terms).counts(doc_ids)
+        counts = self._forward(terms).rows(doc_ids)
         self._answers.write(np.unique(counts.indices).tolist(), terms)
         deleted = self._deleted_counts(terms)
         self._deleted = DocumentCounts(
