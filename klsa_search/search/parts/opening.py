@@ -43,8 +43,7 @@ def reopening(reader: Reader) -> tuple[Path, str | None, PointInTime | None]:
                 "a restricted index, and a snapshot of several partitions, cannot be pickled; "
                 "pickle the index itself"
             )
-        synonyms, rules, settings = parts.facts.configuration
-        moment = PointInTime(parts.facts.last_write, synonyms, rules, settings)
+        moment = PointInTime(parts.facts.last_write, parts.facts.configuration)
     return reader.path.absolute(), reader.settings.tokenizer, moment
 
 

@@ -25,21 +25,19 @@ BATCH = 2_000
 """Writes that are applied at once."""
 
 
-class PointInTime(NamedTuple):
-    """What identifies a snapshot, besides its generation."""
-
-    last: LogPosition
-    synonyms: Mapping[str, Sequence[str]]
-    rules: Sequence[Rule] = ()
-    settings: Settings | None = None
-
-
 class QueryConfiguration(NamedTuple):
     """What changes without a build and all partitions of an index have in common."""
 
     synonyms: Mapping[str, Sequence[str]]
     rules: Sequence[Rule]
     settings: Settings
+
+
+class PointInTime(NamedTuple):
+    """What identifies a snapshot, besides its generation."""
+
+    last: LogPosition
+    configuration: QueryConfiguration
 
 
 class LogTailer:
@@ -63,7 +61,7 @@ class LogTailer:
         self._weighed_by: Weighing | None = None
 
     def configure(self, chosen: QueryConfiguration) -> None:
-        """Use these instead of those in the catalogue, as a partition does."""
+        """Use these instead of those in the catalogue, as a partition and a snapshot do."""
         self._is_configured = True
         if chosen.synonyms != self._synonyms.as_written:
             self._synonyms = Synonyms(chosen.synonyms, self._built.info.analyzer)
@@ -80,12 +78,9 @@ class LogTailer:
         moment  apply only what was written until then
         Cost: see `_written`; 20 µs to see that the catalogue has not changed, 0.5 ms to read it.
         """
-        analyzer = self._built.info.analyzer
         if moment is not None:
-            state = self._written(current, moment.last, self.log)
-            synonyms = Synonyms(moment.synonyms, analyzer)
-            rules = RuleSet(moment.rules, analyzer)
-            return _with(state, synonyms, rules, moment.settings or self._settings)
+            self.configure(moment.configuration)
+            return self._completed(self._written(current, moment.last, self.log))
         self.saves = self.saves or log is not None
         if log is None or log.path != self.log.path:
             log = self.log
@@ -107,7 +102,8 @@ class LogTailer:
             and state.info.settings == self._settings
         ):
             return state
-        return _with(state, self._synonyms, self._rules, self._settings)
+        state = with_settings(with_synonyms(state, self._synonyms), self._settings)
+        return replace(state, rules=self._rules)
 
     def _read_catalog(self) -> None:
         """Read synonyms, rules and query settings if the catalogue has changed."""
@@ -182,11 +178,6 @@ def open_tailed(
     except BaseException:
         base.close()
         raise
-
-
-def _with(state: State, synonyms: Synonyms, rules: RuleSet, settings: Settings) -> State:
-    """Return a state with other synonyms, rules and query settings."""
-    return replace(with_settings(with_synonyms(state, synonyms), settings), rules=rules)
 
 
 class _Delta:
