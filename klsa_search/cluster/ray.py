@@ -130,7 +130,7 @@ def machines_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(node["NodeID"] for node in able or alive)
 
 
-def places(partitions: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
+def placements(partitions: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
     """Return the machine of each replica of each partition, evenly distributed.
 
     Replicas of a partition are on different machines, if there are enough.
@@ -195,7 +195,7 @@ class RayReplicas:
             max_restarts=-1,
             max_concurrency=_MAX_CONCURRENCY,
         )(PartitionHost)
-        rows = places(self.partitions, replicas, machines_of(ray.nodes()))
+        rows = placements(self.partitions, replicas, machines_of(ray.nodes()))
         self._actors = [
             [
                 kind.options(

@@ -77,12 +77,14 @@ def draw_map(index: Index, path: Path) -> None:
         axes.set_aspect("equal")
         axes.set_axis_off()
         axes.set_xlim(-0.02, 1.02)
-        low, high = (drawn.places[:, 1].min(), drawn.places[:, 1].max()) if len(drawn) else (0, 1)
+        low, high = (
+            (drawn.positions[:, 1].min(), drawn.positions[:, 1].max()) if len(drawn) else (0, 1)
+        )
         axes.set_ylim(low - 0.04, high + 0.04)
         tones = np.array([one.tone for one in drawn.clusters], np.int64)[drawn.cluster]
         size = 12 if len(drawn) < _FEW else 4 if len(drawn) < 10 * _FEW else 2
         axes.scatter(
-            *drawn.places.T,
+            *drawn.positions.T,
             s=size,
             c=np.array(TONES)[tones],
             alpha=0.75,
@@ -92,7 +94,7 @@ def draw_map(index: Index, path: Path) -> None:
         _title(axes, f"{index.name}: {drawn.documents:,} documents")
         figure.draw_without_rendering()  # so that the extents of words are known
         if titles:
-            _write_titles(axes, titles, drawn.places)
+            _write_titles(axes, titles, drawn.positions)
         else:
             _name_clusters(axes, drawn)
 

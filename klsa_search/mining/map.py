@@ -41,7 +41,7 @@ class MapCluster:
 
     words  words that are more important in it than elsewhere, most important first
     size   number of documents, on the map or not
-    x, y   its densest place, each from 0 to 1
+    x, y   its densest position, each from 0 to 1
     tone   number of a colour, from 0 to 7; clusters of the same colour are far apart
     """
 
@@ -57,7 +57,7 @@ class DocumentMap:
     """Map of an index in two dimensions; n is the number of documents on it.
 
     doc_ids    (n,) doc ids, ascending
-    places     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
+    positions     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
     cluster    (n,) index of the cluster of each
     clusters   clusters, largest first
     documents  number of documents in the index
@@ -66,7 +66,7 @@ class DocumentMap:
     """
 
     doc_ids: DocIds
-    places: Matrix
+    positions: Matrix
     cluster: Integers
     clusters: tuple[MapCluster, ...]
     documents: int
@@ -77,8 +77,8 @@ class DocumentMap:
         return len(self.doc_ids)
 
     def as_integers(self, span: int) -> Integers:
-        """Return the places as integers from 0 to span: (n, 2)."""
-        return np.rint(self.places * span).astype(np.int64)
+        """Return the positions as integers from 0 to span: (n, 2)."""
+        return np.rint(self.positions * span).astype(np.int64)
 
 
 def document_map(
@@ -87,7 +87,7 @@ def document_map(
     """Return a map of an index, with similar documents near each other.
 
     words  maximum number of words of each cluster
-    ids    return the places of these documents instead, without the words of clusters; also of
+    ids    return the positions of these documents instead, without the words of clusters; also of
            documents that the map of a large index leaves out
     kernel "latent", "vectors:SPACE" or "sum:SPACE", the sum of both
 
@@ -102,7 +102,7 @@ def document_map(
 
     >>> drawn = document_map(index, words=1)
     >>> drawn
-    DocumentMap(doc_ids=array([0, 1, 2, 3, 4, 5]), places=array(...), cluster=array(...), ...)
+    DocumentMap(doc_ids=array([0, 1, 2, 3, 4, 5]), positions=array(...), cluster=array(...), ...)
     >>> drawn.clusters
     (MapCluster(words=(...), size=6, x=..., y=..., tone=0),)
     """
@@ -121,7 +121,7 @@ def document_map(
     else:
         requested = np.unique(np.array(index.doc_ids(ids), np.int64))
         shown = requested[drawable[requested]]
-    places = layout.places(coordinates[shown].astype(np.float64), labels[shown])
+    positions = layout.positions(coordinates[shown].astype(np.float64), labels[shown])
     sizes = np.bincount(labels, minlength=len(layout.centres) + 1)[:-1]
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
@@ -130,9 +130,9 @@ def document_map(
     cluster = ranks[labels[shown]]
     return DocumentMap(
         doc_ids=shown,
-        places=places,
+        positions=positions,
         cluster=cluster,
-        clusters=_clusters(index, labels, order, sizes, words, places, cluster)
+        clusters=_clusters(index, labels, order, sizes, words, positions, cluster)
         if ids is None
         else (),
         documents=len(index),
@@ -267,7 +267,7 @@ class ClusterLayout(NamedTuple):
     """Places of documents with coordinates of m dimensions, in k clusters.
 
     centres    (k, m) of the clusters
-    middles    (k, 2) places of the centres
+    middles    (k, 2) positions of the centres
     axes       (k, m, 2) from the offset to the centre of a cluster to that to its middle
     """
 
@@ -293,8 +293,8 @@ class ClusterLayout(NamedTuple):
                 axes[number] *= radius / spread
         return cls(centres, middles, axes)._scaled(points, labels)
 
-    def places(self, points: Matrix, labels: _Labels) -> Matrix:
-        """Return the places of points (n, m) in clusters (n,): (n, 2), each within 0..1."""
+    def positions(self, points: Matrix, labels: _Labels) -> Matrix:
+        """Return the positions of points (n, m) in clusters (n,): (n, 2), each within 0..1."""
         placed = np.zeros((len(points), 2))
         for number in np.unique(labels).tolist():
             members = labels == number

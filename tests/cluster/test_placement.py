@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from klsa_search.cluster.ray import machines_of, places
+from klsa_search.cluster.ray import machines_of, placements
 
 
 def node(name, alive=True, **resources):
@@ -21,7 +21,7 @@ def test_partitions_are_where_processors_are():
 @pytest.mark.parametrize(("partitions", "replicas"), [(1, 1), (4, 2), (7, 3)])
 def test_a_partition_outlives_a_machine(partitions, replicas, machines):
     names = [f"m{each}" for each in range(machines)]
-    rows = places(partitions, replicas, names)
+    rows = placements(partitions, replicas, names)
     assert [len(row) for row in rows] == [replicas] * partitions
     assert all(len(set(row)) == min(replicas, machines) for row in rows)
     counts = Counter(each for row in rows for each in row)

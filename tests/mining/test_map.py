@@ -17,16 +17,16 @@ def test_every_document_with_a_known_term_is_drawn(index):
     drawn = document_map(index)
     assert len(drawn) == 49
     assert (drawn.documents, drawn.unplaced) == (50, 1)
-    assert drawn.places.shape == (49, 2)
-    assert drawn.places.min() == pytest.approx(0, abs=1e-9)
-    assert drawn.places.max() == pytest.approx(1, abs=1e-9)
+    assert drawn.positions.shape == (49, 2)
+    assert drawn.positions.min() == pytest.approx(0, abs=1e-9)
+    assert drawn.positions.max() == pytest.approx(1, abs=1e-9)
     assert "d49" not in index.ids(drawn.doc_ids)
 
 
 def test_documents_of_a_topic_lie_together(index):
     drawn = document_map(index)
     topics = topics_of(index, drawn)
-    distances = np.square(drawn.places[:, None] - drawn.places[None]).sum(axis=2)
+    distances = np.square(drawn.positions[:, None] - drawn.positions[None]).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     near = np.argsort(distances, axis=1)[:, :5]
     assert (topics[near] == topics[:, None]).mean() > 0.9
@@ -43,7 +43,7 @@ def test_clusters_hold_all_and_are_named_by_their_words(index, monkeypatch):
         (topic,) = set(topics[drawn.cluster == number].tolist())
         assert {word[0] for word in one.words} == {"abcd"[topic]}
         assert len(one.words) == 2
-        nearest = np.square(drawn.places - (one.x, one.y)).sum(axis=1).argmin()
+        nearest = np.square(drawn.positions - (one.x, one.y)).sum(axis=1).argmin()
         assert drawn.cluster[nearest] == number
     assert len({one.tone for one in drawn.clusters}) == 4
 
@@ -52,7 +52,7 @@ def test_the_same_map_every_time(index):
     first = document_map(index)
     maps.cluster_layout.cache_clear()
     second = document_map(index)
-    assert first.places.tobytes() == second.places.tobytes()
+    assert first.positions.tobytes() == second.positions.tobytes()
     assert first.clusters == second.clusters
 
 
@@ -61,7 +61,7 @@ def test_whole_numbers(index):
     whole = drawn.as_integers(1000)
     assert whole.min() == 0
     assert whole.max() == 1000
-    assert np.abs(whole / 1000 - drawn.places).max() <= 0.0005 + 1e-9
+    assert np.abs(whole / 1000 - drawn.positions).max() <= 0.0005 + 1e-9
 
 
 def test_later_documents_are_put_among_their_like(tmp_path):
@@ -78,14 +78,14 @@ def test_later_documents_are_put_among_their_like(tmp_path):
     assert set(ids) == {one["id"] for one in everything} - {"d0", "d20", "d49"}
     assert drawn.documents == 48
     assert sum(one.size for one in drawn.clusters) == 47
-    where = dict(zip(ids, drawn.places.tolist(), strict=True))
-    stood = dict(zip(index.ids(before.doc_ids), before.places.tolist(), strict=True))
+    where = dict(zip(ids, drawn.positions.tolist(), strict=True))
+    stood = dict(zip(index.ids(before.doc_ids), before.positions.tolist(), strict=True))
     assert all(where[id_] == stood[id_] for id_ in where if id_ in stood)
     topics = topics_of(index, drawn)
     for one in later:
         own = np.array(where[one["id"]])
         others = np.array([id_ != one["id"] for id_ in ids])
-        distances = np.where(others, np.square(drawn.places - own).sum(axis=1), np.inf)
+        distances = np.where(others, np.square(drawn.positions - own).sum(axis=1), np.inf)
         assert topics[distances.argmin()] == topic_of(one["id"])
     index.close()
 
@@ -110,7 +110,7 @@ def test_any_document_has_a_place(tmp_path, monkeypatch):
     some = document_map(index, ids=["d40", "d3", "d49", "d3"])  # d49 lies nowhere
     assert index.ids(some.doc_ids) == ["d3", "d40"]
     at = np.searchsorted(whole.doc_ids, some.doc_ids)
-    assert some.places.tolist() == whole.places[at].tolist()
+    assert some.positions.tolist() == whole.positions[at].tolist()
     assert some.cluster.tolist() == whole.cluster[at].tolist()
     assert (some.documents, some.unplaced, some.clusters) == (50, 1, ())
     assert len(document_map(index, ids=[])) == 0
@@ -124,7 +124,7 @@ def test_any_document_has_a_place(tmp_path, monkeypatch):
     maps.cluster_layout.cache_clear()
     assert some.doc_ids.tolist() == left_out
     topics = topics_of(index, part)
-    distances = np.square(part.places[:, None] - some.places[None]).sum(axis=2)
+    distances = np.square(part.positions[:, None] - some.positions[None]).sum(axis=2)
     assert (topics[distances.argmin(axis=0)] == topics_of(index, some)).mean() > 0.9
     index.close()
 

@@ -20,7 +20,7 @@ def layout_of(points, clusters):
 def test_clusters_do_not_overlap_and_fill_the_map():
     points = on_the_sphere(600)
     layout, labels = layout_of(points, 6)
-    places = layout.places(points, labels)
+    places = layout.positions(points, labels)
     spans = np.ptp(places, axis=0)
     assert spans.max() == pytest.approx(1)
     assert places.min() == pytest.approx(0)
@@ -31,7 +31,7 @@ def test_clusters_do_not_overlap_and_fill_the_map():
 def test_near_documents_of_a_cluster_lie_together():
     points = on_the_sphere(400, dimensions=3)
     layout, labels = layout_of(points, 5)
-    places = layout.places(points, labels)
+    places = layout.positions(points, labels)
     near = np.argsort(-(points @ points.T), axis=1)[:, 1:11]
     distances = np.square(places[:, None] - places[None]).sum(axis=2)
     found = np.argsort(distances, axis=1)[:, 1:11]
@@ -43,9 +43,9 @@ def test_places_do_not_depend_on_threads():
     points = on_the_sphere(200)
     with threadpool_limits(1):
         layout, labels = layout_of(points, 5)
-        one = layout.places(points, labels)
+        one = layout.positions(points, labels)
     with threadpool_limits(2):
-        two = ClusterLayout.of(points, layout.centres, labels).places(points, labels)
+        two = ClusterLayout.of(points, layout.centres, labels).positions(points, labels)
     assert one.tobytes() == two.tobytes()
 
 
@@ -53,7 +53,7 @@ def test_places_do_not_depend_on_threads():
 def test_few_points_have_places(count):
     points = on_the_sphere(count)
     layout, labels = layout_of(points, 1)
-    places = layout.places(points, labels)
+    places = layout.positions(points, labels)
     assert places.shape == (count, 2)
     assert len(np.unique(places, axis=0)) == count
     assert ((places >= 0) & (places <= 1)).all()
@@ -62,4 +62,4 @@ def test_few_points_have_places(count):
 def test_equal_points_and_points_of_one_dimension_have_places():
     for points in (np.repeat(on_the_sphere(1), 30, axis=0), np.array([[1.0], [1.0], [-1.0]])):
         layout, labels = layout_of(points, len(np.unique(points, axis=0)))
-        assert np.isfinite(layout.places(points, labels)).all()
+        assert np.isfinite(layout.positions(points, labels)).all()

@@ -133,11 +133,13 @@ def test_the_map_places_documents_with_vectors(index):
     assert drawn.unplaced == len(WITHOUT)
     numbers = np.array([0 if i == "wordless" else int(i[1:]) for i in index.ids(drawn.doc_ids)])
     same = kind_of(numbers)[:, None] == kind_of(numbers)
-    apart = np.linalg.norm(drawn.places[:, None] - drawn.places, axis=2)
+    apart = np.linalg.norm(drawn.positions[:, None] - drawn.positions, axis=2)
     np.fill_diagonal(apart, np.inf)
     assert same[np.arange(len(numbers)), apart.argmin(axis=1)].mean() > 0.9
     assert len(document_map(index, kernel="sum:m")) == len(index)
-    np.testing.assert_array_equal(document_map(index, kernel="vectors:m").places, drawn.places)
+    np.testing.assert_array_equal(
+        document_map(index, kernel="vectors:m").positions, drawn.positions
+    )
 
 
 def test_duplicates_by_vectors_are_near_the_first_of_their_group(index):
