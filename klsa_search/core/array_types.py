@@ -44,8 +44,8 @@ class SparseRows(NamedTuple):
     shape    rows and columns
     """
 
-    indptr: npt.NDArray[np.integer[Any]]
-    indices: npt.NDArray[np.integer[Any]]
+    indptr: Integers
+    indices: Integers
     data: npt.NDArray[Any]
     shape: tuple[int, int]
 
@@ -58,7 +58,7 @@ def csr_arrays(
     return starts, np.asarray(rows.indices, np.int32), rows.data
 
 
-def narrow_indptr(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
+def narrow_indptr(starts: Integers) -> Integers:
     """Return the row pointers of a sparse matrix as int32 if the number of entries fits.
 
     SciPy gives both index arrays one type: with int64 pointers it would copy the column indices, a
@@ -68,8 +68,8 @@ def narrow_indptr(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.intege
 
 
 def values_at(
-    wanted: npt.NDArray[np.integer[Any]],
-    keys: npt.NDArray[np.integer[Any]],
+    wanted: Integers,
+    keys: Integers,
     values: npt.NDArray[Any],
     missing: int = 0,
 ) -> npt.NDArray[Any]:
