@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -89,7 +89,7 @@ class IndexService:
         self.recorder = resources.recorder
         self.replications = resources.replications
         self.visible = VisibleIndexes(resources.catalog, access)
-        self._admission = resources.admission
+        self.admission = resources.admission
         self.heavy = resources.heavy
         self._writes = resources.writes
         self._write_failures = resources.write_failures
@@ -169,14 +169,14 @@ class IndexService:
             with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
-        answer = self._admission.run_inline(inline) if quick is not None else None
+        answer = self.admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
                 if not self.catalog.is_current(name):
-                    await self._admission.run(partial(self.catalog.catch_up, name))
+                    await self.admission.run(partial(self.catalog.catch_up, name))
                 with self.catalog.use_if_current(name) as index:
                     heavy = index is not None and cost(index) > MAX_LIGHT_COST
-            pool = self.heavy if heavy else self._admission
+            pool = self.heavy if heavy else self.admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
 
@@ -200,13 +200,9 @@ class IndexService:
                     index.restricted(condition)
 
             try:
-                await self._admission.run(work)
+                await self.admission.run(work)
             except QueryError as error:
                 raise QueryError(f"index `{name}`: {error.message}", field="filters") from None
-
-    async def run_all(self, calls: Awaitable[T]) -> T:
-        """Await several calls: see `Admission.run_all`."""
-        return await self._admission.run_all(calls)
 
     @property
     def writes(self) -> Writes:
@@ -346,7 +342,7 @@ class IndexService:
                 self.state["index"] = index.name
                 return jobs.request(index.name, index.generation, {})
 
-        return await self._admission.run(work)
+        return await self.admission.run(work)
 
     async def update_settings(self, name: str, settings: Mapping[str, Setting]) -> Job | None:
         """Change settings of an index at once, or by a refit if one needs it; return its job.
@@ -383,7 +379,7 @@ class IndexService:
                 if self.visible.has_job(job) and index in (None, job.index)
             ]
 
-        return await self._admission.run(work)
+        return await self.admission.run(work)
 
     async def job(self, id_: int, *, cancel: bool = False) -> Job:
         """Return a job, after its cancellation if `cancel`; JobNotFound."""
@@ -396,7 +392,7 @@ class IndexService:
                 raise job_not_found(id_)
             return jobs.cancel(id_) if cancel else job
 
-        return await self._admission.run(work)
+        return await self.admission.run(work)
 
     async def open_job(self, index: str) -> int | None:
         """Return the ID of the waiting or running job of an index."""

@@ -29,60 +29,43 @@ MAX_SECONDS: Final = 600.0
 async def stream(
     service: IndexService, name: str, pieces: Callable[[Index], Iterator[bytes]], suffix: str
 ) -> Response:
-    """Return what is made of an index as a stream, each piece in a thread for expensive requests.
+    """Return what is made of an index as a file, each piece in a thread for expensive requests.
 
     pieces  of an index with the documents that the request may see, which stays open meanwhile
     suffix  of the name of the file, which is that of the index: a key of `TYPES`
+
+    Errors before the first piece are raised; after it, the connection breaks off, as it does
+    after `MAX_SECONDS`.
     """
     target, token_filter = service.visible.resolve_with_filter("search", name)
+    leased = ExitStack()
 
-    def begin(leased: ExitStack) -> Iterator[bytes]:
+    def begin() -> tuple[Iterator[bytes], bytes | None]:
         index = leased.enter_context(service.catalog.use(target))
         service.state["index"] = index.name
         if token_filter is not None:
             index = restricted_by_token(index, token_filter)
-        return pieces(index)
+        made = pieces(index)
+        return made, next(made, None)
 
-    return await Stream(service.heavy, begin).response(f"{name}.{suffix}", TYPES[suffix])
+    try:
+        made, first = await service.heavy.run(begin)
+    except BaseException:
+        leased.close()
+        raise
+    content = _content(service.heavy, made, first)
+    finalize(content, leased.close)  # also if the client is gone before the first piece
+    disposition = f"attachment; filename*=UTF-8''{quote(name)}.{suffix}"
+    headers = {"Content-Disposition": disposition}
+    return StreamingResponse(content, media_type=TYPES[suffix], headers=headers)
 
 
-class Stream:
-    """A file that is made in pieces, each in a thread, while the client reads.
-
-    admission  its threads
-    begin      returns the pieces; what it enters into the stack is left after the last of them
-    """
-
-    def __init__(self, admission: Admission, begin: Callable[[ExitStack], Iterator[bytes]]) -> None:
-        self._admission, self._begin = admission, begin
-        self._leased = ExitStack()
-
-    async def response(self, name: str, kind: str) -> Response:
-        """Return the answer, with the name and content type of the file.
-
-        Errors before the first piece are raised; after it, the connection breaks off, as it does
-        after `MAX_SECONDS`.
-        """
-
-        def begin() -> tuple[Iterator[bytes], bytes | None]:
-            pieces = self._begin(self._leased)
-            return pieces, next(pieces, None)
-
-        try:
-            pieces, first = await self._admission.run(begin)
-        except BaseException:
-            self._leased.close()
-            raise
-        content = self._content(pieces, first)
-        finalize(content, self._leased.close)  # also if the client is gone before the first piece
-        disposition = f"attachment; filename*=UTF-8''{quote(name)}"
-        headers = {"Content-Disposition": disposition}
-        return StreamingResponse(content, media_type=kind, headers=headers)
-
-    async def _content(self, pieces: Iterator[bytes], first: bytes | None) -> AsyncIterator[bytes]:
-        end, piece = monotonic() + MAX_SECONDS, first
-        while piece is not None:
-            yield piece
-            if monotonic() > end:
-                raise RequestTimedOut(f"the client read for more than {MAX_SECONDS:.0f} s")
-            piece = await self._admission.run(lambda: next(pieces, None))
+async def _content(
+    admission: Admission, pieces: Iterator[bytes], first: bytes | None
+) -> AsyncIterator[bytes]:
+    end, piece = monotonic() + MAX_SECONDS, first
+    while piece is not None:
+        yield piece
+        if monotonic() > end:
+            raise RequestTimedOut(f"the client read for more than {MAX_SECONDS:.0f} s")
+        piece = await admission.run(lambda: next(pieces, None))

@@ -184,7 +184,7 @@ async def multi_search(body: Annotated[MultiSearchBody, Body()], service: Servic
     With `federation`, their hits are merged by rank into one list. The timeouts of a single search
     apply to all together.
     """
-    return await service.run_all(_answers(body, service))
+    return await service.admission.run_all(_answers(body, service))
 
 
 async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
