@@ -61,13 +61,21 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if first is None:
         return
     cells = first[1]
-    if _has_row_names(path, intake, kind, dialect, len(cells)):
+
+    def ahead() -> Iterator[list[str]]:
+        """Yield the rows below the header, as far as they can be read."""
+        lenient = Intake(intake.options.model_copy(update={"on_error": "skip"}))
+        with suppress(TruncatedFile):
+            for _, row in islice(_rows(path, lenient, kind, dialect), 1, None):
+                yield row
+
+    if _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
     key = None
     has_id = intake.columns.id or intake.columns.id_in(header.names)
-    if 0 in header.nameless and not has_id and _is_key(path, intake, kind, dialect):
+    if 0 in header.nameless and not has_id and _is_key(ahead()):
         key = header.names[0]
 
     def readable() -> Iterator[tuple[str, list[str]]]:
@@ -104,33 +112,19 @@ def row_documents(
         intake.note(path, f"columns without a name are called {named}")
 
 
-def _lenient(intake: Intake) -> Intake:
-    """Return another intake, for rows that are read ahead."""
-    return Intake(intake.options.model_copy(update={"on_error": "skip"}))
-
-
-def _has_row_names(path: Path, intake: Intake, kind: str, dialect: Dialect, columns: int) -> bool:
+def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
     """Return whether the first rows have one cell more than the header, as R writes row names."""
-    rows = islice(_rows(path, _lenient(intake), kind, dialect), 1, _AHEAD)
-    with suppress(TruncatedFile):
-        first = next(rows, (0, []))[1]
-        return all(
-            len(cells) == columns + 1 and bool(cells[-1].strip())
-            for cells in chain([first], (cells for _, cells in rows))
-        )
-    return False
+    first = list(islice(rows, _AHEAD))
+    return bool(first) and all(len(cells) == columns + 1 and cells[-1].strip() for cells in first)
 
 
-def _is_key(path: Path, intake: Intake, kind: str, dialect: Dialect) -> bool:
+def _is_key(rows: Iterable[list[str]]) -> bool:
     """Return whether the first cells of all rows are different. Cost: reads the file once."""
     seen: set[str] = set()
-    rows = _rows(path, _lenient(intake), kind, dialect)
-    next(rows, None)
-    with suppress(TruncatedFile):
-        for _, cells in rows:
-            if not cells[0].strip() or cells[0] in seen:
-                return False
-            seen.add(cells[0])
+    for cells in rows:
+        if not cells[0].strip() or cells[0] in seen:
+            return False
+        seen.add(cells[0])
     return bool(seen)
 
 

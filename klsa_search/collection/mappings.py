@@ -233,24 +233,16 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
 
 def is_frame(source: Any) -> bool:
     """Return whether a source is a data frame of pandas or polars, without importing either."""
-    return hasattr(source, "columns") and _reader(source) is not None
+    has_rows = hasattr(source, "iter_rows") or hasattr(source, "itertuples")
+    return has_rows and hasattr(source, "columns")
 
 
 def rows(frame: Any) -> Iterator[Mapping[str, Any]]:
     """Yield rows as mappings, one in memory at a time; missing values are None, dates ISO 8601."""
-    reader = _reader(frame)
-    assert reader is not None
-    names = [str(name) for name in frame.columns]
-    for row in reader():
+    names = list(map(str, frame.columns))
+    is_polars = hasattr(frame, "iter_rows")
+    for row in frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None):
         yield dict(zip(names, map(json_value, row), strict=True))
-
-
-def _reader(frame: Any) -> Any:
-    if hasattr(frame, "iter_rows"):  # polars
-        return frame.iter_rows
-    if hasattr(frame, "itertuples"):  # pandas
-        return lambda: frame.itertuples(index=False, name=None)
-    return None
 
 
 def json_value(value: Any) -> Any:

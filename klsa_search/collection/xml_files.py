@@ -51,9 +51,10 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
             "CSV, or read it as a page with --format text"
         )
     intake.note(path, f"read each <{record[-1]}> as a document")
+    elements = (element for at, element in _ended(path, None, record) if at == record)
     records = (
         (f"{path}, <{record[-1]}> {number}", _lowered(_fields(element)))
-        for number, element in enumerate(_elements(path, record), start=1)
+        for number, element in enumerate(elements, start=1)
     )
     yield from intake.documents(path, records, needs_text=True)
 
@@ -95,10 +96,6 @@ def _is_mixed(element: Element) -> bool:
 
 def _has_text(text: str | None) -> bool:
     return bool(text and not text.isspace())
-
-
-def _elements(path: Path, record: _Path) -> Iterator[Element]:
-    return (element for at, element in _ended(path, None, record) if at == record)
 
 
 def _ended(
