@@ -137,8 +137,9 @@ class Intake:
             for name in columns.common("text", names):
                 if name not in columns.names():
                     self.note(file, f"column {name!r} is not searched; --text {name} searches it")
-        numbered = columns.id_in(names) is None and self.may_number(file)
+        numbered = columns.id_in(names) is None and not self.columns.id
         if numbered:
+            self.numbered.append(str(file))
             for name in columns.common("id", names):
                 self.note(file, f"column {name!r} is not used as ID; --id {name} uses it")
         return columns, numbered
@@ -171,13 +172,6 @@ class Intake:
             document = self.document(record, origin, columns, numbered=numbered)
             if document is not None:
                 yield document
-
-    def may_number(self, file: Path) -> bool:
-        """Return whether documents of a file without ids may be numbered, and record the file."""
-        if self.columns.id:
-            return False
-        self.numbered.append(str(file))
-        return True
 
     def without_columns(self) -> None:
         """Require no columns: the source has documents, which have none."""
@@ -261,7 +255,7 @@ class Intake:
                 continue
             reason = document_fault(document)
             if not reason and document.id in seen:
-                reason = duplicate_id(document.id)
+                reason = f"the id {document.id!r} is used before"
                 if any(columns.id for columns in self.completed):
                     reason += " (--id names another column of IDs, in Python columns=)"
             if reason:
@@ -296,11 +290,6 @@ class Intake:
                 for text in value if isinstance(value, list) else [value]:
                     if isinstance(text, str) and " " in text.strip():
                         self.unused_texts[name] = self.unused_texts.get(name, 0) + len(text)
-
-
-def duplicate_id(id: str) -> str:  # noqa: A002 - the field's own name
-    """Return the reason for refusing a document with the id of an earlier one."""
-    return f"the id {id!r} is used before"
 
 
 def text_fault(text: str) -> str | None:

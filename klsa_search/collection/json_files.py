@@ -299,15 +299,11 @@ def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
         return [{"id": id_, **row} for id_, row in content.items()]
     if (
         len(content) > 1
-        and not _names_id(content)
+        and {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content)
         and all(isinstance(v, str) for v in content.values())
     ):
         return [{"id": id_, "text": row} for id_, row in content.items()]
     return None
-
-
-def _names_id(record: Mapping[str, Any]) -> bool:
-    return not {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(record)
 
 
 class _Values:
