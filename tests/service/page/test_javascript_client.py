@@ -114,3 +114,17 @@ def test_the_search_box_of_the_guide(browser, url, rows):
         api.expect(page.locator("li mark").first).to_have_text("rain")
         page.locator("input").fill("helm")
         api.expect(page.locator("li mark").first).to_have_text("helmet")
+
+
+def test_ids_that_an_address_cannot_contain_are_refused(browser, url):
+    with watched(browser, url) as page:
+        page.goto(f"{url}/health/live")
+        told = page.evaluate(
+            """async () => {
+              const { Client } = await import("/page/klsa.js");
+              const index = new Client("/").index("shop");
+              const one = async (id) => index.document(id);
+              return Promise.all([".", ".."].map((id) => one(id).catch((error) => error.message)));
+            }"""
+        )
+    assert [text.partition(" cannot be sent")[0] for text in told] == ["`.`", "`..`"]
