@@ -140,6 +140,7 @@ MAX_CORRECTIONS: Final = 3
 
 _READ: Final = 500  # characters at the end of the typed text that are used
 _CODE: Final = re.compile(r"(?=\S*\d)\S*[^\w\s]\S*\Z")
+_JOINED: Final = re.compile(r"\w[^\w\s]+\w+\Z")
 _ID: Final = re.compile(r"\s*(?=\S*\d)\S{2,}\s*")
 
 
@@ -180,7 +181,8 @@ class Suggester:
 
         k         candidates of each kind, at most
         evidence  of documents
-        Words that follow signs of a code complete it: they have to stand there in a document.
+        Words that follow signs of a code complete it: they have to stand there in a document. So do
+        those after another sign within a word (*node.j*), if any word stands there.
         """
         last = last_word(typed[-_READ:])
         before = typed[: len(typed) - len(last)]
@@ -190,7 +192,8 @@ class Suggester:
         )
         suggested = {phrase.query for phrase in phrases}
         words: Iterator[Candidate] = iter(())
-        if not is_code:
+        is_joined = phrases and _JOINED.search(typed[-_READ:]) is not None
+        if not (is_code or is_joined):
             words = self._words(before, last, k, evidence)
             words = (word for word in words if word.query not in suggested)
         longer: Iterator[Candidate] = iter(())

@@ -255,6 +255,14 @@ def test_codes_are_completed_as_documents_write_them(tmp_path):
         assert all("2024" not in each.query for each in index.suggest("error E-1043/2"))
 
 
+def test_a_word_within_a_name_is_completed_as_documents_write_it(tmp_path):
+    texts = ["app.ini of the invoice", "an app.ini", "app for an invoice"]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(documents, name="files", home=tmp_path)) as index:
+        assert [each.query for each in index.suggest("app.in")] == ["app.ini"]
+        assert "ini.invoice" in [each.query for each in index.suggest("ini.in")]
+
+
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):
     with closing(open_index(index.path.parent)) as at_once:
         for typed in ("w", "wing", "netting f"):
