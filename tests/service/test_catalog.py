@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.search.parts.reader import Reader
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_app import catalog_app
@@ -370,16 +370,16 @@ def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
 
 def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog):
     catalog = Catalog(home, interval=0)
-    refresh = Index.refresh
+    refresh = Reader.refresh
 
-    def closing(index):
-        monkeypatch.setattr(Index, "refresh", refresh)
+    def closing(reader):
+        monkeypatch.setattr(Reader, "refresh", refresh)
         catalog.close()
-        index.document("1")
-        return refresh(index)
+        reader.document("1")
+        return refresh(reader)
 
     with catalog.writing("first") as index:
-        monkeypatch.setattr(Index, "refresh", closing)
+        monkeypatch.setattr(Reader, "refresh", closing)
     catalog.scan()
     assert not caplog.records
     with pytest.raises(StoreError, match="closed"):

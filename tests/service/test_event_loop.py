@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.search.index import Index
+from klsa_search.search.parts.reader import Reader
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -60,7 +60,7 @@ def client(two_home, tmp_path_factory):
 
 
 def test_no_route_blocks_the_event_loop(client, monkeypatch):
-    for kind, name in ((Index, "refresh"), (Ids, "doc_id")):
+    for kind, name in ((Reader, "refresh"), (Ids, "doc_id")):
         work = getattr(kind, name)
         told = f"{kind.__name__}.{name}"
         monkeypatch.setattr(kind, name, lambda *a, w=work, t=told: (record(t), w(*a))[1])
