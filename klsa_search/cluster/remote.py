@@ -29,7 +29,6 @@ from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.conditions import And
 from klsa_search.search.filters.masks import FilterLike, filter_of, key_of
-from klsa_search.search.models import Models
 from klsa_search.search.pages.budget import estimated_tokens
 from klsa_search.search.parts.part_search import (
     PartHits,
@@ -258,8 +257,6 @@ class RemoteSearches:
         self._failed: dict[int, str] = {}
         self.answers: dict[Question, Any] = {}
 
-    alone = None
-
     @property
     def count(self) -> int:
         """Return the number of partitions."""
@@ -394,7 +391,7 @@ class RemoteParts(PartSet):
         parts = [RemotePart(partitions, version, number) for number in numbers]
         return cls(facts, parts, partitions, version)
 
-    def searches(self, models: Models) -> RemoteSearches:
+    def searches(self) -> RemoteSearches:
         """Return a new search of all parts."""
         return RemoteSearches(self.partitions, self.version)
 

@@ -22,6 +22,7 @@ from klsa_search.errors import (
 )
 from klsa_search.indexing import refit, repair
 from klsa_search.kernels.vocabulary import SortedTerms
+from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.parts.doc_ids import positions_of
@@ -114,7 +115,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     for query in TOPIC_QUERIES:
         request = PartRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
-        _, shared = plan_and_seeds(LocalSearches(states), request, three.name)
+        _, shared = plan_and_seeds(LocalSearches(states, SharedAnswers()), request, three.name)
         for state, own in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None

@@ -17,7 +17,6 @@ from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
-    NO_MODELS,
     NOT_EMBEDDED,
     EmbeddedQuery,
     EmbeddedSpaces,
@@ -70,15 +69,15 @@ def _refuse_ranker(ranker: str, index: str) -> None:
 
 def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
     """Return the results of a search in all parts of an index."""
-    searches = reader.searches(models)
+    parts = reader.parts
     if query.rerank is not None:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
-    if searches.alone is not None:
-        alone = PartSearch(searches.alone, PartRequest(query, None), models)
+    if (state := parts.alone) is not None:
+        alone = PartSearch(state, PartRequest(query, None), models)
         page, (hits, best) = alone.collect(None), alone.fetch(None)
         plan, total, facets = alone.plan, page.total, page.facets
     else:
-        plan, total, facets, (hits, best) = _merged(searches, query, reader, models)
+        plan, total, facets, (hits, best) = _merged(parts.searches(), query, reader, models)
     return assemble_results(
         plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
     )
@@ -90,12 +89,12 @@ def count_documents(reader: Reader, query: Query) -> int:
     Cost: a search without hits. If all words have to match, passages do not count, and the ranking
     does not matter: BM25 is the cheapest.
     """
-    searches = reader.searches(NO_MODELS)
+    parts = reader.parts
     if query.match == "all":
         query = query.model_copy(update={"ranker": "bm25"})
-    state = searches.alone
+    state = parts.alone
     if state is None:
-        _, pages = _collected(searches, PartRequest(query, {}), reader.name)
+        _, pages = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         return sum(page.total for page in pages if page is not None)
     if query.match == "all" and state.passages is not None:
         state = replace(state, searcher=Searcher(state.snapshot, state.info.defaults))
@@ -136,7 +135,8 @@ def rank_parts(
     Doc ids of several partitions are those of `global_doc_ids`; equal scores are in the order of
     their ordinals.
     """
-    alone = reader.searches(models).alone
+    parts = reader.parts
+    alone = parts.alone
     if alone is not None:
         tops = rank_queries(alone, queries, ranking, models)
         return [(top.doc_ids, top.scores) for top in tops]
@@ -147,15 +147,16 @@ def rank_parts(
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
         request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
-        rankings.append(_merged_ranking(reader.searches(models), request, reader.name))
+        rankings.append(_merged_ranking(parts.searches(), request, reader.name))
     return rankings
 
 
 def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Scores:
     """Return the scores of all documents: see `Index.scores`."""
-    searches = reader.searches(NO_MODELS)
-    if searches.alone is not None:
-        return scores_of(searches.alone, query, parameters)
+    parts = reader.parts
+    if (state := parts.alone) is not None:
+        return scores_of(state, query, parameters)
+    searches = parts.searches()
     sizes = searches.sizes
     exact: SearchParameters = {**parameters, "exact": True}
     request = Ranking(max(sum(sizes), 1), None, None, exact).query(query)
@@ -190,12 +191,13 @@ def _merged_ranking(
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
-    searches = reader.searches(models)
-    request, answers = PartRequest(query, None, ranks_only=True), NONE
-    if searches.alone is None:
-        request = request._replace(evidence={}, embedded=_embedded(reader, query, models))
+    request, answers, parts = PartRequest(query, None, ranks_only=True), NONE, reader.parts
+    if (state := parts.alone) is not None:
+        return PartSearch(state, request, models).explain(id_, None, NONE)
+    searches = parts.searches()
+    request = request._replace(evidence={}, embedded=_embedded(reader, query, models))
     _, shared = plan_and_seeds(searches, request, reader.name)
-    if searches.alone is None and (query.vector or request.embedded.vector):
+    if query.vector or request.embedded.vector:
         answers, _ = _pages(searches, shared)
     partition = partition_of(id_, searches.count)
     return searches.explain(partition, id_, shared[partition], answers)
@@ -226,10 +228,6 @@ def plan_and_seeds(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
     """Return the plan of a search, and the seeds of the query as each part needs them."""
-    if request.evidence is None:
-        (alone,) = searches.begin([request])
-        assert alone is not None
-        return alone.plan, [None]
     if request.query.ranker is not None:  # planning may need arrays that no partition has
         _refuse_ranker(request.query.ranker, index)
     begun = _begun(searches, request)
@@ -237,7 +235,6 @@ def plan_and_seeds(
     leading = next((answer for answer in answers if answer.named), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
     seeds = [None if plan is None else plan.seeds for plan in begun]
-    assert leading.params is not None
     return leading.plan, shared_seeds(seeds, leading.params, leading.step)
 
 

@@ -116,16 +116,16 @@ class PartPlan(NamedTuple):
 
     plan     of the search in this partition, without masks of its doc ids
     seeds    best documents of the partition; None if the ranking does not need them
-    params   of the ranking, as the engine takes them; None if there is one part only
+    params   of the ranking, as the engine takes them
     step     value of one step of the scores by the query kernel
     answers  to questions of the parser that the evidence of the request leaves open, from these
              documents; if there are some, the plan is preliminary and there are no seeds
     """
 
     plan: QueryPlan
-    seeds: LocalSeeds | None = None
-    params: KlsaParams | None = None
-    step: float = 0.0
+    seeds: LocalSeeds | None
+    params: KlsaParams
+    step: float
     answers: Answers = NONE
 
     @property
@@ -161,8 +161,7 @@ class PartSearch:
 
     def begin(self) -> PartPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
-        if self._evidence is None:
-            return PartPlan(self.plan)
+        assert self._evidence is not None, "nothing is merged with a part without others"
         snapshot, plan = self._state.snapshot, self.plan
         params, seeds = klsa_params(snapshot, plan.parameters), None
         if ranks_by_seeds(plan.parameters) and not self._evidence.local:
@@ -258,10 +257,6 @@ class PartSearches(Protocol):
     def sizes(self) -> Sequence[int]:
         """Return the numbers of doc ids of the parts."""
 
-    @property
-    def alone(self) -> State | None:
-        """Return the state of the only part, if there is one only, in this process."""
-
     def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
         """Plan the search in each partition, and find its best documents.
 
@@ -290,17 +285,10 @@ class PartSearches(Protocol):
 
 
 class LocalSearches:
-    """One search in all parts in this process: see `PartSearches`."""
+    """One search in all partitions in this process: see `PartSearches`."""
 
-    def __init__(
-        self,
-        states: Sequence[State],
-        models: Models = NO_MODELS,
-        answers: SharedAnswers | None = None,
-    ) -> None:
-        self.count, self.alone = len(states), states[0] if len(states) == 1 else None
-        self.answers = SharedAnswers() if answers is None else answers
-        self._states, self._models = states, models
+    def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
+        self.count, self.answers, self._states = len(states), answers, states
         self._searches: list[PartSearch | None] = [None] * len(states)
 
     @property
@@ -315,7 +303,7 @@ class LocalSearches:
             if request is None:
                 begun.append(None)
                 continue
-            search = self._searches[number] = PartSearch(state, request, self._models)
+            search = self._searches[number] = PartSearch(state, request)
             begun.append(search.begin())
         return begun
 

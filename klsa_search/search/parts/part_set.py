@@ -20,7 +20,6 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.partition_terms import PartitionTerms
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.models import Models
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.restricted_state import restricted_state, with_statistics
@@ -130,8 +129,13 @@ class PartSet(ABC):
     facts: IndexFacts
     parts: Sequence[Part]
 
+    @property
+    def alone(self) -> State | None:
+        """Return the state of the only part, if there is one only, in this process."""
+        return None
+
     @abstractmethod
-    def searches(self, models: Models) -> PartSearches:
+    def searches(self) -> PartSearches:
         """Return a new search of all parts."""
 
     @abstractmethod
@@ -182,11 +186,16 @@ class LocalParts(PartSet):
         )
         return cls(facts, (part,))
 
-    def searches(self, models: Models) -> LocalSearches:
+    @property
+    def alone(self) -> State | None:
+        """Return the state of the only part, if there is one only."""
+        return self.parts[0].state if len(self.parts) == 1 else None
+
+    def searches(self) -> LocalSearches:
         """Return a new search of all parts."""
         if len(self._answers[0]) > MAX_ANSWERS:
             self._answers[0] = SharedAnswers()  # running searches keep theirs
-        return LocalSearches([part.state for part in self.parts], models, self._answers[0])
+        return LocalSearches([part.state for part in self.parts], self._answers[0])
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
         """Return the parts with the documents that match a filter."""

@@ -22,7 +22,6 @@ from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import StoreError
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import Models
 from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.query_costs import counts_of, is_quick
@@ -30,7 +29,7 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.doc_ids import global_doc_ids, local_doc_ids
 from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.part_search import PartSearches, warm_up
+from klsa_search.search.parts.part_search import warm_up
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source, unsupported
 from klsa_search.search.parts.partitions_writer import PartitionsWriter
 from klsa_search.search.state.state import State
@@ -233,10 +232,6 @@ class Reader:
         if len(parts) > 1:
             raise unsupported(self.name, operation)
         return parts[0].state
-
-    def searches(self, models: Models) -> PartSearches:
-        """Return a new search in the present state of all parts."""
-        return self.parts.searches(models)
 
     @property
     def count(self) -> int:
