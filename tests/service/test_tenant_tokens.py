@@ -139,33 +139,18 @@ def test_only_a_key_that_can_search_creates_tokens(client, file):
     failure_of(client.post("/tenant-tokens", json={"filters": {"first": OLD}}), 401)
 
 
-@pytest.mark.parametrize(
-    ("filters", "status"),
-    [
-        ({}, 422),
-        ({"first": None}, 422),
-        ({"first": ""}, 422),
-        ({"first": "  "}, 422),
-        ({"first": "year ="}, 422),
-        ({"first": {"or": 1}}, 422),
-        ({"first": "colour = red"}, 422),
-        ({"first": {"and": []}}, 422),
-        ({"first": {"not": {"or": []}}}, 422),
-        ({"first": "year NOT IN []"}, 422),
-        ({"first": {"or": [{"field": "year", "=": 1950}, {"and": [{"and": []}]}]}}, 422),
-        (
-            {
-                "first": "year IN [" + ", ".join(map(str, range(10_000, 10_900))) + "]",
-                "second": OLD,
-            },
-            422,
-        ),
-        ({"none": OLD}, 404),
-    ],
-)
-def test_an_invalid_filter_is_refused_when_the_token_is_created(client, file, filters, status):
-    error = failure_of(create(client, add_key(file, "shop", ["search"]), filters), status)
-    assert status == 404 or error["field"].startswith("filters")
+def test_an_invalid_filter_is_refused_when_the_token_is_created(client, file):
+    key = add_key(file, "shop", ["search"])
+    long = "year IN [" + ", ".join(map(str, range(10_000, 10_900))) + "]"
+    within = {"or": [{"field": "year", "=": 1950}, {"and": [{"and": []}]}]}
+    unfit = [
+        None, "", "  ", "year =", {"or": 1}, "colour = red", {"and": []}, {"not": {"or": []}},
+        "year NOT IN []", within,
+    ]  # fmt: skip
+    for filters in ({}, {"first": long, "second": OLD}, *({"first": each} for each in unfit)):
+        error = failure_of(create(client, key, filters), 422)
+        assert error["field"].startswith("filters"), filters
+    failure_of(create(client, key, {"none": OLD}), 404)
 
 
 def test_a_filter_for_an_alias_and_one_for_its_index_both_apply(client, file):
