@@ -72,14 +72,14 @@ class Kept:
             for number, text in enumerate(texts)
         ]
         chosen = Settings(**{"language": "english", "identifiers": "off", **chosen})
-        counts, *_ = read(
+        documents = read(
             open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
         )
         self.texts, self.analyzer = texts, Analyzer(chosen)
         self.folder, self.fields, self.vocabulary = (
             folder,
             chosen.searched_fields,
-            counts.vocabulary,
+            documents.counts.vocabulary,
         )
         self.reopened()
 
