@@ -392,8 +392,8 @@ def test_drift_measures_the_distance_from_the_build(index):
 
 
 def test_a_durable_write_that_cannot_be_reloaded_is_reported_as_written(path, index, monkeypatch):
-    def fail(self, puts=(), deletes=()):
-        last = append(self, puts, deletes)
+    def fail(self, puts=(), deletes=(), time=None):
+        last = append(self, puts, deletes, time)
         monkeypatch.setattr(WriteLog, "last", refuse)
         return last
 
