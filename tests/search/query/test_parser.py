@@ -153,6 +153,25 @@ def test_with_all_operators_a_query_that_only_excludes_finds_nothing(few_words):
     assert (len(found), found.total, found.interpretation.excluded) == (0, 0, ("wing",))
 
 
+OPERANDS = {
+    "title:net*": lambda title, text: "net" in title,
+    'flow AND title:"the of"': lambda title, text: "the of" in title and "flow" in title + text,
+    'title:"the of" OR title:wing': lambda title, text: "the of" in title or "wing" in title,
+}
+
+
+@pytest.mark.parametrize("query", OPERANDS)
+def test_parts_of_fields_are_required_in_them(few_words, query):
+    matches = OPERANDS[query]
+    expected = {
+        document["id"]
+        for document in documents()
+        if document["id"] not in ("3", "51") and matches(document["title"], document["text"])
+    }
+    found = few_words.search(query, 60)
+    assert ({hit.id for hit in found}, found.total) == (expected, len(expected))
+
+
 DELIBERATE = [
     *('"flow drag"', '"flow drag" wing', "wing -drag", "+wing -drag flow", "title:wing net*"),
     '"flow drag" wing net* -networks',  # more operators than plain words
