@@ -350,7 +350,8 @@ def read(
 
         builder, first = counted(read_batches(), source.extent.documents)
     contents = source.finish(generation)
-    if _is_read_otherwise(contents.settings, first):  # the first documents are unlike most
+    settings = contents.settings  # by which `counted` reads again
+    if _is_read_otherwise(settings, first):  # the first documents are unlike most
         builder.close()
         with closing(DocumentReader(generation)) as stored:
             total, documents = len(stored), stored.live_documents()
