@@ -313,9 +313,9 @@ def serve() -> None:
     name, task, worker, workers = next(read_requests(requests))
     exit_with_parent()  # which would not clean up what this process still writes
     if hasattr(os, "sched_setaffinity"):
-        own_processors = sorted(os.sched_getaffinity(0))[worker::workers]
+        assigned = sorted(os.sched_getaffinity(0))[worker::workers]
         with suppress(OSError):
-            os.sched_setaffinity(0, own_processors or [worker % processors()])
+            os.sched_setaffinity(0, assigned or [worker % processors()])
     answer: Exception | None = None
     try:
         steps[name](task)

@@ -119,6 +119,18 @@ def test_untranslated_documents_at_the_beginning_do_not_decide(tmp_path):
     assert parts.settings.language == "german,english"
 
 
+def test_words_are_read_in_the_languages_of_all_documents(tmp_path):
+    """The guess before the first pass takes every second of these documents."""
+    records = [{"id": str(n), "text": TEXTS["german" if n % 2 else "english"]} for n in range(64)]
+    detected = klsa.build(records, name="detected", home=tmp_path)
+    language = detected.settings.language
+    assert set(language.split(",")) == {"english", "german"}
+    named = klsa.build(records, name="named", home=tmp_path, language=language)
+    for query in TEXTS["german"].split():
+        hits = [(hit.id, hit.score) for hit in named.search(query)]
+        assert [(hit.id, hit.score) for hit in detected.search(query)] == hits, query
+
+
 def test_an_index_begun_empty_detects_its_language_by_a_refit(tmp_path):
     index = klsa.build([], name="it", home=tmp_path)
     assert (index.settings.language, index.manifest.detected) == ("auto", [])

@@ -342,7 +342,7 @@ class ClauseReader:
     def _in_compounds(self, word: str) -> list[int]:
         """Return the terms of compounds that a word which no document contains is a part of.
 
-        Function words have none: *mit* is no part of *Mitarbeiter*.
+        Function words have none: *Mitarbeiter* begins with *mit*, but is not about it.
         """
         if COMPOUNDING.isdisjoint(self._analyzer.languages):
             return []
