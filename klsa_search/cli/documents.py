@@ -155,8 +155,8 @@ def export(path: Path, file: Path | None) -> None:
     klsa-index build reads them as the same documents. For a damaged index, all readable documents
     are written, the damage is named, and the command fails.
     """
-    from klsa_search.storage.backup import as_line, readable_documents, refuse_faults
-    from klsa_search.storage.backup import export as export_to
+    from klsa_search.storage.export import as_line, readable_documents, refuse_faults
+    from klsa_search.storage.export import export as export_to
     from klsa_search.storage.partitions import parts_of
     from klsa_search.storage.recovery import readable_generation
 

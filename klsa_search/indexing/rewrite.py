@@ -35,9 +35,9 @@ from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.backup import live_documents
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
+from klsa_search.storage.export import live_documents
 from klsa_search.storage.generations import index_lock
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import use_partitions

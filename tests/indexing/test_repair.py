@@ -13,8 +13,8 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.indexing import verify_deep
 from klsa_search.indexing.rewrite import repair
-from klsa_search.storage.backup import export
 from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.export import export
 from klsa_search.storage.generations import describe_files
 from klsa_search.storage.manifest import read_manifest
 from tests.storage.worlds import replace_manifest

@@ -14,7 +14,6 @@ from klsa_search.core.config import QUERY_SETTINGS, SearchSettings, Settings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.configuration import change_settings
-from klsa_search.storage.backup import copy_index
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import verify
@@ -156,12 +155,11 @@ def test_a_change_that_does_not_go_with_a_refit_fails_it(index):
 
 def test_copies_have_them(index, tmp_path):
     index.update_settings(**CHANGES)
-    copy_index(index.path.parent, tmp_path / "copy")
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
     back_up(repository, tmp_path / "home")
     restore_index(repository, "birds", tmp_path / "restored")
     follow(repository, tmp_path / "follower")
-    for path in (tmp_path / "copy", tmp_path / "restored", tmp_path / "follower" / "birds"):
+    for path in (tmp_path / "restored", tmp_path / "follower" / "birds"):
         with open_index(path) as copy:
             assert settings_of(copy) == CHANGES
     with open_index(tmp_path / "follower" / "birds") as follower:

@@ -18,7 +18,6 @@ from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreErro
 from klsa_search.storage import catalog as module
 from klsa_search.storage import files
 from klsa_search.storage.aliases import aliases_in, replace_aliases, store_alias
-from klsa_search.storage.backup import copy_index
 from klsa_search.storage.catalog import change_catalog, read_catalog
 from klsa_search.storage.catalog_entry import (
     Entry,
@@ -36,6 +35,7 @@ from klsa_search.storage.query_settings import store_settings
 from klsa_search.storage.replication_state import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
+from tests.support.copies import copy_index
 from tests.support.power_loss import disks, lay_out, record
 from tests.support.waiting import PATIENCE
 

@@ -17,11 +17,11 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
-from klsa_search.storage.backup import readable_documents
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.export import readable_documents
 from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, new_generation, sync_files
