@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -18,7 +17,7 @@ from scipy import linalg
 from klsa_search.core.array_types import Eigenvalues, Matrix
 from klsa_search.core.progress import EIGENVECTORS, Progress
 from klsa_search.errors import SettingsError
-from klsa_search.lowrank.products import WIDTH, Products
+from klsa_search.lowrank.products import WIDTH, Block, BlockProducts
 
 GROWTH = 6 * WIDTH
 """Columns that the space grows by between restarts."""
@@ -40,8 +39,6 @@ _PASSES = 8  # of orthogonalisation; two suffice unless a block has lost rank
 _LOST = 1e-10  # relative squared length below which a direction is rounding noise
 _FLOOR = 1e-6  # relative squared length below which float32 needs two passes to normalise
 
-B = TypeVar("B")
-
 
 def _kept(wanted: int) -> int:
     """Return the number of columns that a restart keeps: `wanted` and half a block, in blocks."""
@@ -54,12 +51,12 @@ def max_columns(wanted: int) -> int:
 
 
 def largest_eigenpairs(
-    products: Products[B], wanted: int, *, progress: Progress | None = None
-) -> tuple[Eigenvalues, list[B], float]:
+    products: BlockProducts, wanted: int, *, progress: Progress | None = None
+) -> tuple[Eigenvalues, list[Block], float]:
     """Return the `wanted` largest eigenvalues of K, their eigenvectors and the residual.
 
     Eigenvalues are (wanted,) float64, eigenvectors (N, wanted) in blocks of WIDTH columns, and the
-    residual is max ‖K u_i - λ_i u_i‖ / λ_1. Threads and storage of blocks do not change a bit.
+    residual is max ‖K u_i - λ_i u_i‖ / λ_1. Threads do not change a bit.
 
     progress  called as "eigenvectors" with the products done and the estimated total
 
@@ -67,7 +64,7 @@ def largest_eigenpairs(
     4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products do not suffice.
     """
     kept, size = _kept(wanted), max_columns(wanted)
-    V: list[B] = []
+    V: list[Block] = []
     H = np.zeros((size, size))
     W = products.random()
     for done in range(1, PRODUCTS + 1):
@@ -103,7 +100,7 @@ def largest_eigenpairs(
     return values[:wanted], U, _residual(products, U, values[:wanted])
 
 
-def _orthonormalised(products: Products[B], V: Sequence[B], W: B) -> B:
+def _orthonormalised(products: BlockProducts, V: Sequence[Block], W: Block) -> Block:
     """Return W orthonormalised against V; random columns replace those that lost rank."""
     for done in range(_PASSES):
         if V:
@@ -126,7 +123,7 @@ def _lengths(gram: Matrix, coefficients: Matrix) -> float:
     return float(np.sqrt(max(squares.max(), 0.0)))
 
 
-def _residual(products: Products[B], U: Sequence[B], values: Eigenvalues) -> float:
+def _residual(products: BlockProducts, U: Sequence[Block], values: Eigenvalues) -> float:
     """Return the residual max ‖K u_i - λ_i u_i‖ / λ_1 of the final vectors."""
     longest = 0.0
     for i, some in enumerate(U):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
@@ -66,16 +65,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
             if N <= _SMALL or 8 * count > N
             else _iterative(N, lambda x: K @ x, count, seed=0)
         )
-        following = values[wanted] if len(values) > wanted else 0.0
-        vectors, values = _with_fixed_signs(vectors[:, :wanted]), values[:wanted]
-        rest = K @ vectors - vectors * values
-    return Spectrum(
-        eigenvectors=vectors,
-        eigenvalues=values,
-        residual=float(np.linalg.norm(rest, axis=0).max() / values[0]),
-        gap=float((values[-1] - following) / values[0]),
-        trace=trace,
-    )
+        return _spectrum(values, vectors, wanted, trace, lambda x: K @ x)
 
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this, relative to the first, are rounding noise
@@ -107,36 +97,20 @@ def decompose(
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, N - 1))
     with threadpool_limits(limits=1, user_api="blas"):
-        residual = None
-        if by_blocks(kernel.features.shape, wanted + 1, kernel.features.dtype):
-            threads = threads or processors()
-            with ThreadPoolExecutor(threads) as workers:
-                products = BlockProducts(kernel, workers, threads, seed=seed)
-                eigenvalues, blocks, residual = block_lanczos.largest_eigenpairs(
-                    products, wanted + 1, progress=progress
-                )
-            rank = full_rank(eigenvalues, block_lanczos.RANK_TOLERANCE)
-            eigenvalues, eigenvectors = eigenvalues[:rank], np.hstack(blocks)[:, :rank]
-        else:
-            eigenvalues, eigenvectors = _one_by_one(kernel, wanted + 1, seed, progress)
-        eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
-        gap = gap_of(eigenvalues, wanted)
-        eigenvalues = eigenvalues[:wanted]
-        if residual is None:
-            rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
-            residual = float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0])
-    return Spectrum(
-        eigenvectors=eigenvectors,
-        eigenvalues=eigenvalues,
-        residual=residual,
-        gap=gap,
-        trace=trace,
-    )
-
-
-def by_blocks(shape: tuple[int, int], wanted: int, precision: npt.DTypeLike) -> bool:
-    """Return whether the block solver is used: float32, and larger than twice its space."""
-    return min(shape) > 2 * block_lanczos.max_columns(wanted) and np.dtype(precision) == np.float32
+        # In float32, and if documents and features are more than twice the space of the solver.
+        space = block_lanczos.max_columns(wanted + 1)
+        if kernel.features.dtype != np.float32 or min(kernel.features.shape) <= 2 * space:
+            values, vectors = _one_by_one(kernel, wanted + 1, seed, progress)
+            return _spectrum(values, vectors, wanted, trace, kernel.apply)
+        threads = threads or processors()
+        with ThreadPoolExecutor(threads) as workers:
+            products = BlockProducts(kernel, workers, threads, seed=seed)
+            values, blocks, residual = block_lanczos.largest_eigenpairs(
+                products, wanted + 1, progress=progress
+            )
+        rank = _rank(values, block_lanczos.RANK_TOLERANCE)
+        spectrum = _spectrum(values[:rank], np.hstack(blocks)[:, :rank], wanted, trace)
+        return replace(spectrum, residual=residual)
 
 
 def _one_by_one(
@@ -203,30 +177,33 @@ def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues
 def _largest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
     """Return eigenpairs by descending eigenvalue, without those that are numerically 0."""
     order = np.argsort(-values, kind="stable")
-    rank = full_rank(values[order], RANK_TOLERANCE)
+    rank = _rank(values[order], RANK_TOLERANCE)
     return values[order][:rank], vectors[:, order][:, :rank]
 
 
-def full_rank(values: Eigenvalues, tolerance: float) -> int:
+def _rank(values: Eigenvalues, tolerance: float) -> int:
     """Return the number of values above the relative tolerance."""
     return int(np.count_nonzero(values > tolerance * values[0]))
 
 
-def gap_of(values: Eigenvalues, wanted: int) -> float:
-    """Return (λ_k - λ_{k+1}) / λ_1 with k = `wanted`, or the number of values."""
-    kept = values[:wanted]
+def _spectrum(
+    values: Eigenvalues,
+    vectors: Matrix,
+    wanted: int,
+    trace: float,
+    apply: Callable[[Matrix], Matrix] | None = None,
+) -> Spectrum:
+    """Return the `wanted` first eigenpairs, of which the largest entries of vectors are positive.
+
+    apply  returns K x for the residual, which is 0 without it
+    """
     following = values[wanted] if len(values) > wanted else 0.0
-    return float((kept[-1] - following) / values[0])
-
-
-def extremes(vectors: Basis) -> Basis:
-    """Return the entry of largest size of each column, the first of equals: (N, k) → (k,)."""
-    if not len(vectors):
-        return np.zeros(vectors.shape[1], vectors.dtype)
-    largest = np.argmax(np.abs(vectors), axis=0)
-    return np.asarray(vectors[largest, np.arange(vectors.shape[1])])
-
-
-def _with_fixed_signs(eigenvectors: Basis) -> Basis:
-    """Return the columns with signs that make their entry of largest size positive."""
-    return np.ascontiguousarray(eigenvectors * np.sign(extremes(eigenvectors)))
+    values, vectors = values[:wanted], vectors[:, :wanted]
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    vectors = np.ascontiguousarray(vectors * np.sign(largest))
+    residual = 0.0
+    if apply is not None:
+        rest = apply(vectors) - vectors * values
+        residual = float(np.linalg.norm(rest, axis=0).max() / values[0])
+    gap = float((values[-1] - following) / values[0])
+    return Spectrum(vectors, values, residual=residual, gap=gap, trace=trace)

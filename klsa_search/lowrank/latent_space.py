@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import Features
-from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Scores
+from klsa_search.core.array_types import Matrix, Scores
 from klsa_search.lowrank.products import slices
 
 if TYPE_CHECKING:
@@ -47,10 +46,16 @@ class LatentSpace:
         starts = features.indptr.astype(np.int64, copy=False)
         columns = features.indices.astype(np.int32, copy=False)
         Features(columns, features.data, terms).add_to_features(starts[:-1], starts[1:], U, T)
-        scaled = sum_in_order(scaled_sums(kernel.scales, U), U.shape[1])
+        scaled = np.zeros(U.shape[1])
+        for rows in slices(len(U)):
+            scaled += np.einsum("n,nm->m", kernel.scales[rows], U[rows])
+        T -= np.multiply.outer(kernel.mean[:terms], scaled)
+        T /= np.sqrt(values)
+        raw = U * np.sqrt(values)
+        lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+        documents = np.divide(raw, lengths, out=np.zeros_like(raw), where=lengths > 0)
         return cls(
-            document_coordinates(U, values),
-            term_coordinates(T, kernel.mean[:terms], scaled, values, term_weights),
+            np.asarray(documents, np.float32), (term_weights[:, None] * T).astype(np.float32)
         )
 
     def cosines(
@@ -62,44 +67,3 @@ class LatentSpace:
         """
         vector = np.einsum("t,tm->m", query_weights, self.terms[terms])
         return np.asarray(np.einsum("nm,m->n", self.documents, vector))
-
-
-def document_coordinates(U: Basis, values: Eigenvalues) -> npt.NDArray[np.float32]:
-    """Return U Λ^½ with rows of length 1, or 0: (N, m), (m,) → (N, m)."""
-    coordinates = U * np.sqrt(values)
-    lengths = np.linalg.norm(coordinates, axis=1, keepdims=True)
-    unit_vectors = np.divide(
-        coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0
-    )
-    return np.asarray(unit_vectors, np.float32)
-
-
-def term_coordinates(
-    T: Matrix,
-    mean: npt.NDArray[np.floating],
-    scaled: npt.NDArray[np.float64],
-    values: Eigenvalues,
-    term_weights: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float32]:
-    """Return w(t)^p Aᵀ U Λ^-½ of some terms: (t, m).
-
-    T       (t, m) their rows of ΦᵀSU; overwritten
-    mean    (t,) their entries of μ
-    scaled  (m,) column sums of S U
-    """
-    T -= np.multiply.outer(mean, scaled)
-    T /= np.sqrt(values)
-    return np.asarray((term_weights[:, None] * T).astype(np.float32))
-
-
-def scaled_sums(scales: npt.NDArray[np.floating], U: Basis) -> list[npt.NDArray[np.float64]]:
-    """Return Σ_d s(d) U(d) of each slice of documents, (m,) each."""
-    return [np.einsum("n,nm->m", scales[rows], U[rows]) for rows in slices(len(U))]
-
-
-def sum_in_order(parts: Iterable[npt.NDArray[np.float64]], width: int) -> npt.NDArray[np.float64]:
-    """Return the sum of the parts, added in order: (width,)."""
-    total = np.zeros(width)
-    for part in parts:
-        total += part
-    return total

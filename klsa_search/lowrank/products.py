@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, pairwise
-from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,64 +36,8 @@ def slices(rows: int) -> list[slice]:
     return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
-def inner_of(X: Sequence[Block], Y: Block, rows: slice) -> Matrix:
-    """Return Xᵀ Y of a slice: (n, a), (n, b) → (a, b), X in blocks of columns."""
-    return np.concatenate([block[rows].T @ Y[rows] for block in X])
-
-
-def subtract_of(X: Sequence[Block], C: Block, Y: Block, rows: slice) -> None:
-    """Subtract X C from Y in place, for a slice: (n, a), (a, b), (n, b)."""
-    for block, some in zip(X, split(C, X), strict=True):
-        Y[rows] -= block[rows] @ some
-
-
-def combined_of(X: Sequence[Block], C: Block, rows: slice) -> Block:
-    """Return X C of a slice: (n, a), (a, b) → (n, b)."""
-    first, *rest = zip(X, split(C, X), strict=True)
-    out: Block = first[0][rows] @ first[1]
-    for block, some in rest:
-        out += block[rows] @ some
-    return out
-
-
-def random_of(seed: int, draw: int, number: int, shape: tuple[int, int]) -> Block:
-    """Return the random numbers of a slice, which depend only on the arguments."""
-    return np.random.default_rng((seed, draw, number)).standard_normal(shape, np.float32)
-
-
-def split(C: Block, X: Sequence[Block]) -> list[Block]:
-    """Return the rows of C for each block of X."""
-    edges = accumulate((block.shape[1] for block in X), initial=0)
-    return [np.ascontiguousarray(C[first:last]) for first, last in pairwise(edges)]
-
-
-B = TypeVar("B")
-
-
-class Products(Protocol[B]):
-    """Operations of the block solver on blocks B of columns, in memory or distributed."""
-
-    def random(self) -> B:
-        """Return a random block of WIDTH columns."""
-
-    def renew(self, W: B, columns: Integers) -> B:
-        """Return W with columns replaced by random ones of length about 1; W is overwritten."""
-
-    def apply(self, X: B) -> B:
-        """Return K X: (N, b) → (N, b). Cost O(nnz · b)."""
-
-    def inner(self, X: Sequence[B], Y: B) -> Matrix:
-        """Return Xᵀ Y in float64: (N, a), (N, b) → (a, b). Cost O(N · a · b)."""
-
-    def subtract(self, X: Sequence[B], C: Matrix, Y: B) -> B:
-        """Return Y - X C: (N, a), (a, b), (N, b) → (N, b); Y is overwritten. Cost O(N · a · b)."""
-
-    def combine(self, X: Sequence[B], C: Matrix) -> list[B]:
-        """Return X C: (N, a), (a, b) → (N, b), b <= a; X is overwritten. Cost O(N · a · b)."""
-
-
 class BlockProducts:
-    """The products in memory.
+    """Operations of the block solver on blocks of columns.
 
     Memory: the features in float32 unless they are, F floats per column of a block, and N offsets
     per thread. The caller limits BLAS to one thread, because slices run in parallel.
@@ -112,7 +55,8 @@ class BlockProducts:
         weights = features.data.astype(np.float32, copy=False)
         self._features = Features(columns, weights, self.shape[1])
         self._cuts = self._cut_features(features.indptr, columns, threads)
-        self._centring = centring_of(kernel)
+        centring = np.stack((kernel.scales, kernel.towards_mean), axis=1)
+        self._centring = centring.astype(np.float32)
         self._mean_square = kernel.mean_square
         self._on_features = np.empty((self.shape[1], 0), np.float32)
 
@@ -121,7 +65,7 @@ class BlockProducts:
         return self._draw(WIDTH)
 
     def renew(self, W: Block, columns: Integers) -> Block:
-        """Replace columns by random ones, in place."""
+        """Replace columns by random ones of length about 1, in place."""
         W[:, columns] = self._draw(len(columns))
         W[:, columns] /= np.float32(math.sqrt(len(W)))
         return W
@@ -139,39 +83,61 @@ class BlockProducts:
             range(len(cuts) - 1),
         ):
             pass
-        shift = shift_of(self.inner([self._centring], X), self._mean_square)
+        # The centring term of K X has rank 2.
+        scaled, towards = self.inner([self._centring], X)
+        shift = np.stack((towards - self._mean_square * scaled, scaled)).astype(np.float32)
         Y = np.empty_like(X)
 
         def of_slice(rows: slice) -> None:
-            Y[rows] = centring_term(self._centring[rows], shift)
+            centring = self._centring[rows]
+            Y[rows] = -centring[:, :1] * shift[0] - centring[:, 1:] * shift[1]
             self._features.add_to_documents(cuts[0][rows], cuts[-1][rows], T, Y[rows])
 
         self._for_slices(of_slice)
         return Y
 
     def inner(self, X: Sequence[Block], Y: Block) -> Matrix:
-        """Return Xᵀ Y, with slices added in order."""
+        """Return Xᵀ Y in float64: (N, a), (N, b) → (a, b). Cost O(N · a · b)."""
         total = np.zeros((sum(block.shape[1] for block in X), Y.shape[1]))
-        for part in self._workers.map(lambda rows: inner_of(X, Y, rows), slices(len(Y))):
+
+        def of_slice(rows: slice) -> Matrix:
+            return np.concatenate([block[rows].T @ Y[rows] for block in X])
+
+        for part in self._workers.map(of_slice, slices(len(Y))):
             total += part
         return total
 
     def subtract(self, X: Sequence[Block], C: Matrix, Y: Block) -> Block:
-        """Subtract X C from Y, in place."""
-        coefficients = C.astype(np.float32)
-        self._for_slices(lambda rows: subtract_of(X, coefficients, Y, rows))
+        """Subtract X C from Y, in place: (N, a), (a, b), (N, b). Cost O(N · a · b)."""
+        pairs = _pairs(X, C.astype(np.float32))
+
+        def of_slice(rows: slice) -> None:
+            for block, some in pairs:
+                Y[rows] -= block[rows] @ some
+
+        self._for_slices(of_slice)
         return Y
 
     def combine(self, X: Sequence[Block], C: Matrix) -> list[Block]:
-        """Return X C in the memory of X."""
-        coefficients = columns_of(C)
+        """Return X C in the memory of X: (N, a), (a, b), b <= a. Cost O(N · a · b)."""
+        coefficients = [
+            np.ascontiguousarray(C[:, first : first + WIDTH], np.float32)
+            for first in range(0, C.shape[1], WIDTH)
+        ]
         out = [
             block if block.shape[1] == some.shape[1] else np.empty((len(block), some.shape[1]), "f")
             for block, some in zip(X, coefficients, strict=False)
         ]
 
+        pairs = [_pairs(X, some) for some in coefficients]
+
         def of_slice(rows: slice) -> None:
-            results = [combined_of(X, some, rows) for some in coefficients]
+            results = []
+            for (first, factor), *rest in pairs:
+                result = first[rows] @ factor
+                for block, some in rest:
+                    result += block[rows] @ some
+                results.append(result)
             for block, result in zip(out, results, strict=True):
                 block[rows] = result
 
@@ -196,8 +162,8 @@ class BlockProducts:
     def _draw(self, columns: int) -> Block:
         W = np.empty((self.shape[0], columns), np.float32)
         for number, rows in enumerate(slices(len(W))):
-            shape = (rows.stop - rows.start, columns)
-            W[rows] = random_of(self._seed, self._draws, number, shape)
+            generator = np.random.default_rng((self._seed, self._draws, number))
+            W[rows] = generator.standard_normal((rows.stop - rows.start, columns), np.float32)
         self._draws += 1
         return W
 
@@ -206,28 +172,8 @@ class BlockProducts:
             pass
 
 
-def columns_of(C: Matrix) -> list[Block]:
-    """Return the columns of C for each block of the product X C."""
-    return [
-        np.ascontiguousarray(C[:, first : first + WIDTH], np.float32)
-        for first in range(0, C.shape[1], WIDTH)
-    ]
-
-
-def centring_of(kernel: DocumentKernel) -> Block:
-    """Return the scalars of centring: (N, 2), S and SΦμ."""
-    return np.stack((kernel.scales, kernel.towards_mean), axis=1).astype(np.float32)
-
-
-def shift_of(centred: Matrix, mean_square: float) -> Block:
-    """Return the right factor of the centring term of K X, which has rank 2: (2, b).
-
-    centred  (2, b), `centring_of` transposed times X
-    """
-    scaled, towards = centred
-    return np.stack((towards - mean_square * scaled, scaled)).astype(np.float32)
-
-
-def centring_term(centring: Block, shift: Block) -> Block:
-    """Return the centring term of K X for a slice: (n, 2), (2, b) → (n, b)."""
-    return np.asarray(-centring[:, :1] * shift[0] - centring[:, 1:] * shift[1])
+def _pairs(X: Sequence[Block], C: Block) -> list[tuple[Block, Block]]:
+    """Return each block of X with its rows of C, the factors of X C."""
+    edges = accumulate((block.shape[1] for block in X), initial=0)
+    rows = [np.ascontiguousarray(C[first:last]) for first, last in pairwise(edges)]
+    return list(zip(X, rows, strict=True))
