@@ -42,6 +42,7 @@ from klsa_search.storage.repository import (
     PARALLEL,
     ROWS,
     Backup,
+    BuildCopy,
     FileCopy,
     IndexCopy,
     Owner,
@@ -184,41 +185,23 @@ class IndexCopier:
         """Copy an index: its generation, or those of all partitions."""
         files = list(map(self._copy_generation, generations))
         builds = [build_id(read_manifest(generation)) for generation in generations]
+        before = self._before.get(path.name)
+        by_build = {copy.build: copy for copy in before.builds} if before else {}
+        logs, states = self._copy_logs(path, generations, list(map(by_build.get, builds)))
         with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
-            shared = Path(folder, "shared")
-            shared.mkdir()
-            before = self._before.get(path.name)
-            if not is_partitioned(path):
-                (generation,), (build,) = generations, builds
-                _copy_shared(path, generation.name, shared)
-                (log,), (state,) = self._copy_logs(path, generations, [before], builds)
-                return IndexCopy(
-                    build=build,
-                    log_state=state,
-                    generation=files[0],
-                    log=log,
-                    shared=self._store_all(shared),
-                )
-            partition_set = read_partitions(path)
-            names = partition_set.all_folders
-            earlier = [before.partitions.get(name) if before else None for name in names]
-            logs, states = self._copy_logs(path, generations, earlier, builds)
-            _copy_shared(path, partition_set.generation, shared)
-            write_partitions(shared, partition_set)
-            partitions = {
-                name: IndexCopy(build=build, log_state=state, generation=files_, log=log, shared={})
-                for name, build, state, files_, log in zip(
-                    names, builds, states, files, logs, strict=True
-                )
-            }
-            return IndexCopy(
-                build=hashlib.sha256(repr(builds).encode()).hexdigest(),
-                log_state=" ".join(states),
-                generation={},
-                log={},
-                shared=self._store_all(shared),
-                partitions=partitions,
-            )
+            partition_set = read_partitions(path) if is_partitioned(path) else None
+            build = partition_set.generation if partition_set else generations[0].name
+            if rows := rows_of(path, build):
+                Path(folder, ROWS).write_text(rows, encoding="utf-8", newline="\n")
+            if partition_set:
+                write_partitions(Path(folder), partition_set)
+            shared = self._store_all(Path(folder))
+        parts = zip(builds, states, files, logs, strict=True)
+        copies = [
+            BuildCopy(build=build, log_state=state, generation=generation, log=log)
+            for build, state, generation, log in parts
+        ]
+        return IndexCopy(builds=copies, shared=shared)
 
     def _copy_generation(self, generation: Path) -> dict[FileName, FileCopy]:
         manifest = read_manifest(generation)
@@ -231,24 +214,20 @@ class IndexCopier:
         return files
 
     def _copy_logs(
-        self,
-        path: Path,
-        generations: Sequence[Path],
-        before: Sequence[IndexCopy | None],
-        builds: Sequence[str],
+        self, path: Path, generations: Sequence[Path], before: Sequence[BuildCopy | None]
     ) -> tuple[list[dict[FileName, FileCopy]], list[str]]:
         """Copy the logs of an index, as they are at one moment; return files and states.
 
-        before  last copies; logs that have not changed since are not copied again
+        before  last copies of the builds; logs that have not changed since are not copied again
         """
         states = [WriteLog(generation).state_id() for generation in generations]
-        earlier = [
-            copy.log if copy and (copy.build, copy.log_state) == (build, state) else None
-            for copy, build, state in zip(before, builds, states, strict=True)
+        logs = [
+            copy.log
+            for copy, state in zip(before, states, strict=True)
+            if copy and copy.log_state == state
         ]
-        logs = [log for log in earlier if log is not None]
-        if len(logs) == len(earlier) and (
-            len(logs) == 1
+        if len(logs) == len(states) and (
+            len(logs) == 1  # otherwise one may have changed while another was read
             or states == [WriteLog(generation).state_id() for generation in generations]
         ):
             return logs, states
@@ -315,12 +294,6 @@ def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) 
                 log.copy_to(target)
             if [log.last() for log in logs] == before:
                 return
-
-
-def _copy_shared(path: Path, build: str, target: Path) -> None:
-    """Write what changes of an index, besides its log, to files of a folder."""
-    if rows := rows_of(path, build):
-        (target / ROWS).write_text(rows, encoding="utf-8", newline="\n")
 
 
 def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over: bool) -> Owner:

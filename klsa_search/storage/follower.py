@@ -25,13 +25,13 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
-from klsa_search.storage.partitions import read_partitions
+from klsa_search.storage.partitions import generations_in_use, read_partitions
 from klsa_search.storage.replication_state import (
     ReplicationState,
     read_state,
     write_state,
 )
-from klsa_search.storage.repository import Backup, IndexCopy, Repository, number_of
+from klsa_search.storage.repository import Backup, BuildCopy, Repository, number_of
 from klsa_search.storage.restore import (
     FOLLOWER_LOCK,
     generation_of_build,
@@ -138,10 +138,14 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
     for name, copy in sorted(backup.indexes.items()):
         path = index_path(home, name)
         try:
-            if is_same_build(path, copy) and _follow_log(repository, copy, path):
+            # The logs of partitions follow one another.
+            if is_same_build(path, copy) and all(
+                _replace_log(repository, build, generation.parent)
+                for build, generation in zip(copy.builds, generations_in_use(path), strict=True)
+            ):
                 build = (
                     read_partitions(path).generation
-                    if copy.partitions
+                    if copy.is_partitioned
                     else current_generation(path).name
                 )
                 replace_shared_files(repository, copy, path, build)
@@ -156,21 +160,7 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         delete_index(home / name)
 
 
-def _follow_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
-    """Replace the logs of the build in use by those of a copy: see `_replace_log`.
-
-    Those of partitions follow one another.
-    """
-    if not copy.partitions:
-        return _replace_log(repository, copy, path)
-    names = read_partitions(path).all_folders
-    return all(
-        _replace_log(repository, partition, path / name)
-        for name, partition in zip(names, copy.partitions.values(), strict=True)
-    )
-
-
-def _replace_log(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+def _replace_log(repository: Repository, copy: BuildCopy, path: Path) -> bool:
     """Replace the log of the generation in use by that of a copy of the same build.
 
     Return False if it is not a later state of the log, as after the source was restored.

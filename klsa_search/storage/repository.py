@@ -20,16 +20,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import StringConstraints, ValidationError
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.manifest import FileName, Frozen, Manifest
-from klsa_search.storage.names import NAME, PARTITION
+from klsa_search.storage.names import NAME, PARTITIONS
 from klsa_search.storage.objects import open_store
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-PartitionName = Annotated[str, StringConstraints(pattern=f"^{PARTITION.pattern}$")]
 IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 
 
@@ -48,33 +47,41 @@ class FileCopy(Frozen):
     pieces: tuple[Sha256, ...]
 
 
-class IndexCopy(Frozen):
-    """An index in a repository.
+class BuildCopy(Frozen):
+    """A generation in a repository, with what was written to it.
 
     build       identity of the build: see `build_id`
     log_state   state of the log of writes: see `WriteLog.state_id`
     generation  files of the generation, with its manifest
     log         files of its log; none if nothing was written
-    shared      other files that change: rows of the catalogue, judgements, PARTITIONS
-    partitions  of the index and their terms, by folder, in order; none if it has one: then the
-                files are its own
     """
 
     build: Sha256
     log_state: str
     generation: dict[FileName, FileCopy]
     log: dict[FileName, FileCopy]
+
+
+class IndexCopy(Frozen):
+    """An index in a repository.
+
+    builds  its generation, or those of its partitions and of their terms, in order
+    shared  other files that change: rows of the catalogue, and PARTITIONS if it has partitions
+    """
+
+    builds: list[BuildCopy]
     shared: dict[FileName, FileCopy]
-    partitions: dict[PartitionName, IndexCopy] = Field(
-        default_factory=dict, exclude_if=lambda copies: not copies
-    )
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Return whether the index has partitions."""
+        return PARTITIONS in self.shared
 
     def files(self) -> Iterator[FileCopy]:
         """Yield all files."""
-        for part in (self.generation, self.log, self.shared):
-            yield from part.values()
-        for copy in self.partitions.values():
-            yield from copy.files()
+        for build in self.builds:
+            yield from (*build.generation.values(), *build.log.values())
+        yield from self.shared.values()
 
 
 class Owner(Frozen):

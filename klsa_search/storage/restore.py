@@ -10,6 +10,7 @@ A generation is committed when all its files and its log are complete.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,15 +26,14 @@ from klsa_search.storage.files import exclusive_lock
 from klsa_search.storage.generations import commit, index_lock, new_generation, sync_files
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import remove_partitions, use_partitions
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.names import MANIFEST, PARTITIONS, index_path
 from klsa_search.storage.partitions import (
-    PartitionSet,
     generations_in_use,
     is_partitioned,
     read_partitions,
 )
-from klsa_search.storage.repository import ROWS, IndexCopy, Repository, build_id
+from klsa_search.storage.repository import ROWS, BuildCopy, IndexCopy, Repository, build_id
 
 FOLLOWER_LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock
@@ -88,7 +88,7 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
     The terms of all partitions are restored in the same way.
 
     path   its folder
-    build  see `backup_format.build_id`
+    build  see `repository.build_id`
     Processes of one machine wait for each other, and use what the first restored. An interrupted
     restore is repeated. IndexNotFound if no backup has this build; IndexDamaged, StoreError.
     """
@@ -102,7 +102,7 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
         copy = partition_copy(repository, path, build)
         path.parent.mkdir(exist_ok=True)
         mark_index(path.parent)
-        return _install_partition(repository, copy, path)
+        return _install_build(repository, copy, path)
 
 
 def generation_of_build(path: Path, build: str) -> Path | None:
@@ -114,14 +114,14 @@ def generation_of_build(path: Path, build: str) -> Path | None:
     return None
 
 
-def partition_copy(repository: Repository, path: Path, build: str) -> IndexCopy:
+def partition_copy(repository: Repository, path: Path, build: str) -> BuildCopy:
     """Return the copy of a partition in the newest backup that has its build; IndexNotFound."""
     index = path.parent.name
     for name in reversed(repository.names().values()):
         if copy := repository.read(name).indexes.get(index):
-            for partition in copy.partitions.values():
-                if partition.build == build:
-                    return partition
+            for part in copy.builds:
+                if part.build == build:
+                    return part
     raise IndexNotFound(
         f"no backup at `{repository.target}` has partition `{path.name}` of index `{index}` as it "
         "is served; back the index up, or wait until the service follows a newer backup",
@@ -133,13 +133,8 @@ def is_same_build(path: Path, copy: IndexCopy) -> bool:
     """Return whether the build in use is that of the copy; its logs may differ."""
     with suppress(StoreError):  # none, or damaged
         builds = [build_id(read_manifest(generation)) for generation in generations_in_use(path)]
-        return builds == [part.build for part in _parts(copy)]
+        return builds == [part.build for part in copy.builds]
     return False
-
-
-def _parts(copy: IndexCopy) -> list[IndexCopy]:
-    """Return the copies of the partitions of an index; its own if it has one."""
-    return list(copy.partitions.values()) or [copy]
 
 
 def _is_equal(path: Path, copy: IndexCopy) -> bool:
@@ -147,20 +142,22 @@ def _is_equal(path: Path, copy: IndexCopy) -> bool:
     if not is_same_build(path, copy):
         return False
     states = [WriteLog(generation).state_id() for generation in generations_in_use(path)]
-    return states == [part.log_state for part in _parts(copy)]
+    return states == [part.log_state for part in copy.builds]
 
 
 def install_copy(repository: Repository, copy: IndexCopy, path: Path) -> None:
     """Restore a build with its log, or those of all partitions, then use it."""
-    if copy.partitions:
+    if copy.is_partitioned:
         _install_partitions(repository, copy, path)
         return
-    fresh, manifest = _install_generation(repository, copy, path)
+    (build,) = copy.builds
+    _install_build(
+        repository, build, path, lambda name: replace_shared_files(repository, copy, path, name)
+    )
     if is_partitioned(path):  # a follower whose source has one partition now
         with index_lock(path):
             (path / PARTITIONS).unlink()
             remove_partitions(path)
-    note_checked(fresh, manifest)
 
 
 def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
@@ -169,34 +166,27 @@ def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> 
     with index_lock(path):
         mark_index(path)
         number = next_number(path)
-        folders = [f"{number:06d}-{part}" for part in range(len(copy.partitions) - 1)]
-        partition_set = partitions_of_copy(repository, copy, folders)
-        for name, partition in zip(
-            partition_set.all_folders, copy.partitions.values(), strict=True
-        ):
-            _install_partition(repository, partition, path / name)
+        folders = [f"{number:06d}-{part}" for part in range(len(copy.builds) - 1)]
+        with TemporaryDirectory(prefix="klsa-restore-") as folder:
+            repository.fetch(copy.shared[PARTITIONS], Path(folder, PARTITIONS))
+            stored = read_partitions(Path(folder))
+        partition_set = stored.model_copy(update={"folders": folders})
+        for name, build in zip(partition_set.all_folders, copy.builds, strict=True):
+            _install_build(repository, build, path / name)
         replace_shared_files(repository, copy, path, partition_set.generation)
         use_partitions(path, partition_set)
 
 
-def _install_partition(repository: Repository, copy: IndexCopy, path: Path) -> Path:
-    """Restore a partition with its log, then use it; return the folder of its generation."""
-    fresh, manifest = _install_generation(repository, copy, path)
-    note_checked(fresh, manifest)
-    return fresh
+def _install_build(
+    repository: Repository,
+    copy: BuildCopy,
+    path: Path,
+    before_commit: Callable[[str], None] = lambda name: None,
+) -> Path:
+    """Restore a generation with its log, then use it; return its folder.
 
-
-def partitions_of_copy(repository: Repository, copy: IndexCopy, folders: list[str]) -> PartitionSet:
-    """Return the description of the partitions of a copy, in these folders."""
-    with TemporaryDirectory(prefix="klsa-restore-") as folder:
-        repository.fetch(copy.shared[PARTITIONS], Path(folder, PARTITIONS))
-        return read_partitions(Path(folder)).model_copy(update={"folders": folders})
-
-
-def _install_generation(
-    repository: Repository, copy: IndexCopy, path: Path
-) -> tuple[Path, Manifest]:
-    """Restore a generation with its log, then use it."""
+    before_commit  called with the name of the generation
+    """
     with new_generation(path) as fresh:
         # Those that change come first: they may be gone before a long transfer ends.
         for name, file in (*copy.log.items(), *copy.generation.items()):
@@ -208,10 +198,11 @@ def _install_generation(
             manifest = read_manifest(Path(folder))
         if build_id(manifest) != copy.build:
             raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
-        replace_shared_files(repository, copy, path, fresh.name)
+        before_commit(fresh.name)
         sync_files(fresh)
         commit(fresh, manifest)
-    return fresh, manifest
+    note_checked(fresh, manifest)
+    return fresh
 
 
 def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, build: str) -> None:

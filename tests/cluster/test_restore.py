@@ -89,7 +89,7 @@ def test_a_partition_that_is_there_needs_no_repository(world):
 def test_a_damaged_piece_is_named_and_nothing_is_opened(world):
     start, folder = world.host(world.machines[0])
     (copy,) = Repository(world.kept).read(Repository(world.kept).find()).indexes.values()
-    piece = list(copy.partitions.values())[1].generation["manifest.json"].pieces[0]
+    piece = copy.builds[1].generation["manifest.json"].pieces[0]
     file = world.kept + "/objects/" + piece
     with open(file, "r+b") as stream:
         content = stream.read()
