@@ -36,7 +36,7 @@ def shared_pairs(keys: Spool) -> _KEYS:
     """
     pieces = -(-len(keys) // SORTED)
     if pieces <= 1:
-        return _repeated(keys.read().copy())
+        return _repeated(keys.read())
     sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in _chunks(keys)]))
     limits = sample[np.arange(1, pieces) * len(sample) // pieces]
     shared = []
@@ -346,7 +346,7 @@ class CountsBuilder:
         while first < N:
             last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
             last = min(max(last, first + 1), N)
-            words = self._words.read(ends[first], ends[last]).copy()
+            words = self._words.read(ends[first], ends[last])
             begin = 0
             at = int(np.searchsorted(segment_ends, ends[first], side="right"))
             while begin < len(words):
