@@ -28,9 +28,9 @@ from klsa_search.core.child_processes import stop_with_parent
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service.application import create_app, keys_of, opener_of, writes_without_key
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.index_service import Resources
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
+from klsa_search.service.resources import Resources
 from klsa_search.service.server import (
     check_certificate,
     configured,

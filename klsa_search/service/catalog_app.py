@@ -15,7 +15,6 @@ from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.index_service import Resources
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import FILE as KEYS_FILE
 from klsa_search.service.metrics import Metrics, Sources
@@ -27,6 +26,7 @@ from klsa_search.service.middleware.proxies import TrustedProxies
 from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import RequestLog
+from klsa_search.service.resources import Resources
 from klsa_search.service.routes import (
     aliases,
     analytics,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from time import perf_counter
+from typing import Any, Final, TypeVar, cast
 
 from fastapi import Response
 
@@ -27,7 +27,6 @@ from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.index import Index
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.service.admission import Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
@@ -35,43 +34,19 @@ from klsa_search.service.catalog_entries import Status
 from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
-from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Access
-from klsa_search.service.replication import Replication
+from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.errors import is_fault
-from klsa_search.service.schemas.responses import Answer, encoded
+from klsa_search.service.schemas.responses import Answer, IndexAnswer, elapsed, encoded
 from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
-from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
 
+A = TypeVar("A", bound=Answer)
 T = TypeVar("T")
 
 MAX_LIGHT_COST: Final = 15.0
 """Estimated milliseconds above which a request runs in the threads for expensive requests."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What all requests of an application share.
-
-    admission     threads for requests
-    heavy         threads for expensive requests
-    writes        queue of writes; None if the service is read-only
-    jobs          refits of indexes; None if there are none
-    replications  backups of the indexes, and following of others
-    recorder      of analytics; None if they are off
-    """
-
-    catalog: Catalog
-    admission: Admission
-    heavy: Admission
-    metrics: Metrics
-    write_failures: WriteFailures
-    writes: Writes | None = None
-    jobs: Jobs | None = None
-    replications: Sequence[Replication] = ()
-    recorder: Recorder | None = None
 
 
 class IndexService:
@@ -179,6 +154,26 @@ class IndexService:
             pool = self.heavy if heavy else self.admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")
+
+    async def answer(
+        self,
+        name: str | None,
+        compute: Callable[[Index], A],
+        *,
+        heavy: bool = False,
+        cost: Callable[[Index], float] | None = None,
+    ) -> A:
+        """Return the response of `read` as what it has the JSON of, which the route documents."""
+
+        def with_facts(index: Index) -> Answer:
+            begin = perf_counter()
+            answer = compute(index)
+            if not isinstance(answer, IndexAnswer):
+                return answer
+            facts = {"index": index.name, "generation": index.generation}
+            return answer.model_copy(update={**facts, "time_ms": elapsed(begin)})
+
+        return cast(A, await self.read(name, with_facts, heavy=heavy, cost=cost))
 
     async def check_filters(self, filters: Mapping[str, FilterLike]) -> None:
         """Raise QueryError unless each filter can be applied to its index, or alias.

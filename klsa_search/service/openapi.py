@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -14,6 +14,7 @@ from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.routes import documents
 from klsa_search.service.schemas.errors import documented
+from klsa_search.service.schemas.requests import RequestModel, documented_parameters
 
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
 _SCHEMES = {
@@ -41,8 +42,8 @@ def install(app: FastAPI) -> None:
     when the schema is first requested, and the metadata of all installed packages.
     """
     generate = app.openapi
-    names = {
-        (route.path_format, method.lower()): route.name
+    routes = {
+        (route.path_format, method.lower()): route
         for route in app.routes
         if isinstance(route, APIRoute)
         for method in route.methods or ()
@@ -50,6 +51,8 @@ def install(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
+            for route in routes.values():
+                _document_parameters(route)
             schema = generate()
             add_plugin_names(schema)
             schema["components"]["securitySchemes"] = _SCHEMES
@@ -59,7 +62,7 @@ def install(app: FastAPI) -> None:
                 _describe_fields(model)
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
-                    operation["operationId"] = names[path, method]
+                    operation["operationId"] = routes[path, method].name
                     operation["responses"].pop("422", None)  # FastAPI's own
                     if needs_key(path):
                         operation["security"] = [{}, {"key": []}, {"basic": []}, {"header": []}]
@@ -70,6 +73,15 @@ def install(app: FastAPI) -> None:
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def _document_parameters(route: APIRoute) -> None:
+    """Add the parameters that the function of a route gets by `RequestModel.of_url`."""
+    for hint in get_type_hints(route.endpoint, include_extras=True).values():
+        for depends in getattr(hint, "__metadata__", ()):
+            model = getattr(getattr(depends, "dependency", None), "__self__", None)
+            if isinstance(model, type) and issubclass(model, RequestModel):
+                route.openapi_extra = (route.openapi_extra or {}) | documented_parameters(model)
 
 
 def _without_defaults(model: dict[str, Any]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Body
+from fastapi import APIRouter
 from pydantic import Field
 
 from klsa_search.service.dependencies import Service, requires
@@ -33,34 +31,22 @@ class AliasList(Answer):
     aliases: list[AliasAnswer]
 
 
-@router.get(
-    "/aliases",
-    dependencies=requires("search", "write"),
-    summary="List aliases",
-)
+@router.get("/aliases", dependencies=requires("search", "write"), summary="List aliases")
 async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
     aliases = service.visible.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in aliases])
 
 
-@router.put(
-    "/aliases/{name}",
-    dependencies=requires("write"),
-    summary="Set an alias",
-)
-async def put_alias(name: str, body: Annotated[AliasBody, Body()], service: Service) -> AliasAnswer:
+@router.put("/aliases/{name}", dependencies=requires("write"), summary="Set an alias")
+async def put_alias(name: str, body: AliasBody, service: Service) -> AliasAnswer:
     """Point an alias at an index. The change is atomic: requests use the old index or the new."""
     with service.writes.slot():
         await service.change_aliases(lambda catalog: catalog.set_alias(name, body.index))
     return AliasAnswer(name=name, index=body.index)
 
 
-@router.delete(
-    "/aliases/{name}",
-    dependencies=requires("write"),
-    summary="Remove an alias",
-)
+@router.delete("/aliases/{name}", dependencies=requires("write"), summary="Remove an alias")
 async def delete_alias(name: str, service: Service) -> AliasList:
     """Remove an alias and list those left; its index is kept."""
     with service.writes.slot():

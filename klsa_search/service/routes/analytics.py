@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.core.parameters import Text
@@ -26,9 +26,7 @@ from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.requests import (
     RequestModel,
-    documented_parameters,
     field_error,
-    read_parameters,
 )
 from klsa_search.service.schemas.responses import Answer
 from klsa_search.storage.log import checked_id
@@ -143,7 +141,7 @@ class ProposalsAnswer(Answer):
     status_code=202,
     response_model=EventAccepted,
 )
-async def record_event(name: str, body: Annotated[EventBody, Body()], service: Service) -> Response:
+async def record_event(name: str, body: EventBody, service: Service) -> Response:
     """Record that a visitor used a hit; AnalyticsOff unless the service records analytics.
 
     It is stored within seconds and counted if the search is known: until an hour after the end of
@@ -167,18 +165,16 @@ async def record_event(name: str, body: Annotated[EventBody, Body()], service: S
     return answer
 
 
-@router.get(
-    "/indexes/{name}/analytics",
-    dependencies=requires("write"),
-    summary="Get analytics",
-    openapi_extra=documented_parameters(AnalyticsRequest),
-)
-async def analytics(name: str, request: Request, service: Service) -> AnalyticsAnswer:
+@router.get("/indexes/{name}/analytics", dependencies=requires("write"), summary="Get analytics")
+async def analytics(
+    name: str,
+    params: Annotated[AnalyticsRequest, Depends(AnalyticsRequest.of_url)],
+    service: Service,
+) -> AnalyticsAnswer:
     """Return figures by day, frequent and failing queries, and clicked documents.
 
     Needs scope write: the queries are those of all users.
     """
-    params = read_parameters(request, AnalyticsRequest)
 
     def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
         least = recorder.min_searches
@@ -194,14 +190,16 @@ async def analytics(name: str, request: Request, service: Service) -> AnalyticsA
     summary="Export analytics as CSV",
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
-    openapi_extra=documented_parameters(AnalyticsCsvRequest),
 )
-async def analytics_csv(name: str, request: Request, service: Service) -> Response:
+async def analytics_csv(
+    name: str,
+    params: Annotated[AnalyticsCsvRequest, Depends(AnalyticsCsvRequest.of_url)],
+    service: Service,
+) -> Response:
     """Return one list of the analytics, with the names of the fields in the first line.
 
     A query that a spreadsheet would run as a formula begins with an apostrophe.
     """
-    params = read_parameters(request, AnalyticsCsvRequest)
 
     def compute(recorder: Recorder, index: str) -> str:
         least = recorder.min_searches
@@ -212,17 +210,17 @@ async def analytics_csv(name: str, request: Request, service: Service) -> Respon
 
 
 @router.get(
-    "/indexes/{name}/analytics/synonyms",
-    dependencies=requires("write"),
-    summary="Propose synonyms",
-    openapi_extra=documented_parameters(ProposalsRequest),
+    "/indexes/{name}/analytics/synonyms", dependencies=requires("write"), summary="Propose synonyms"
 )
-async def synonym_proposals(name: str, request: Request, service: Service) -> ProposalsAnswer:
+async def synonym_proposals(
+    name: str,
+    params: Annotated[ProposalsRequest, Depends(ProposalsRequest.of_url)],
+    service: Service,
+) -> ProposalsAnswer:
     """Propose synonyms for searched words that no or few documents contain, with the evidence.
 
     Words without evidence are left out. Accept one with PATCH /indexes/{name}/synonyms.
     """
-    params = read_parameters(request, ProposalsRequest)
 
     def compute(recorder: Recorder, index: str) -> ProposalsAnswer:
         queries = searched_queries(
@@ -236,9 +234,7 @@ async def synonym_proposals(name: str, request: Request, service: Service) -> Pr
 
 
 @router.delete(
-    "/indexes/{name}/analytics",
-    dependencies=requires("write"),
-    summary="Delete analytics",
+    "/indexes/{name}/analytics", dependencies=requires("write"), summary="Delete analytics"
 )
 async def delete_analytics(name: str, service: Service) -> AnalyticsDeleted:
     """Delete all recorded searches and events of an index."""

@@ -217,9 +217,7 @@ async def patch_document(name: str, id: str, request: Request, service: Service)
 
 
 @router.delete(
-    "/indexes/{name}/documents/{id:whole}",
-    summary="Delete a document",
-    response_model=WriteAnswer,
+    "/indexes/{name}/documents/{id:whole}", summary="Delete a document", response_model=WriteAnswer
 )
 async def delete_document(name: str, id: str, service: Service) -> Response:
     """Delete one document; an unknown ID is not an error."""

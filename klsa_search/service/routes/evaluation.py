@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter
 from pydantic import Field, model_validator
 
 from klsa_search.collection.model import Judgement, Topic
@@ -17,7 +16,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import QueryText, RequestModel, field_error
-from klsa_search.service.schemas.responses import Answer, IndexAnswer, answered
+from klsa_search.service.schemas.responses import Answer, IndexAnswer
 
 MAX_JUDGED = 500
 """Maximum queries of a request: each ranker scores all documents for each query."""
@@ -98,22 +97,14 @@ class EvaluateAnswer(IndexAnswer):
     rankers: list[EvaluatedRanker]
 
 
-@router.post(
-    "/indexes/{name}/evaluate",
-    summary="Evaluate rankers",
-    response_model=EvaluateAnswer,
-    responses=documented(501),
-)
-async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Service) -> Response:
+@router.post("/indexes/{name}/evaluate", summary="Evaluate rankers", responses=documented(501))
+async def evaluate(name: str, body: EvaluateBody, service: Service) -> EvaluateAnswer:
     """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
 
     def compute(index: Index) -> EvaluateAnswer:
-        begin = time.perf_counter()
-        index = index.snapshot()
         queries, judgements, unknown = _judged(index, body)
         measured, compared = compare_rankers(index, queries, judgements, body.rankers)
         return EvaluateAnswer(
-            **answered(index, begin),
             judged=len(compared.systems[body.rankers[0]].values),
             unknown=unknown,
             rankers=[
@@ -129,7 +120,7 @@ async def evaluate(name: str, body: Annotated[EvaluateBody, Body()], service: Se
             ],
         )
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)
 
 
 def _judged(index: Index, body: EvaluateBody) -> tuple[list[Topic], list[Judgement], int]:

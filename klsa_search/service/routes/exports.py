@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import Field
 
 from klsa_search.core.search_options import SNIPPET, MatchOptions, Names, RankingParameters
@@ -18,8 +18,6 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     QueryText,
     RequestModel,
-    documented_parameters,
-    read_parameters,
 )
 from klsa_search.service.schemas.search_requests import (
     MAX_SNIPPET,
@@ -73,30 +71,23 @@ class ExportRequest(RankingParameters, MatchOptions, _Rows):
 
 
 @router.get(
-    "/indexes/{name}/export",
-    summary="Export results",
-    responses=_CONTENT,
-    response_class=Response,
-    openapi_extra=documented_parameters(ExportRequest),
+    "/indexes/{name}/export", summary="Export results", responses=_CONTENT, response_class=Response
 )
-async def export(name: str, request: Request, service: Service) -> Response:
+async def export(
+    name: str, params: Annotated[ExportRequest, Depends(ExportRequest.of_url)], service: Service
+) -> Response:
     """Return the hits of a search as rows of CSV or lines of JSON, up to 10,000, as a stream.
 
     CSV is for spreadsheets: UTF-8 with a byte order mark, and a text that would be a formula has a
     ' before it. If more documents match, give `limit`. The stream breaks off if reading fails.
     """
-    return await _export(read_parameters(request, ExportRequest), name, service)
+    return await _export(params, name, service)
 
 
 @router.post(
-    "/indexes/{name}/export",
-    summary="Export results",
-    responses=_CONTENT,
-    response_class=Response,
+    "/indexes/{name}/export", summary="Export results", responses=_CONTENT, response_class=Response
 )
-async def export_body(
-    name: str, body: Annotated[ExportRequest, Body()], service: Service
-) -> Response:
+async def export_body(name: str, body: ExportRequest, service: Service) -> Response:
     """Export as with GET, with the parameters as a JSON object."""
     return await _export(body, name, service)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.core.parameters import Text
@@ -86,9 +85,7 @@ class DeletedAnswer(Answer):
     status_code=201,
     responses=documented(409),
 )
-async def create_index(
-    request: Request, body: Annotated[IndexBody, Body()], service: Service
-) -> IndexDetails:
+async def create_index(request: Request, body: IndexBody, service: Service) -> IndexDetails:
     """Create an empty index. Add its documents with POST /indexes/{name}/documents.
 
     They can be searched at once; the kernel is learnt by a refit, which starts in the background
@@ -100,11 +97,7 @@ async def create_index(
     return await index_details(body.name, service)
 
 
-@router.get(
-    "/indexes",
-    dependencies=requires("search", "write"),
-    summary="List indexes",
-)
+@router.get("/indexes", dependencies=requires("search", "write"), summary="List indexes")
 async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
     summaries = [IndexSummary.of(status) for status in await service.current_statuses()]
@@ -113,11 +106,7 @@ async def indexes(service: Service) -> IndexList:
     return IndexList(indexes=summaries, writable=service.may_write, follow=follow)
 
 
-@router.get(
-    "/indexes/{name}",
-    dependencies=requires("search", "write"),
-    summary="Get an index",
-)
+@router.get("/indexes/{name}", dependencies=requires("search", "write"), summary="Get an index")
 async def index_details(name: str, service: Service) -> IndexDetails:
     """Return the sizes, settings and spectrum of an index, and its drift from what it learnt.
 
@@ -141,7 +130,7 @@ async def update_settings(
     name: str,
     request: Request,
     response: Response,
-    body: Annotated[SettingsBody, Body()],
+    body: SettingsBody,
     service: Service,
 ) -> SettingsAnswer:
     """Change settings. Those that only queries use take effect on return and survive rebuilds.
@@ -158,11 +147,7 @@ async def update_settings(
     return SettingsAnswer(index=job.index, job=job)
 
 
-@router.delete(
-    "/indexes/{name}",
-    dependencies=requires("write"),
-    summary="Delete an index",
-)
+@router.delete("/indexes/{name}", dependencies=requires("write"), summary="Delete an index")
 async def delete_index(name: str, service: Service) -> DeletedAnswer:
     """Delete an index with all its documents and generations. This cannot be undone."""
     with service.writes.slot():
@@ -194,20 +179,15 @@ class SynonymsSet(Answer):
     words: int = Field(description="number of words with synonyms")
 
 
-@router.get(
-    "/indexes/{name}/synonyms",
-    dependencies=requires("search"),
-    summary="List synonyms",
-    response_model=SynonymsAnswer,
-)
-async def synonyms(name: str, service: Service) -> Response:
+@router.get("/indexes/{name}/synonyms", dependencies=requires("search"), summary="List synonyms")
+async def synonyms(name: str, service: Service) -> SynonymsAnswer:
     """List the synonyms of an index by word."""
 
     def answer(index: Index) -> SynonymsAnswer:
         synonyms = {word: list(others) for word, others in index.synonyms.items()}
         return SynonymsAnswer(index=index.name, synonyms=synonyms)
 
-    return await service.read(name, answer)
+    return await service.answer(name, answer)
 
 
 @router.put(
@@ -216,9 +196,7 @@ async def synonyms(name: str, service: Service) -> Response:
     summary="Set synonyms",
     response_model=SynonymsSet,
 )
-async def put_synonyms(
-    name: str, body: Annotated[SynonymsBody, Body()], service: Service
-) -> Response:
+async def put_synonyms(name: str, body: SynonymsBody, service: Service) -> Response:
     """Replace the synonyms of an index. They take effect on return and survive rebuilds.
 
     Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
@@ -232,9 +210,7 @@ async def put_synonyms(
     summary="Add synonyms",
     response_model=SynonymsSet,
 )
-async def patch_synonyms(
-    name: str, body: Annotated[SynonymsBody, Body()], service: Service
-) -> Response:
+async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> Response:
     """Add synonyms to those of an index. Words keep the synonyms that they have.
 
     Concurrent additions do not lose each other's words. The body has the form of PUT.
@@ -285,15 +261,10 @@ class SpectrumAnswer(Answer):
         )
 
 
-@router.get(
-    "/indexes/{name}/spectrum",
-    dependencies=requires("search"),
-    summary="Get the spectrum",
-    response_model=SpectrumAnswer,
-)
-async def spectrum(name: str, service: Service) -> Response:
+@router.get("/indexes/{name}/spectrum", dependencies=requires("search"), summary="Get the spectrum")
+async def spectrum(name: str, service: Service) -> SpectrumAnswer:
     """Return the eigenvalues of an index and the share of the trace they explain."""
-    return await service.read(name, SpectrumAnswer.of)
+    return await service.answer(name, SpectrumAnswer.of)
 
 
 @router.post(
@@ -302,9 +273,7 @@ async def spectrum(name: str, service: Service) -> Response:
     summary="Refit an index",
     status_code=202,
 )
-async def begin_refit(
-    name: str, request: Request, body: Annotated[RefitBody, Body()], service: Service
-) -> Job:
+async def begin_refit(name: str, request: Request, body: RefitBody, service: Service) -> Job:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
     GET /jobs/{id} returns the progress. If a refit of the index is waiting or running, its job is

@@ -6,16 +6,14 @@ import asyncio
 from time import monotonic
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path
 from pydantic import Field
 
 from klsa_search.core.service_reports import Job
-from klsa_search.service.dependencies import Service, requires, service_of
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.requests import (
     Name,
     RequestModel,
-    documented_parameters,
-    read_parameters,
 )
 from klsa_search.service.schemas.responses import Answer
 
@@ -42,16 +40,12 @@ class JobList(Answer):
     jobs: list[Job]
 
 
-@router.get(
-    "/jobs",
-    summary="List jobs",
-    response_model=JobList,
-    openapi_extra=documented_parameters(JobsRequest),
-)
-async def jobs(request: Request) -> JobList:
+@router.get("/jobs", summary="List jobs", response_model=JobList)
+async def jobs(
+    params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
+) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
-    params = read_parameters(request, JobsRequest)
-    jobs = await service_of(request).all_jobs(params.index)
+    jobs = await service.all_jobs(params.index)
     return JobList(jobs=jobs)
 
 
@@ -63,15 +57,12 @@ class JobRequest(RequestModel):
     )
 
 
-@router.get(
-    "/jobs/{id}",
-    summary="Get a job",
-    response_model=Job,
-    openapi_extra=documented_parameters(JobRequest),
-)
-async def job(id: JobId, request: Request, service: Service) -> Job:
+@router.get("/jobs/{id}", summary="Get a job", response_model=Job)
+async def job(
+    id: JobId, params: Annotated[JobRequest, Depends(JobRequest.of_url)], service: Service
+) -> Job:
     """Return the state and progress of a job, at once or when it has ended."""
-    end = monotonic() + read_parameters(request, JobRequest).wait
+    end = monotonic() + params.wait
     while True:
         answer = await service.job(id)
         left = end - monotonic()

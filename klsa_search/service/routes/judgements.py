@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field
 
 from klsa_search.collection.queries import qrels_text
@@ -17,8 +17,6 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     QueryText,
     RequestModel,
-    documented_parameters,
-    read_parameters,
 )
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.storage.judgements import MAX_GRADE, plain
@@ -110,16 +108,15 @@ def _holds(index: Index, id_: str) -> bool:
 
 
 @router.get(
-    "/indexes/{name}/judgements",
-    dependencies=requires("search"),
-    summary="List judgements",
-    response_model=JudgementsAnswer,
-    openapi_extra=documented_parameters(JudgementsRequest),
+    "/indexes/{name}/judgements", dependencies=requires("search"), summary="List judgements"
 )
-async def judgements(name: str, request: Request, service: Service) -> Response:
+async def judgements(
+    name: str,
+    params: Annotated[JudgementsRequest, Depends(JudgementsRequest.of_url)],
+    service: Service,
+) -> JudgementsAnswer:
     """List the judgements of an index by query, in the order queries were first judged."""
-    params = read_parameters(request, JudgementsRequest)
-    return await service.read(name, lambda index: JudgementsAnswer.of(index, params.q))
+    return await service.answer(name, lambda index: JudgementsAnswer.of(index, params.q))
 
 
 @router.get(
@@ -172,9 +169,7 @@ async def judged_queries(name: str, service: Service) -> Response:
     summary="Judge a document",
     response_model=JudgementsAnswer,
 )
-async def judge(
-    name: str, body: Annotated[JudgementBody, Body()], service: Service
-) -> JudgementsAnswer:
+async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
 
     Rankings do not change. White space around and between the words of a query is normalised. The
@@ -194,11 +189,13 @@ async def judge(
     dependencies=requires("write"),
     summary="Delete judgements",
     response_model=JudgementsAnswer,
-    openapi_extra=documented_parameters(WithdrawalRequest),
 )
-async def withdraw(name: str, request: Request, service: Service) -> JudgementsAnswer:
+async def withdraw(
+    name: str,
+    params: Annotated[WithdrawalRequest, Depends(WithdrawalRequest.of_url)],
+    service: Service,
+) -> JudgementsAnswer:
     """Delete the judgement of a document, or all of a query; missing ones are ignored."""
-    params = read_parameters(request, WithdrawalRequest)
 
     def change(index: Index) -> JudgementsAnswer:
         index.judgements.remove(params.q, params.id)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Depends
 
 from klsa_search.mining.classification import classify, classify_texts
 from klsa_search.mining.map import document_map
@@ -29,8 +28,6 @@ from klsa_search.service.schemas.mining import (
     StrongTermsAnswer,
     StrongTermsRequest,
 )
-from klsa_search.service.schemas.requests import documented_parameters, read_parameters
-from klsa_search.service.schemas.responses import answered
 
 router = APIRouter()
 
@@ -42,107 +39,92 @@ _SPAN = 65_535
     "/indexes/{name}/documents/{id:whole}/similar",
     dependencies=requires("search", tenants=True),
     summary="Find similar documents",
-    response_model=SimilarAnswer,
-    openapi_extra=documented_parameters(SimilarRequest),
 )
-async def similar_documents(name: str, id: str, request: Request, service: Service) -> Response:
+async def similar_documents(
+    name: str,
+    id: str,
+    params: Annotated[SimilarRequest, Depends(SimilarRequest.of_url)],
+    service: Service,
+) -> SimilarAnswer:
     """Return the documents most similar to one; scores are relative to its own."""
-    params = read_parameters(request, SimilarRequest)
 
     def compute(index: Index) -> SimilarAnswer:
-        begin = time.perf_counter()
         hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
         return SimilarAnswer(
-            id=id,
-            **answered(index, begin),
-            kernel=params.kernel,
-            hits=[HitAnswer.model_validate(hit) for hit in hits],
+            id=id, kernel=params.kernel, hits=[HitAnswer.model_validate(hit) for hit in hits]
         )
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)
 
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/terms",
     dependencies=requires("search", tenants=True),
     summary="Get the strongest terms of a document",
-    response_model=StrongTermsAnswer,
-    openapi_extra=documented_parameters(StrongTermsRequest),
 )
-async def terms_of_document(name: str, id: str, request: Request, service: Service) -> Response:
+async def terms_of_document(
+    name: str,
+    id: str,
+    params: Annotated[StrongTermsRequest, Depends(StrongTermsRequest.of_url)],
+    service: Service,
+) -> StrongTermsAnswer:
     """Return the terms of a document that weigh most in BM25, strongest first."""
-    params = read_parameters(request, StrongTermsRequest)
 
     def compute(index: Index) -> StrongTermsAnswer:
-        begin = time.perf_counter()
-        terms = strongest_terms(index, id, params.k)
-        return StrongTermsAnswer(
-            id=id,
-            **answered(index, begin),
-            terms=terms,
-        )
+        return StrongTermsAnswer(id=id, terms=strongest_terms(index, id, params.k))
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)
 
 
 @router.get(
     "/indexes/{name}/terms/{term:whole}/related",
     dependencies=requires("search"),
     summary="Find related terms",
-    response_model=RelatedAnswer,
-    openapi_extra=documented_parameters(RelatedRequest),
 )
-async def related_terms(name: str, term: str, request: Request, service: Service) -> Response:
+async def related_terms(
+    name: str,
+    term: str,
+    params: Annotated[RelatedRequest, Depends(RelatedRequest.of_url)],
+    service: Service,
+) -> RelatedAnswer:
     """Return the terms most related to one or several words, as learned from the documents."""
-    params = read_parameters(request, RelatedRequest)
 
     def compute(index: Index) -> RelatedAnswer:
-        begin = time.perf_counter()
-        related_terms = related(index, term, params.k)
-        return RelatedAnswer(
-            term=term,
-            **answered(index, begin),
-            related=related_terms,
-        )
+        return RelatedAnswer(term=term, related=related(index, term, params.k))
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)
 
 
 @router.get(
-    "/indexes/{name}/map",
-    dependencies=requires("search"),
-    summary="Get the map of documents",
-    response_model=MapAnswer,
-    openapi_extra=documented_parameters(MapRequest),
+    "/indexes/{name}/map", dependencies=requires("search"), summary="Get the map of documents"
 )
-async def map_of_documents(name: str, request: Request, service: Service) -> Response:
+async def map_of_documents(
+    name: str,
+    params: Annotated[MapRequest, Depends(MapRequest.of_url)],
+    service: Service,
+) -> MapAnswer:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
     clusters. The first request computes it, which takes seconds for 20,000 documents.
     """
-    params = read_parameters(request, MapRequest)
-    return await service.read(name, partial(_mapped, kernel=params.kernel), heavy=True)
+    return await service.answer(name, partial(_mapped, kernel=params.kernel), heavy=True)
 
 
 @router.post(
-    "/indexes/{name}/map",
-    dependencies=requires("search"),
-    summary="Get positions on the map",
-    response_model=MapAnswer,
+    "/indexes/{name}/map", dependencies=requires("search"), summary="Get positions on the map"
 )
-async def map_of_some(name: str, body: Annotated[MapBody, Body()], service: Service) -> Response:
+async def map_of_some(name: str, body: MapBody, service: Service) -> MapAnswer:
     """Return the positions of given documents, also of those that the map of a large index leaves
     out. `clusters` is empty; `cluster` refers to the clusters of the map.
     """
-    return await service.read(name, partial(_mapped, kernel=body.kernel, ids=body.ids), heavy=True)
+    return await service.answer(
+        name, partial(_mapped, kernel=body.kernel, ids=body.ids), heavy=True
+    )
 
 
 def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAnswer:
-    begin = time.perf_counter()
-    index = index.snapshot()
     drawn = document_map(index, ids=ids, kernel=kernel)
     x, y = drawn.as_integers(_SPAN).T.tolist()
     return MapAnswer(
-        **answered(index, begin),
         documents=drawn.documents,
         unplaced=drawn.unplaced,
         clusters=[
@@ -163,26 +145,17 @@ def _mapped(index: Index, *, kernel: str, ids: list[str] | None = None) -> MapAn
 
 
 @router.post(
-    "/indexes/{name}/classify",
-    dependencies=requires("search"),
-    summary="Classify by examples",
-    response_model=ClassifyAnswer,
+    "/indexes/{name}/classify", dependencies=requires("search"), summary="Classify by examples"
 )
-async def classify_documents(
-    name: str, body: Annotated[ClassifyBody, Body()], service: Service
-) -> Response:
+async def classify_documents(name: str, body: ClassifyBody, service: Service) -> ClassifyAnswer:
     """Label documents, texts or all other documents, given a few labelled documents."""
 
     def compute(index: Index) -> ClassifyAnswer:
-        begin = time.perf_counter()
         if body.texts is not None:
             classified = classify_texts(index, body.labels, body.texts)
         else:
             most = body.k if body.ids is None else None
             classified = classify(index, body.labels, body.ids, k=most, kernel=body.kernel)
-        return ClassifyAnswer(
-            **answered(index, begin),
-            classified=classified,
-        )
+        return ClassifyAnswer(classified=classified)
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)

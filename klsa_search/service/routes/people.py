@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.index_service import IndexService, Resources
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.resources import Resources
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
@@ -76,7 +77,7 @@ async def people(request: Request, service: Service) -> PeopleAnswer:
 
 @router.post("/people", summary="Add a person", status_code=201)
 async def add(
-    request: Request, response: Response, body: Annotated[PersonBody, Body()], service: Service
+    request: Request, response: Response, body: PersonBody, service: Service
 ) -> PasswordAnswer:
     """Add a person, and return its password.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 from pydantic_core import to_json
 
@@ -71,7 +70,7 @@ async def rules(name: str, service: Service) -> Response:
 
 
 @router.put("/indexes/{name}/rules", summary="Set rules", response_model=RulesSet)
-async def put_rules(name: str, body: Annotated[RulesBody, Body()], service: Service) -> Response:
+async def put_rules(name: str, body: RulesBody, service: Service) -> Response:
     """Replace the rules of an index. They take effect on return and survive rebuilds."""
     return await _change(name, lambda index: index.set_rules(body.rules), service)
 
@@ -96,7 +95,7 @@ async def rule(name: str, id: str, service: Service) -> Response:
 
 
 @router.put("/indexes/{name}/rules/{id}", summary="Set a rule", response_model=RulesSet)
-async def put_rule(name: str, id: str, body: Annotated[Rule, Body()], service: Service) -> Response:
+async def put_rule(name: str, id: str, body: Rule, service: Service) -> Response:
     """Replace the rule of this ID in its place, or add it as the last."""
     if body.id != id:
         raise QueryError(

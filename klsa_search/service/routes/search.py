@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Body, Depends, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic_core import from_json, to_json
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -33,8 +33,7 @@ from klsa_search.service.schemas.replication_answers import (
     ReplicationAnswer,
     replication_answers,
 )
-from klsa_search.service.schemas.requests import documented_parameters, read_parameters
-from klsa_search.service.schemas.responses import MAX_ANSWER, answered, too_large
+from klsa_search.service.schemas.responses import MAX_ANSWER, too_large
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
     FederatedAnswer,
@@ -57,10 +56,7 @@ _JSON = "application/json"
 
 
 @router.get(
-    "/",
-    dependencies=requires(),
-    summary="Get name, version and links",
-    response_model=Welcome,
+    "/", dependencies=requires(), summary="Get name, version and links", response_model=Welcome
 )
 async def welcome(request: Request, response: Response) -> Welcome | Response:
     """Return name and version of the service, and links to the main endpoints.
@@ -80,15 +76,15 @@ async def welcome(request: Request, response: Response) -> Welcome | Response:
     dependencies=[Depends(may_search)],
     summary="Search",
     response_model=SearchAnswer,
-    openapi_extra=documented_parameters(SearchRequest),
 )
-async def search(request: Request) -> Response:
+async def search(
+    params: Annotated[SearchRequest, Depends(SearchRequest.of_url)], service: Service
+) -> Response:
     """Rank the documents of an index by relevance to a query.
 
     An empty query and unknown words find nothing.
     """
-    params = read_parameters(request, SearchRequest)
-    return await _search(params, params.index, service_of(request))
+    return await _search(params, params.index, service)
 
 
 _SEARCH: Final = router.routes[-1]
@@ -113,17 +109,14 @@ async def _answer_search(scope: Scope, receive: Receive, send: Send) -> None:
     scope["route"] = _SEARCH
     request = Request(scope, receive)
     await may_search(request)
-    answer = await search(request)
+    answer = await search(await SearchRequest.of_url(request), service_of(request))
     await answer(scope, receive, send)
 
 
 @router.post(
-    "/search",
-    dependencies=[Depends(may_search)],
-    summary="Search",
-    response_model=SearchAnswer,
+    "/search", dependencies=[Depends(may_search)], summary="Search", response_model=SearchAnswer
 )
-async def search_body(body: Annotated[SearchRequest, Body()], service: Service) -> Response:
+async def search_body(body: SearchRequest, service: Service) -> Response:
     """Search as with GET /search, with the parameters as a JSON object."""
     return await _search(body, body.index, service)
 
@@ -134,9 +127,7 @@ async def search_body(body: Annotated[SearchRequest, Body()], service: Service) 
     summary="Search one index",
     response_model=SearchAnswer,
 )
-async def search_index(
-    name: str, body: Annotated[SearchRequest, Body()], service: Service
-) -> Response:
+async def search_index(name: str, body: SearchRequest, service: Service) -> Response:
     """Search as with POST /search, with the index in the path."""
     if body.index is not None and body.index != name:
         raise QueryError(
@@ -178,7 +169,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
     summary="Search several indexes",
     response_model=MultiSearchAnswer | FederatedAnswer,
 )
-async def multi_search(body: Annotated[MultiSearchBody, Body()], service: Service) -> Response:
+async def multi_search(body: MultiSearchBody, service: Service) -> Response:
     """Run several searches, each as with POST /search, and answer all in order or none.
 
     With `federation`, their hits are merged by rank into one list. The timeouts of a single search
@@ -214,47 +205,45 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     "/indexes/{name}/explain/{id:whole}",
     dependencies=requires("search", tenants=True),
     summary="Explain the score of a document",
-    response_model=ExplainAnswer,
-    openapi_extra=documented_parameters(ExplainRequest),
 )
-async def explain(name: str, id: str, request: Request, service: Service) -> Response:
+async def explain(
+    name: str,
+    id: str,
+    params: Annotated[ExplainRequest, Depends(ExplainRequest.of_url)],
+    service: Service,
+) -> ExplainAnswer:
     """Explain the score of a document, found by a search or not. Its parts sum to the score."""
-    return await _explain(name, id, read_parameters(request, ExplainRequest), service)
+    return await _explain(name, id, params, service)
 
 
 @router.post(
     "/indexes/{name}/explain/{id:whole}",
     dependencies=requires("search", tenants=True),
     summary="Explain the score of a document",
-    response_model=ExplainAnswer,
 )
 async def explain_body(
     name: str,
     id: str,
-    body: Annotated[ExplainRequest, Body()],
+    body: ExplainRequest,
     service: Service,
-) -> Response:
+) -> ExplainAnswer:
     """Explain a score as GET does, with the parameters as a JSON object."""
     return await _explain(name, id, body, service)
 
 
-async def _explain(name: str, id_: str, params: ExplainRequest, service: IndexService) -> Response:
+async def _explain(
+    name: str, id_: str, params: ExplainRequest, service: IndexService
+) -> ExplainAnswer:
     def compute(index: Index) -> ExplainAnswer:
-        begin = time.perf_counter()
-        index = index.snapshot()
         explanation = index.explain(
             params.q,
             id_,
             vector=params.vector,
             **params.parameters,
         )
-        return ExplainAnswer(
-            query=params.q,
-            **answered(index, begin),
-            explanation=explanation,
-        )
+        return ExplainAnswer(query=params.q, explanation=explanation)
 
-    return await service.read(name, compute, cost=params.cost)
+    return await service.answer(name, compute, cost=params.cost)
 
 
 @router.get(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, get_args
+from typing import get_args
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.index_service import Resources
 from klsa_search.service.keys import Scope
 from klsa_search.service.middleware.auth import Access, Keys
 from klsa_search.service.middleware.limits import address_of
+from klsa_search.service.resources import Resources
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.requests import Name, RequestModel
@@ -75,9 +75,7 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
     summary="Sign in by name and password",
     responses=documented(401, 429),
 )
-async def sign_in_by_name(
-    request: Request, response: Response, body: Annotated[SignInBody, Body()]
-) -> SessionAnswer:
+async def sign_in_by_name(request: Request, response: Response, body: SignInBody) -> SessionAnswer:
     """Begin a session of a person, as POST /session does for a key.
 
     For the page only. A name and an address have ten attempts, and one more every 30 seconds.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from klsa_search.core.parameters import Match, Text
@@ -13,16 +12,14 @@ from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.service.dependencies import Service, requires, service_of
+from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import (
     IndexName,
     QueryText,
     RequestModel,
-    documented_parameters,
-    read_parameters,
 )
-from klsa_search.service.schemas.responses import Answer, IndexAnswer, answered
+from klsa_search.service.schemas.responses import Answer, IndexAnswer
 from klsa_search.service.schemas.search_answers import FacetAnswer, facet_as_json
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
@@ -57,52 +54,42 @@ class SuggestAnswer(IndexAnswer):
     suggestions: tuple[Suggestion, ...]
 
 
-@router.get(
-    "/suggest",
-    summary="Suggest as you type",
-    response_model=SuggestAnswer,
-    openapi_extra=documented_parameters(SuggestAnyRequest),
-)
-async def suggest(request: Request) -> Response:
+@router.get("/suggest", summary="Suggest as you type")
+async def suggest(
+    params: Annotated[SuggestAnyRequest, Depends(SuggestAnyRequest.of_url)], service: Service
+) -> SuggestAnswer:
     """Suggest words, phrases, titles and IDs that complete the typed text.
 
     A search for `query` with the same `filter` and `match` finds `documents` documents.
     """
-    params = read_parameters(request, SuggestAnyRequest)
-    return await _suggest(params, params.index, service_of(request))
+    return await _suggest(params, params.index, service)
 
 
-@router.post(
-    "/indexes/{name}/suggest", summary="Suggest from one index", response_model=SuggestAnswer
-)
-async def suggest_body(
-    name: str, body: Annotated[SuggestRequest, Body()], service: Service
-) -> Response:
+@router.post("/indexes/{name}/suggest", summary="Suggest from one index")
+async def suggest_body(name: str, body: SuggestRequest, service: Service) -> SuggestAnswer:
     """Suggest as with GET /suggest, with the parameters as a JSON object."""
     return await _suggest(body, name, service)
 
 
-@router.get(
-    "/indexes/{name}/suggest",
-    summary="Suggest from one index",
-    response_model=SuggestAnswer,
-    openapi_extra=documented_parameters(SuggestRequest),
-)
-async def suggest_of_index(name: str, request: Request, service: Service) -> Response:
+@router.get("/indexes/{name}/suggest", summary="Suggest from one index")
+async def suggest_of_index(
+    name: str, params: Annotated[SuggestRequest, Depends(SuggestRequest.of_url)], service: Service
+) -> SuggestAnswer:
     """Suggest as with GET /suggest, with the index in the path."""
-    return await _suggest(read_parameters(request, SuggestRequest), name, service)
+    return await _suggest(params, name, service)
 
 
-async def _suggest(params: SuggestRequest, name: str | None, service: IndexService) -> Response:
+async def _suggest(
+    params: SuggestRequest, name: str | None, service: IndexService
+) -> SuggestAnswer:
     def compute(index: Index) -> SuggestAnswer:
-        begin = time.perf_counter()
         suggestions = index.suggest(params.q, params.k, filter=params.filter, match=params.match)
-        return SuggestAnswer(q=params.q, **answered(index, begin), suggestions=suggestions)
+        return SuggestAnswer(q=params.q, suggestions=suggestions)
 
     def cost(index: Index) -> float:
         return suggestions_cost(index.query_counts(params.q, filter=params.filter), params.k)
 
-    return await service.read(name, compute, cost=cost)
+    return await service.answer(name, compute, cost=cost)
 
 
 class FacetSearchBody(RequestModel):
@@ -124,28 +111,18 @@ class FacetSearchAnswer(FacetAnswer, IndexAnswer):
     q: str
 
 
-@router.post(
-    "/indexes/{name}/facet-search",
-    summary="Search the values of a facet",
-    response_model=FacetSearchAnswer,
-)
-async def search_facet(
-    name: str, body: Annotated[FacetSearchBody, Body()], service: Service
-) -> Response:
+@router.post("/indexes/{name}/facet-search", summary="Search the values of a facet")
+async def search_facet(name: str, body: FacetSearchBody, service: Service) -> FacetSearchAnswer:
     """Return the values of a metadata field that contain a text, ignoring case and accents.
 
     `count` is the number of documents with a value among those of the filter and of the query.
     """
 
     def compute(index: Index) -> FacetSearchAnswer:
-        begin = time.perf_counter()
-        index = index.snapshot()
         facet = facet_search(
             index, body.field, body.q, body.k, query=body.query, filter=body.filter
         )
-        return FacetSearchAnswer(
-            **answered(index, begin), field=body.field, q=body.q, **facet_as_json(facet)
-        )
+        return FacetSearchAnswer(field=body.field, q=body.q, **facet_as_json(facet))
 
     def cost(index: Index) -> float:
         field = index.fields.get(body.field)
@@ -153,7 +130,7 @@ async def search_facet(
         counts = index.query_counts(body.query, filter=body.filter)
         return estimated_cost(counts, 1, facets=1, max_facet_values=values)
 
-    return await service.read(name, compute, cost=cost)
+    return await service.answer(name, compute, cost=cost)
 
 
 class AnalyzeBody(RequestModel):
@@ -179,12 +156,8 @@ class AnalyzeAnswer(Answer):
     tokens: list[TokenAnswer]
 
 
-@router.post(
-    "/indexes/{name}/analyze",
-    summary="Analyse a text",
-    response_model=AnalyzeAnswer,
-)
-async def analyze(name: str, body: Annotated[AnalyzeBody, Body()], service: Service) -> Response:
+@router.post("/indexes/{name}/analyze", summary="Analyse a text")
+async def analyze(name: str, body: AnalyzeBody, service: Service) -> AnalyzeAnswer:
     """Return the terms that a text is indexed under, with their positions."""
 
     def compute(index: Index) -> AnalyzeAnswer:
@@ -196,4 +169,4 @@ async def analyze(name: str, body: Annotated[AnalyzeBody, Body()], service: Serv
             ],
         )
 
-    return await service.read(name, compute, heavy=True)
+    return await service.answer(name, compute, heavy=True)

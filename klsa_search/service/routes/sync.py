@@ -8,7 +8,7 @@ from contextlib import closing
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field
 from starlette.requests import ClientDisconnect
 
@@ -23,9 +23,7 @@ from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_oth
 from klsa_search.service.schemas.document_answers import SyncAnswer
 from klsa_search.service.schemas.requests import (
     RequestModel,
-    documented_parameters,
     field_error,
-    read_parameters,
 )
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import documents_of_lines
@@ -67,9 +65,14 @@ class SyncRequest(RequestModel):
     "/indexes/{name}/sync",
     summary="Synchronise an index with its source",
     response_model=SyncAnswer,
-    openapi_extra=documented_parameters(SyncRequest) | body_of(LINES, LINES_BODY),
+    openapi_extra=body_of(LINES, LINES_BODY),
 )
-async def sync_index(name: str, request: Request, service: Service) -> Response:
+async def sync_index(
+    name: str,
+    request: Request,
+    params: Annotated[SyncRequest, Depends(SyncRequest.of_url)],
+    service: Service,
+) -> Response:
     """Make the index contain exactly the documents of the body: a stream of lines, one each.
 
     Changed documents are replaced, and those that the body does not have are deleted; unchanged
@@ -77,7 +80,6 @@ async def sync_index(name: str, request: Request, service: Service) -> Response:
     invalid line, or an ID that occurs twice, refuses all. Up to 20,000 documents that differ are
     one batch; after an interruption, the same request completes the sync.
     """
-    params = read_parameters(request, SyncRequest)
     with service.writes.slot(None):
         refuse_other_types(request, LINES)
         with closing(SpooledTemporaryFile(_IN_MEMORY)) as body:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError
@@ -55,7 +55,7 @@ class TenantTokenAnswer(Answer):
 async def create_tenant_token(
     request: Request,
     response: Response,
-    body: Annotated[TenantTokenBody, Body()],
+    body: TenantTokenBody,
     service: Service,
 ) -> TenantTokenAnswer:
     """Create a token that finds only the documents of its filters, and allows nothing but searches.

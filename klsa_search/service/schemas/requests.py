@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -69,6 +69,11 @@ class RequestModel(BaseModel):
                 )
         return value
 
+    @classmethod
+    async def of_url(cls, request: Request) -> Self:
+        """Return the parameters in the URL of a request: a dependency of routes."""
+        return read_parameters(request, cls)
+
 
 class ExcerptRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}."""
@@ -99,7 +104,7 @@ class DocumentRequest(ExcerptRequest):
     index: IndexName | None = None
 
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=RequestModel)
 
 
 def read_parameters(request: Request, model: type[M]) -> M:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from klsa_search.errors import QueryError
-from klsa_search.search.index import Index
 
 
 class Answer(BaseModel):
@@ -18,16 +17,13 @@ class Answer(BaseModel):
 
 
 class IndexAnswer(Answer):
-    """Base of answers that are computed from one index: see `answered`."""
+    """Base of answers that are computed from one index; `IndexService.answer` sets these fields."""
 
-    index: str
-    generation: str
-    time_ms: float = Field(description="duration in milliseconds")
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
-
-def answered(index: Index, begin: float) -> dict[str, Any]:
-    """Return the fields of an `IndexAnswer`; `begin` in seconds of `perf_counter`."""
-    return {"index": index.name, "generation": index.generation, "time_ms": elapsed(begin)}
+    index: str = ""
+    generation: str = ""
+    time_ms: float = Field(0.0, description="duration in milliseconds")
 
 
 def elapsed(begin: float) -> float:
