@@ -15,12 +15,11 @@ from klsa_search.search.configuration import refuse_refit
 from klsa_search.search.index import Index
 from klsa_search.search.models import without_spaces
 from klsa_search.storage.arrays import has_array
-from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.partitions import partition_of, read_partitions
-from klsa_search.storage.query_settings import current_settings, replace_settings
+from klsa_search.storage.partitions import build_in_use, partition_of
+from klsa_search.storage.query_settings import read_settings, replace_settings
 
 _BATCH = 1_000
 
@@ -75,10 +74,7 @@ def replayed(
 def refuse_rebuilt(before: Index) -> None:
     """Raise StoreError unless the build of a snapshot is in use."""
     path = before.path.parent
-    if len(before.partitions) > 1:
-        in_use = read_partitions(path).generation
-    else:
-        in_use = current_generation(path).name
+    in_use, _ = build_in_use(path)
     if in_use != before.generation:
         raise StoreError(
             f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
@@ -87,11 +83,10 @@ def refuse_rebuilt(before: Index) -> None:
 
 
 def _present_settings(before: Index) -> Settings:
-    """Return the present settings of the index of a snapshot."""
-    if len(before.partitions) > 1:
-        path = before.path.parent
-        return read_partitions(path).settings(path)
-    return current_settings(before.path, before.manifest)
+    """Return the present settings of the index of a snapshot, whose build is in use."""
+    path = before.path.parent
+    build, manifest = build_in_use(path)
+    return read_settings(path, build, manifest.checked_settings())
 
 
 def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documents: int) -> None:

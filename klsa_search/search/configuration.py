@@ -12,11 +12,9 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.rankers import ranker_of
-from klsa_search.storage.current import current_generation
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.partitions import is_partitioned, read_partitions, require_index
+from klsa_search.storage.partitions import build_in_use, require_index
 from klsa_search.storage.query_settings import read_settings, replace_settings
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (
@@ -62,12 +60,7 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     """
     require_index(path)
     with writing(path):
-        if is_partitioned(path):
-            partitions = read_partitions(path)
-            build, manifest = partitions.generation, partitions.manifest
-        else:
-            generation = current_generation(path)
-            build, manifest = generation.name, read_manifest(generation)
+        build, manifest = build_in_use(path)
         chosen = built = manifest.checked_settings()
         if changes is not None:
             chosen = Settings.checked(read_settings(path, build, built).model_dump() | {**changes})

@@ -25,7 +25,7 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
-from klsa_search.storage.partitions import generations_in_use, read_partitions
+from klsa_search.storage.partitions import build_in_use, generations_in_use
 from klsa_search.storage.replication_state import (
     ReplicationState,
     read_state,
@@ -143,12 +143,8 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
                 _replace_log(repository, build, generation.parent)
                 for build, generation in zip(copy.builds, generations_in_use(path), strict=True)
             ):
-                build = (
-                    read_partitions(path).generation
-                    if copy.is_partitioned
-                    else current_generation(path).name
-                )
-                replace_shared_files(repository, copy, path, build)
+                in_use, _ = build_in_use(path)
+                replace_shared_files(repository, copy, path, in_use)
             else:
                 install_copy(repository, copy, path)
         except StoreError as fault:  # the others can still follow

@@ -251,6 +251,15 @@ def partition_of(id_: str, partitions: int) -> int:
     return (hash_of(id_) >> 32) % partitions
 
 
+def build_in_use(path: Path) -> tuple[str, Manifest]:
+    """Return the name of the build in use of an index, and its manifest, of all partitions."""
+    if is_partitioned(path):
+        partition_set = read_partitions(path)
+        return partition_set.generation, partition_set.manifest
+    generation = current_generation(path)
+    return generation.name, read_manifest(generation)
+
+
 def generations_in_use(path: Path) -> list[Path]:
     """Return the generation in use of an index, or those of its partitions and their terms."""
     if not is_partitioned(path):
