@@ -337,7 +337,7 @@ def _of_replication(replication: Replication) -> Iterator[Metric]:
     newest = state.newest or state.number
     yield _gauge("klsa_follower_source_number", "Number of the newest backup followed", newest)
     lag = "Seconds since the served content was current at its source"
-    yield _gauge("klsa_follower_lag_seconds", lag, state.age() or 0.0)
+    yield _gauge("klsa_follower_lag_seconds", lag, state.seconds or 0.0)
 
 
 def _of_pools(pools: Mapping[str, Admission]) -> Iterator[Metric]:

@@ -40,8 +40,9 @@ class ReplicationState:
     directory: str | None = None
     ignored: int | None = None
 
-    def age(self) -> float | None:
-        """Return the seconds since the content of the backup was read; None before the first."""
+    @property
+    def seconds(self) -> float | None:
+        """Seconds since the content of the backup was read; None before the first."""
         if self.created is None:
             return None
         return max(0.0, datetime.now(UTC).timestamp() - self.timestamp())

@@ -5,10 +5,14 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from klsa_search.core.service_reports import SearchFigures, SynonymCandidate, SynonymProposal
+from klsa_search.core.service_reports import (
+    Analytics,
+    SearchFigures,
+    SynonymCandidate,
+    SynonymProposal,
+)
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.service.routes import analytics
 from klsa_search.service.schemas import document_answers, index_answers, search_answers
 from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.conftest import ROOT
@@ -35,7 +39,7 @@ def members(text, kind, name):
         ("StoredDocument", document_answers.DocumentAnswer, set()),
         ("WriteAnswer", document_answers.WriteAnswer, set()),
         ("SearchFigures", SearchFigures, set()),
-        ("Analytics", analytics.AnalyticsAnswer, set()),
+        ("Analytics", Analytics, set()),
         ("SynonymProposal", SynonymProposal, set()),
         ("SynonymCandidate", SynonymCandidate, set()),
         ("IndexSummary", index_answers.IndexSummary, set()),

@@ -10,11 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.core.parameters import Text
 from klsa_search.core.service_reports import (
-    ClickedDocument,
-    DayFigures,
+    Analytics,
     ListName,
-    QueryFigures,
-    SearchFigures,
     SynonymProposal,
 )
 from klsa_search.errors import BadDocument
@@ -113,20 +110,6 @@ class ProposalsRequest(RequestModel):
     k: int = Field(10, ge=1, le=50, description="number of words")
 
 
-class AnalyticsAnswer(Answer):
-    """Analytics of an index."""
-
-    index: str
-    since: str = Field(description="first day (UTC)")
-    min_searches: int = Field(description="searches of a query from which it is listed")
-    totals: SearchFigures
-    days: list[DayFigures] = Field(description="days with searches")
-    queries: list[QueryFigures] = Field(description="most frequent queries")
-    no_results: list[QueryFigures] = Field(description="queries that found nothing")
-    low_quality: list[QueryFigures] = Field(description="queries without a good match")
-    documents: list[ClickedDocument] = Field(description="most clicked documents")
-
-
 class ProposalsAnswer(Answer):
     """Proposals of synonyms."""
 
@@ -170,16 +153,15 @@ async def analytics(
     name: str,
     params: Annotated[AnalyticsRequest, Depends(AnalyticsRequest.of_url)],
     service: Service,
-) -> AnalyticsAnswer:
+) -> Analytics:
     """Return figures by day, frequent and failing queries, and clicked documents.
 
     Needs scope write: the queries are those of all users.
     """
 
-    def compute(recorder: Recorder, index: str) -> AnalyticsAnswer:
+    def compute(recorder: Recorder, index: str) -> Analytics:
         least = recorder.min_searches
-        analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
-        return AnalyticsAnswer.model_validate(analytics_)
+        return report(recorder.home, index, days=params.days, k=params.k, least=least)
 
     return await service.read_analytics(name, compute)
 

@@ -40,7 +40,7 @@ class JobList(Answer):
     jobs: list[Job]
 
 
-@router.get("/jobs", summary="List jobs", response_model=JobList)
+@router.get("/jobs", summary="List jobs")
 async def jobs(
     params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
 ) -> JobList:
@@ -57,7 +57,7 @@ class JobRequest(RequestModel):
     )
 
 
-@router.get("/jobs/{id}", summary="Get a job", response_model=Job)
+@router.get("/jobs/{id}", summary="Get a job")
 async def job(
     id: JobId, params: Annotated[JobRequest, Depends(JobRequest.of_url)], service: Service
 ) -> Job:

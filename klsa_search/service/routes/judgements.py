@@ -164,10 +164,7 @@ async def judged_queries(name: str, service: Service) -> Response:
 
 
 @router.put(
-    "/indexes/{name}/judgements",
-    dependencies=requires("write"),
-    summary="Judge a document",
-    response_model=JudgementsAnswer,
+    "/indexes/{name}/judgements", dependencies=requires("write"), summary="Judge a document"
 )
 async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
@@ -185,10 +182,7 @@ async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsA
 
 
 @router.delete(
-    "/indexes/{name}/judgements",
-    dependencies=requires("write"),
-    summary="Delete judgements",
-    response_model=JudgementsAnswer,
+    "/indexes/{name}/judgements", dependencies=requires("write"), summary="Delete judgements"
 )
 async def withdraw(
     name: str,

@@ -12,7 +12,7 @@ from pydantic import Field
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
+from klsa_search.service.keys import Scope, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes.documents import refuse_other_types
@@ -48,11 +48,6 @@ class PersonAnswer(Answer):
     created: datetime
     expires: datetime | None
 
-    @classmethod
-    def of(cls, person: Key) -> PersonAnswer:
-        """Describe a person."""
-        return cls.model_validate(person.model_dump())
-
 
 class PeopleAnswer(Answer):
     """All people, by name."""
@@ -72,7 +67,7 @@ async def people(request: Request, service: Service) -> PeopleAnswer:
     """Return the people who can sign in by name and password."""
     keys = await _run(service, request, lambda keys: read_keys(keys.path))
     by_name = sorted((key for key in keys if key.is_person), key=lambda person: person.name)
-    return PeopleAnswer(people=[PersonAnswer.of(person) for person in by_name])
+    return PeopleAnswer(people=[PersonAnswer.model_validate(person) for person in by_name])
 
 
 @router.post("/people", summary="Add a person", status_code=201)

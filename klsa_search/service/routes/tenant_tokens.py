@@ -46,12 +46,7 @@ class TenantTokenAnswer(Answer):
     expires: datetime
 
 
-@router.post(
-    "/tenant-tokens",
-    summary="Create a tenant token",
-    status_code=201,
-    response_model=TenantTokenAnswer,
-)
+@router.post("/tenant-tokens", summary="Create a tenant token", status_code=201)
 async def create_tenant_token(
     request: Request,
     response: Response,

@@ -25,19 +25,6 @@ class ReplicationAnswer(Answer):
         "not followed; else null"
     )
 
-    @classmethod
-    def of(cls, state: ReplicationState | None) -> ReplicationAnswer:
-        """Return the state of a replication; None before its first attempt."""
-        state = state or ReplicationState("")
-        return cls(
-            number=state.number,
-            created=state.created,
-            seconds=state.age(),
-            newest=state.newest,
-            directory=state.directory,
-            ignored=state.ignored,
-        )
-
 
 def replication_answers(
     replications: Sequence[Replication],
@@ -46,12 +33,14 @@ def replication_answers(
 
     Cost: reading a small file for each.
     """
-    states: dict[str, ReplicationState | None] = {}
+    answers: dict[str, ReplicationAnswer] = {}
     faults = []
     for replication in replications:
-        states[replication.work] = None
+        state = None
         try:
-            states[replication.work] = replication.state()
+            state = replication.state()
         except StoreError as fault:
             faults.append(fault.message)
-    return {work: ReplicationAnswer.of(state) for work, state in states.items()}, faults
+        answer = ReplicationAnswer.model_validate(state or ReplicationState(""))
+        answers[replication.work] = answer
+    return answers, faults
