@@ -750,7 +750,7 @@ class QueryForms:
     ) -> None:
         """Add a form.
 
-        first, last     kinds of its ends, as of `compounds.Part`, by which pieces are read together
+        first, last     kinds of its ends, as of `piece.Run`, by which pieces are read together
         begins, ends    whether it begins and ends with a word that may be joined to others
         covers_unknown  whether joined words stand for some that no document contains
         words, joined   terms

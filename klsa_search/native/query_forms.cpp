@@ -18,7 +18,7 @@ namespace {
 
 using Terms = std::vector<i32>;
 
-constexpr int DIGIT = 2, UNKNOWN = 4;       // kinds of an end of a form: see `parts.Part`
+constexpr int DIGIT = 2, UNKNOWN = 4;       // kinds of an end of a form: see `piece.Run`
 constexpr int HAS_UNKNOWN = 4;              // a trait: see `query/pieces.py`
 constexpr i32 MISSING = -1, SEPARATE = -2;  // numbers of forms
 constexpr size_t LONGEST = 1 << 12;         // bytes of a form, which has fewer words

@@ -32,7 +32,7 @@ from klsa_search.search.explain.explanation import (
     TermShare,
     Undivided,
 )
-from klsa_search.search.explain.parts import (
+from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
     Covered,
     Numbers,

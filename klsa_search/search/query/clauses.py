@@ -26,7 +26,7 @@ from klsa_search.search.query.matching import (
     containing_words,
     pattern_names,
 )
-from klsa_search.search.query.parts import Words, words_of
+from klsa_search.search.query.piece import Words, words_of
 from klsa_search.search.query.pieces import CHARACTERS, Pieces, traits_of
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause

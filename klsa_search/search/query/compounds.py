@@ -21,12 +21,12 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import Variant, Word
 from klsa_search.search.query.matching import containing_all, documents_with
-from klsa_search.search.query.parts import (
+from klsa_search.search.query.piece import (
     DIGIT,
     LETTER,
-    UNKNOWN_PART,
+    UNKNOWN_RUN,
     WORD,
-    Part,
+    Run,
     Words,
     words_of,
 )
@@ -220,19 +220,19 @@ class Compounds:
         is_name = halves[-1] == "net" and self._numbers["net"] < 0
         return [halves[0], ".net"] if is_name else halves
 
-    def text_parts(self, text: str) -> list[Part]:
+    def runs(self, text: str) -> list[Run]:
         """Return the runs of letters and digits of a text."""
-        runs = list(WORD.finditer(text))
-        ends = chain((run.start() for run in runs[1:]), [len(text)])
-        parts = []
-        for run, end in zip(runs, ends, strict=False):
-            word, number = run[0], self._numbers[run[0]]
-            unknown = UNKNOWN_PART * (number == UNKNOWN)
+        matches = list(WORD.finditer(text))
+        ends = chain((match.start() for match in matches[1:]), [len(text)])
+        runs = []
+        for match, end in zip(matches, ends, strict=False):
+            word, number = match[0], self._numbers[match[0]]
+            unknown = UNKNOWN_RUN * (number == UNKNOWN)
             first, last = (DIGIT if end.isdecimal() else LETTER for end in (word[0], word[-1]))
             is_word = word.isalpha() and word.isascii()
-            after = text[run.end() : end] or " "
-            parts.append(
-                Part(
+            after = text[match.end() : end] or " "
+            runs.append(
+                Run(
                     word,
                     unknown | first,
                     unknown | last,
@@ -242,21 +242,21 @@ class Compounds:
                     sign=after if len(after) == 1 and after in _SIGNS + " " else "",
                 )
             )
-        return parts
+        return runs
 
-    def read_together(self, left: Part, right: Part) -> bool:
-        """Return whether `joined` looks across the blank between two parts."""
+    def read_together(self, left: Run, right: Run) -> bool:
+        """Return whether `joined` looks across the blank between two runs."""
         return bool(left.last & right.first & DIGIT) or self._may_be_one(left, right)
 
-    def _may_be_one(self, left: Part, right: Part) -> bool:
-        """Return whether parts on both sides of a blank may be parts of one word.
+    def _may_be_one(self, left: Run, right: Run) -> bool:
+        """Return whether runs on both sides of a blank may be parts of one word.
 
         They may if letters meet digits, if no document contains one of them, if they are groups of
         digits, or if documents write these two words of letters as one.
         """
         if not (left.last and right.first):
             return False
-        if (left.last | right.first) & UNKNOWN_PART or left.last != right.first:
+        if (left.last | right.first) & UNKNOWN_RUN or left.last != right.first:
             return True
         if left.last == DIGIT:
             return _GROUP.fullmatch(f"{left.text} {right.text}") is not None
@@ -270,15 +270,15 @@ class Compounds:
         letters meet digits there, if these are groups of digits, if no document contains one of
         them, or if both are words of letters.
         """
-        sequences = dict.fromkeys(self._sequences(self.text_parts(text)))
+        sequences = dict.fromkeys(self._sequences(self.runs(text)))
         variants = (self._variant(sequence, evidence) for sequence in sequences)
         return [variant for variant in variants if variant is not None]
 
-    def _sequences(self, parts: Sequence[Part]) -> Iterator[str]:
-        """Yield sequences of parts that may be a word of the index, as written."""
-        for first, part in enumerate(parts):
-            joined, written = [part.text], part.text
-            for before, following in pairwise(parts[first : first + MAX_PARTS]):
+    def _sequences(self, runs: Sequence[Run]) -> Iterator[str]:
+        """Yield sequences of runs that may be a word of the index, as written."""
+        for first, run in enumerate(runs):
+            joined, written = [run.text], run.text
+            for before, following in pairwise(runs[first : first + MAX_PARTS]):
                 if not before.sign:
                     break
                 if before.sign == " " and not self._may_be_one(before, following):

@@ -26,7 +26,7 @@ from klsa_search.search.query.builder import Word
 from klsa_search.search.query.completion import counts_with
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.matching import count_all
-from klsa_search.search.query.parts import Words
+from klsa_search.search.query.piece import Words
 from klsa_search.search.query.similar_terms import SimilarTerms, cost
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.word_forms import written_as

@@ -1,4 +1,4 @@
-"""The pieces of a query between its blanks, and what each of them says by itself.
+"""Reads the pieces of a query, and keeps what each of them says by itself.
 
 Neither the analyser nor the syntax looks across a blank outside of quotes, and queries repeat
 words, so what a piece says is found once and then looked up.
@@ -18,7 +18,7 @@ from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.parts import NO_PART, Piece
+from klsa_search.search.query.piece import NO_RUN, Piece
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 
@@ -88,7 +88,7 @@ class Pieces(dict[str, Piece]):
         """Read a piece, and cache it unless it is very long."""
         words = () if self._analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
-        parts = self._compounds.text_parts(text)
+        runs = self._compounds.runs(text)
         alone = self.characters(text)
         traits = (
             SIGNS * (not is_plain(text))
@@ -100,8 +100,8 @@ class Pieces(dict[str, Piece]):
             numbers=numbers,
             words=words,
             traits=ALL_TRAITS if self._analyzer.tokenizes else traits,
-            first=parts[0] if parts and text.startswith(parts[0].text) else NO_PART,
-            last=parts[-1] if parts and parts[-1].sign == " " else NO_PART,
+            first=runs[0] if runs and text.startswith(runs[0].text) else NO_RUN,
+            last=runs[-1] if runs and runs[-1].sign == " " else NO_RUN,
             characters=alone,
         )
         if len(text) <= _LONGEST:

@@ -44,7 +44,7 @@ from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import clipped_length
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """One part of the scores of all documents.
 
     raw     (N,) before scaling
@@ -70,7 +70,7 @@ class Parts(NamedTuple):
     impacts: npt.NDArray[np.float32]
     seeds: DocIds
     weights: Scores
-    parts: Mapping[str, Part]
+    parts: Mapping[str, ScorePart]
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def parts_of(
     covered = coverage(kernel, snapshot.neighbours, numbers, query.counts, counted)
     cosines = snapshot.latent.cosines(numbers, query.counts * kernel.burstiness[numbers])
     at_covered, at_cosines = at_seeds("coverage and latent", covered, cosines)
-    parts: dict[str, Part] = {}
+    parts: dict[str, ScorePart] = {}
 
     def add(name: str, share: float, raw: Scores, at: Scores) -> None:
         check_deadline()
@@ -174,7 +174,7 @@ def parts_of(
             length = clipped_length(at)
             scored = np.maximum(raw, 0)
             scored = scored / np.float32(length) if length else scored
-        parts[name] = Part(raw, np.float32(share) * scored)
+        parts[name] = ScorePart(raw, np.float32(share) * scored)
 
     add(
         "lexical",
