@@ -41,8 +41,8 @@ def hashed(password: str) -> str:
 def is_password(password: str, hash_: str | None) -> bool:
     """Return whether a password has this hash. Cost: 0.2 s.
 
-    If nobody has the name, there is no hash: the result is False after the same time, so that the
-    time of an answer does not tell which names exist.
+    Without a hash, because nobody has the name, it is False and takes as long: the time of an
+    answer must not tell which names exist.
     """
     salt, _, digest = (hash_ or f"{'0' * 32}$").partition("$")
     matches = hmac.compare_digest(_scrypt(password, bytes.fromhex(salt)).hex(), digest)

@@ -103,7 +103,7 @@ class ServiceSettings(BaseSettings):
     backup: Annotated[str | None, Shown(metavar="TARGET")] = Field(
         None,
         description="Back up all indexes to this directory or URL in the background, as "
-        "klsa-index backup does; other services can follow it",
+        "klsa-index backup --all does; other services can follow it",
     )
     backup_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
         3600, ge=0.1, description="Back up this many seconds after the end of the last backup"

@@ -7,7 +7,6 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,11 +19,12 @@ from klsa_search.storage.aliases import aliases_in
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import exclusive_lock, explain
-from klsa_search.storage.generations import check_sizes, writing
+from klsa_search.storage.generations import check_sizes
+from klsa_search.storage.index_copy import copy_logs
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.manifest import FileName, read_manifest
-from klsa_search.storage.names import LOG_ID, MANIFEST, WRITES
+from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.partitions import (
     generations_in_use,
     is_partitioned,
@@ -279,23 +279,6 @@ class IndexCopier:
         return name
 
 
-def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) -> None:
-    """Copy the logs of all partitions of an index, as they are at one moment, to empty folders.
-
-    Writers wait only if one of them writes during the first attempt.
-    """
-    logs = [WriteLog(generation) for generation in generations]
-    for attempt in range(2):
-        with writing(path) if attempt else nullcontext():
-            before = [log.last() for log in logs]
-            for log, target in zip(logs, targets, strict=True):
-                for name in (LOG_ID, WRITES):  # of the first attempt
-                    (target / name).unlink(missing_ok=True)
-                log.copy_to(target)
-            if [log.last() for log in logs] == before:
-                return
-
-
 def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over: bool) -> Owner:
     """Return an index directory as the owner; StoreError if the last backup has another."""
     owner = Owner(id=directory_id(home), location=location_of(home))
@@ -307,7 +290,7 @@ def _owner(repository: Repository, home: Path, last: Backup | None, *, take_over
         raise StoreError(
             f"cannot back up {owner} to `{repository.target}`: it has the backups of {last.owner}; "
             "use another target, or take this one over if that directory is no longer backed up: "
-            f"klsa-index backup {repository.target} --take-over"
+            f"klsa-index backup --all {repository.target} --take-over"
         )
     earlier = dict.fromkeys((*last.owner.predecessors, last.owner.id))
     earlier.pop(owner.id, None)

@@ -228,8 +228,8 @@ def missing(path: Path) -> str:
     file = home_of(path) / CATALOG
     return (
         f"index `{path}` was copied without the catalogue of its directory: `{file}` has no entry "
-        "of it, so it has the settings of its build, and no synonyms, rules and judgements; "
-        f"restore it from a backup, or accept this by removing `{path / CATALOG_ID}`"
+        "of it, so it has the settings of its build, and no synonyms, rules and judgements; copy "
+        f"the index with `klsa-index backup`, or accept this by removing `{path / CATALOG_ID}`"
     )
 
 

@@ -42,7 +42,7 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
             raise StoreError(
                 f"cannot read `{path}`: another machine is writing to it, or left "
                 f"`{path.name}-wal`, and this machine sees it through a network file system "
-                f"({kind}); run `klsa-index backup` there, and restore the index on a local disk"
+                f"({kind}); copy the index to a local disk with `klsa-index backup` there"
             )
         return sqlite3.connect(immutable, uri=True, isolation_level=None)
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)
@@ -66,7 +66,7 @@ def refuse_network(path: Path) -> None:
         raise WritingRefused(
             f"cannot write `{path}`: it is on a network file system ({kind}), where SQLite's "
             "write-ahead log does not work; keep the index on a local disk of the machine that "
-            "writes, and copy it to others with `klsa-index backup` and `klsa-index restore`"
+            "writes, and copy it to others with `klsa-index backup`"
         )
 
 

@@ -65,18 +65,18 @@ def as_line(document: Document) -> str:
     return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def export(generations: Iterable[Path], file: Path, known_faults: Iterable[str] = ()) -> int:
+def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str] = ()) -> int:
     """Write the live documents to a file, which is replaced atomically; return their number.
 
-    generations   of the index, one for each partition
-    known_faults  why this may not be the generation in use: see `readable_generation`
+    generations     of the index, one for each partition
+    earlier_faults  why this may not be the generation in use: see `readable_generation`
     The file is durable on return. Raise StoreError if it cannot be written; then nothing of it
     remains. Raise IndexDamaged if something cannot be read: a new file then has all readable
     documents, and an existing file is unchanged.
     """
     fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count = 0
-    faults = list(known_faults)
+    faults = list(earlier_faults)
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:

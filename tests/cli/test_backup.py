@@ -38,7 +38,11 @@ def test_an_export_has_what_lives(shell, ids):
 
 
 def test_a_backup_comes_back(shell, ids):
-    assert shell("klsa-index", "backup", "kept").code == 0
+    done = shell("klsa-index", "backup", "cars", "kept")
+    assert done.code == 0
+    assert done.out.endswith("files copied to kept, checksums verified\n")
+    assert shell("klsa-index", "backup", "cars", "kept").code == 1
+    assert "already exists" in shell("klsa-index", "restore", "kept", "--name", "cars").err
     assert shell("klsa-index", "delete", "cars", "--yes").code == 0
     assert "no backup at `lost`" in shell("klsa-index", "restore", "lost", "--name", "cars").err
     assert shell("klsa-index", "restore", "kept", "--name", "cars").code == 0
@@ -60,12 +64,12 @@ def test_info_counts_the_writes(shell, ids):
 
 
 def test_remains_of_an_interrupted_restore_are_listed_and_restored(shell, ids):
-    assert shell("klsa-index", "backup", "kept").code == 0
+    assert shell("klsa-index", "backup", "cars", "kept").code == 0
     half = Path("index/half")
     half.mkdir()
-    (half / "KLSA-INDEX").write_bytes(Path("index/cars/KLSA-INDEX").read_bytes())
+    (half / "KLSA-INDEX").write_bytes(Path("kept/KLSA-INDEX").read_bytes())
     assert "half is unfinished" in shell("klsa-index", "list", "--json").out
-    assert shell("klsa-index", "restore", "kept", "--name", "half", "--index", "cars").code == 0
+    assert shell("klsa-index", "restore", "kept", "--name", "half").code == 0
     assert exported(shell("klsa-index", "export", "half").out) == ids
 
 
@@ -80,7 +84,7 @@ def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):
 
 def test_all_indexes_are_backed_up_and_restored(shell, ids):
     assert shell("klsa-index", "alias", "live", "cars").code == 0
-    done = shell("klsa-index", "backup", "kept", "--keep", "2")
+    done = shell("klsa-index", "backup", "--all", "kept", "--keep", "2")
     assert done.code == 0
     assert done.out.startswith("backup 1: 1 index in kept, ")
     assert done.out.endswith(" written, checksums verified\n")
@@ -98,24 +102,25 @@ def test_all_indexes_are_backed_up_and_restored(shell, ids):
 
 
 def test_a_restored_directory_takes_the_target_over(shell, ids):
-    assert shell("klsa-index", "backup", "kept").code == 0
+    assert shell("klsa-index", "backup", "--all", "kept").code == 0
     assert shell("klsa-index", "restore", "kept", "--all", "--home", "other").code == 0
-    backup = ["klsa-index", "backup", "kept", "--home", "other"]
+    backup = ["klsa-index", "backup", "--all", "kept", "--home", "other"]
     refused = shell(*backup)
     assert refused.code == 1
-    assert "klsa-index backup kept --take-over" in refused.err
+    assert "klsa-index backup --all kept --take-over" in refused.err
     assert shell(*backup, "--take-over").code == 0
     assert shell(*backup).code == 0
 
 
 def test_an_index_that_cannot_be_backed_up_is_named(shell, ids):
     Path("index/cars/CURRENT").write_text("?")
-    done = shell("klsa-index", "backup", "kept")
+    done = shell("klsa-index", "backup", "--all", "kept")
     assert done.code == 1
     assert "could not back up all indexes, kept their last backup: `cars`: " in done.err
 
 
 def test_arguments_of_backups_are_checked(shell):
-    done = shell("klsa-index", "restore", "kept")
-    assert done.code == 2
-    assert "give " in done.err
+    for arguments in (["backup", "cars"], ["backup", "--all", "cars", "kept"], ["restore", "kept"]):
+        done = shell("klsa-index", *arguments)
+        assert done.code == 2
+        assert "give " in done.err

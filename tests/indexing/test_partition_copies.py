@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 
 from klsa_search import Index, build, open_index
-from klsa_search.errors import IndexDamaged, IndexExists
+from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
 from klsa_search.indexing import repartition as module
-from klsa_search.storage import backup_writer
+from klsa_search.storage import index_copy
 from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, describe_files, new_generation
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_all, restore_index
-from tests.support.copies import copy_index
 
 COUNT = 60
 
@@ -197,7 +197,7 @@ def test_a_copy_has_all_partitions_at_one_moment(
     index: Index, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    copy_to = backup_writer.WriteLog.copy_to
+    copy_to = index_copy.WriteLog.copy_to
 
     def writing(log: Any, target: Path) -> None:
         copy_to(log, target)
@@ -206,11 +206,12 @@ def test_a_copy_has_all_partitions_at_one_moment(
             index.add([{"id": id_, "text": "zebra"} for id_ in written])
 
     with monkeypatch.context() as context:
-        context.setattr(backup_writer.WriteLog, "copy_to", writing)
-        copy_index(path, tmp_path / "copy")
-    verify(tmp_path / "copy")
-    assert written
+        context.setattr(index_copy.WriteLog, "copy_to", writing)
+        manifest = copy_index(path, tmp_path / "copy")
+    assert len(manifest.files) == len(verify(tmp_path / "copy").files)
     assert content_at(tmp_path / "copy") == content(index)
+    with pytest.raises(StoreError, match="already exists"):
+        copy_index(path, tmp_path / "copy")
 
 
 def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_path: Path) -> None:

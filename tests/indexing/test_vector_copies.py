@@ -10,6 +10,7 @@ from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_index
 
@@ -42,6 +43,11 @@ def followed(home, tmp_path):
     return tmp_path / "follower" / "cars"
 
 
+def copied(home, tmp_path):
+    copy_index(home / "cars", tmp_path / "copy")
+    return tmp_path / "copy"
+
+
 def rewritten(rewrite):
     def path_of(home, _):
         path = home / "cars"
@@ -55,8 +61,8 @@ def rewritten(rewrite):
 
 @pytest.mark.parametrize(
     "copy",
-    [restored, followed, rewritten(refit)],
-    ids=["restored", "followed", "refitted"],
+    [restored, followed, copied, rewritten(refit)],
+    ids=["restored", "followed", "copied", "refitted"],
 )
 def test_a_copy_has_the_vectors(home, tmp_path, copy):
     with closing(open_index(copy(home, tmp_path))) as index:

@@ -18,6 +18,7 @@ from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.follower import follow
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.repository import Repository
 from klsa_search.storage.restore import restore_index
@@ -155,11 +156,12 @@ def test_a_change_that_does_not_go_with_a_refit_fails_it(index):
 
 def test_copies_have_them(index, tmp_path):
     index.update_settings(**CHANGES)
+    copy_index(index.path.parent, tmp_path / "copy")
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
     back_up(repository, tmp_path / "home")
     restore_index(repository, "birds", tmp_path / "restored")
     follow(repository, tmp_path / "follower")
-    for path in (tmp_path / "restored", tmp_path / "follower" / "birds"):
+    for path in (tmp_path / "copy", tmp_path / "restored", tmp_path / "follower" / "birds"):
         with open_index(path) as copy:
             assert settings_of(copy) == CHANGES
     with open_index(tmp_path / "follower" / "birds") as follower:

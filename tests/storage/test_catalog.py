@@ -28,6 +28,7 @@ from klsa_search.storage.catalog_entry import (
     rows_of,
 )
 from klsa_search.storage.checksums import verify
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path
@@ -35,7 +36,6 @@ from klsa_search.storage.query_settings import store_settings
 from klsa_search.storage.replication_state import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
-from tests.support.copies import copy_index
 from tests.support.power_loss import disks, lay_out, record
 from tests.support.waiting import PATIENCE
 

@@ -1,4 +1,4 @@
-"""Export of documents, and copies of an index in use."""
+"""Export of documents, and backup of an index in use."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import shutil
 import pytest
 
 from klsa_search.collection import Document, open_collection
-from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
 from klsa_search.storage.export import export, readable_documents
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import delete_index, indexes_in, rollback, unfinished_in
-from tests.support.copies import copy_index
 
 from .worlds import files_below, manifest_of
 
@@ -82,20 +82,33 @@ def test_an_export_that_fails_leaves_what_was_there(index, tmp_path):
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
 
 
-def test_a_copy_is_the_index_and_comes_back(index, tmp_path):
-    copy_index(index, tmp_path / "other" / "kept")
-    verify(tmp_path / "other" / "kept")
-    assert everything(tmp_path / "other" / "kept") == WANTED
-    with LogWriter(current_generation(tmp_path / "other" / "kept")) as writer:
+def test_a_backup_is_the_index_and_comes_back(index, tmp_path):
+    copy_index(index, tmp_path / "kept")
+    shutil.rmtree(index)
+    copy_index(tmp_path / "kept", index)
+    for path in (index, tmp_path / "kept"):
+        verify(path)
+        assert everything(path) == WANTED
+    with LogWriter(current_generation(index)) as writer:
         writer.append(deletes=["c"])
-    assert len(WriteLog(current_generation(tmp_path / "other" / "kept")).batches()) == 3
-    with pytest.raises(IndexExists, match="exists with other content"):
-        copy_index(index, tmp_path / "other" / "kept")
+    assert len(WriteLog(current_generation(index)).batches()) == 3
 
 
-def test_an_interrupted_restore_is_repeated_and_is_not_an_index_before(index, tmp_path):
+def test_a_backup_takes_no_ones_place_and_no_damage(index, tmp_path):
+    (tmp_path / "mine").mkdir()
+    for target in (index, tmp_path / "mine"):
+        with pytest.raises(StoreError, match="already exists; choose another name"):
+            copy_index(index, target)
+    path = current_generation(index) / "documents.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(IndexDamaged, match=r"tickets/000001/documents\.npy` has changed"):
+        copy_index(index, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_an_interrupted_copy_is_repeated_and_is_not_an_index_before(index, tmp_path):
     target = tmp_path / "kept"
-    with new_generation(target) as half:  # what a killed restore leaves
+    with new_generation(target) as half:  # what a killed copy leaves
         (half / "documents.npy").write_bytes(b"half")
         shutil.copytree(target, tmp_path / "killed")
     killed = tmp_path / "killed"
@@ -107,6 +120,8 @@ def test_an_interrupted_restore_is_repeated_and_is_not_an_index_before(index, tm
     copy_index(index, killed)
     assert everything(killed) == WANTED
     verify(killed)
+    with pytest.raises(StoreError, match="already exists"):
+        copy_index(index, killed)
 
 
 def test_verify_looks_at_the_log(index):

@@ -9,9 +9,9 @@ from klsa_search.errors import IndexNotFound, RuleNotFound, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.search.query.rules import checked_rules
 from klsa_search.storage.checksums import verify_shared
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.maintenance import delete_index, rollback
 from klsa_search.storage.rules import change_rule, read_rules, write_rules
-from tests.support.copies import copy_index
 
 HIDE = {"hide": ["one"]}
 RULES = checked_rules(

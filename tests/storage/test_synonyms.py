@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.errors import IndexNotFound, SettingsError
+from klsa_search.errors import IndexNotFound, SettingsError, StoreError
 from klsa_search.indexing import refit
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.storage.checksums import verify
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.maintenance import delete_index, rollback
 from klsa_search.storage.synonyms import (
     checked_synonyms,
@@ -18,7 +19,6 @@ from klsa_search.storage.synonyms import (
     synonyms_of_text,
     write_synonyms,
 )
-from tests.support.copies import copy_index
 
 TV = {"tv": ("television",), "television": ("tv",)}
 WORDS = st.text("ab é,雪", min_size=1, max_size=6).filter(str.strip)
@@ -112,6 +112,14 @@ def test_a_copy_has_them_and_a_deletion_leaves_nothing(path, tmp_path):
     assert read_synonyms(tmp_path / "copy") == TV
     assert delete_index(path) == []
     assert not path.exists()
+
+
+def test_a_copy_that_fails_leaves_nothing(path, tmp_path):
+    write_synonyms(path, TV)
+    (path / "000001" / "lengths.npy").write_bytes(b"broken")
+    with pytest.raises(StoreError):
+        copy_index(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_setting_no_synonyms_removes_them(path, tmp_path):

@@ -12,11 +12,10 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.storage.aliases import set_alias
-from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.export import export
 from klsa_search.storage.files import writable
+from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.maintenance import delete_index, rollback
-from klsa_search.storage.repository import Repository
 
 RECORDS = [{"id": "a", "text": "wing"}, {"id": "b", "text": "tail"}]
 
@@ -38,7 +37,7 @@ def home(built, tmp_path):
 WRITES = {
     "rollback": lambda home: rollback(home / "one"),
     "deletion": lambda home: delete_index(home / "one"),
-    "backup": lambda home: back_up(Repository(str(home / "kept")), home),
+    "backup": lambda home: copy_index(home / "one", home / "two"),
     "export": lambda home: export([home / "one" / "000002"], home / "out.jsonl"),
     "build": lambda home: build(RECORDS, name="two", home=home),
 }
