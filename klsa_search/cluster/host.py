@@ -35,7 +35,6 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.state.log_tailer import QueryConfiguration
-from klsa_search.search.writing import WriteResult
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.follower import follow_partition
 from klsa_search.storage.log import LogPosition
@@ -96,30 +95,19 @@ class Published(NamedTuple):
 class Preparation(NamedTuple):
     """What makes a version of a partition.
 
-    version     name of the version of the index
-    position    last write of the partition
-    statistics, configuration  of the whole index
+    version        name of the version of the index
+    position       last write of the partition
+    statistics     of the whole index
+    configuration  of the whole index
+    restricts      of a restricted version: what makes the version of which it has some documents,
+                   and the filter of these
     """
 
     version: str
     position: LogPosition
     statistics: CollectionStatistics
     configuration: QueryConfiguration
-
-
-class Restriction(NamedTuple):
-    """What makes a version of some documents of a partition.
-
-    version     name of the version
-    all         what makes that of all documents
-    filter      which documents
-    statistics  of these documents of the whole index
-    """
-
-    version: str
-    all: Preparation
-    filter: FilterLike
-    statistics: CollectionStatistics
+    restricts: tuple[Preparation, FilterLike] | None = None
 
 
 class Refused(NamedTuple):
@@ -132,10 +120,6 @@ class Unprepared(NamedTuple):
     """The answer of a host that does not have a version: it was started since, or it is old."""
 
     version: str
-
-
-class Uncollected(NamedTuple):
-    """The answer of a host that does not have the search whose hits are fetched."""
 
 
 class _UnpreparedError(Exception):
@@ -218,27 +202,23 @@ class PartitionHost:
         """Return the statistics of the documents of a version that match a filter."""
         return self._view(version).restricted(filter_).statistics()
 
-    def restrict(self, restriction: Restriction) -> bool:
-        """Make a version of some documents; return False as `prepare` does. Cost: O(V)."""
-        with self._lock:
-            if restriction.version in self._restricted:
-                self._restricted.move_to_end(restriction.version)
-                return True
-        if not self.prepare(restriction.all):
-            return False
-        view = self._view(restriction.all.version).restricted(restriction.filter)
-        view = view.restricted_by_all(restriction.statistics)
-        with self._lock:
-            _keep(self._restricted, restriction.version, view, MAX_RESTRICTED)
-        return True
-
     def prepare(self, preparation: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
-        with self._preparing:
+        versions = self._views if preparation.restricts is None else self._restricted
+        with self._lock:
+            if preparation.version in versions:
+                versions.move_to_end(preparation.version)
+                return True
+        if preparation.restricts is not None:
+            unrestricted, filter_ = preparation.restricts
+            if not self.prepare(unrestricted):
+                return False
+            part = self._view(unrestricted.version).restricted(filter_)
+            part = part.restricted_by_all(preparation.statistics)
             with self._lock:
-                if preparation.version in self._views:
-                    self._views.move_to_end(preparation.version)
-                    return True
+                _keep(self._restricted, preparation.version, part, MAX_RESTRICTED)
+            return True
+        with self._preparing:
             if self._partition.state.info.last != preparation.position:
                 self._follow(now=True)
                 self._partition.refresh()
@@ -280,18 +260,13 @@ class PartitionHost:
         search: str,
         request: PartRequest,
         positions: Sequence[int],
-        ranking: tuple[SharedSeeds | None, Answers] | None = None,
-    ) -> PartHits | Uncollected:
-        """Return the hits at some places of the page.
-
-        ranking  seeds and answers by which the search is repeated if it is not kept; `Uncollected`
-                 without them
-        """
+        seeds: SharedSeeds | None,
+        answers: Answers,
+    ) -> PartHits:
+        """Return the hits at some places of the page; the search is repeated if it is not kept."""
         kept = self._search(version, search, request)
         if not kept.is_collected:
-            if ranking is None:
-                return Uncollected()
-            kept.search.collect(*ranking)
+            kept.search.collect(seeds, answers)
         with self._lock:
             self._searches.pop(search, None)
         return kept.search.fetch(positions)
@@ -308,10 +283,14 @@ class PartitionHost:
         """Return the explanation of the score of a document; DocumentNotFound."""
         return self._search(version, search, request).search.explain(id_, seeds, answers)
 
-    def write(self, method: str, *arguments: Any) -> WriteResult | None:
-        """Return the result of a method of `GenerationWriter`: check, write or patch."""
-        result: WriteResult | None = getattr(self._writer, method)(*arguments)
-        return result
+    def write(
+        self,
+        function: Callable[..., _Value],
+        arguments: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+    ) -> _Value:
+        """Return the result of a method of the writer of the partition."""
+        return function(self._writer, *arguments, **keywords)
 
     def read(
         self,

@@ -14,11 +14,8 @@ from klsa_search.cluster.host import (
     Preparation,
     Published,
     Refused,
-    Restriction,
-    Uncollected,
     Unprepared,
 )
-from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import StoreError
@@ -27,9 +24,9 @@ from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
 from klsa_search.search.engine.evidence import Question
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.filters.conditions import And
-from klsa_search.search.filters.masks import FilterLike, filter_of, key_of
+from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.budget import estimated_tokens
+from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import (
     PartHits,
     PartPage,
@@ -40,7 +37,7 @@ from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.partitions import PartitionFiles, facts_of
 from klsa_search.search.parts.reading import field_types, info, max_doc
 from klsa_search.search.state.state import GenerationInfo, State
-from klsa_search.search.writing import Changes, WriteResult
+from klsa_search.search.writing import WriteResult
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
 
@@ -62,14 +59,12 @@ _CHANGED: Final = "its documents have changed since the search began"
 class Version(NamedTuple):
     """A state of all partitions, whose statistics weigh the words of each.
 
-    name          digest of the writes of all partitions
+    name          digest of the writes of all partitions, and of filters
     preparations  what makes the version in each partition
-    restrictions  what makes it, if it has some of the documents only
     """
 
     name: str
     preparations: tuple[Preparation, ...]
-    restrictions: tuple[Restriction, ...] = ()
 
 
 class RemotePartitions:
@@ -80,10 +75,8 @@ class RemotePartitions:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self.partitions = [RemotePartition(self, number) for number in range(self.count)]
-        self.writers = self.partitions
         self._published: dict[int, Published] = {}
-        self._refreshed: dict[int, LogPosition] = {}  # since the last version
+        self._positions: Mapping[int, LogPosition] = {}  # that were seen last
         self._unpublished: set[int] = set()  # written since they published
 
     @property
@@ -91,11 +84,16 @@ class RemotePartitions:
         """Return the number of partitions."""
         return self._replicas.partitions
 
-    def refresh(self, partition: int) -> bool:
-        """Read the log of a partition; return whether it was written since."""
-        before = self._refreshed.get(partition, self._published[partition].position)
-        self._refreshed[partition] = self.call_writer(partition, "refresh")
-        return bool(self._refreshed[partition] != before)
+    def refresh(self) -> bool:
+        """Read the logs of all partitions; return whether any was written since."""
+        answers = self._call([("refresh",)] * self.count, WRITER, alone=True)
+        if answers.failed:
+            raise missing(answers.failed, self.count)
+        before, self._positions = self._positions, answers.values
+        return answers.values != before
+
+    def close(self) -> None:
+        """Do nothing: the processes end with the index."""
 
     def weighed(self, files: PartitionFiles) -> RemoteParts:
         """Prepare all partitions for their last writes; return this state. Cost: O(V).
@@ -103,12 +101,12 @@ class RemotePartitions:
         If a partition does not answer, the others use the statistics that it published before, and
         the version lacks it if it was written since. PartitionMissing if it never published.
         """
-        self._refreshed.clear()
         for _ in range(_ATTEMPTS):
             version, failed = self._published_version(files)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
                 positions = [preparation.position for preparation in version.preparations]
+                self._positions = dict(enumerate(positions))
                 statistics = version.preparations[0].statistics
                 return RemoteParts.of(self, version, facts_of(files, statistics, positions))
         raise StoreError(
@@ -155,20 +153,20 @@ class RemotePartitions:
         statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)], 1.0)
         facts = repr((version.name, key_of(filter_)))
         name = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        if version.restrictions:
-            filter_ = And((filter_of(version.restrictions[0].filter), filter_of(filter_)))
-        restrictions = tuple(
-            Restriction(name, preparation, filter_, statistics)
+        preparations = tuple(
+            preparation._replace(
+                version=name, statistics=statistics, restricts=(preparation, filter_)
+            )
             for preparation in version.preparations
         )
-        return Version(name, version.preparations, restrictions)
+        return Version(name, preparations)
 
     def prepare(self, version: Version, numbers: set[int]) -> set[int]:
         """Prepare all replicas of some partitions; return the partitions of which one is ready."""
-        steps: list[Call] = [("prepare", preparation) for preparation in version.preparations]
-        if version.restrictions:
-            steps = [("restrict", restriction) for restriction in version.restrictions]
-        calls = [step if number in numbers else None for number, step in enumerate(steps)]
+        calls = [
+            ("prepare", preparation) if number in numbers else None
+            for number, preparation in enumerate(version.preparations)
+        ]
         prepared: set[int] = set()
         for replica in range(self._replicas.replicas):
             answers = self._call(calls, replica, alone=True)
@@ -208,16 +206,19 @@ class RemotePartitions:
         result: T = self._one(answers, partition)
         return result
 
-    def write(self, partition: int, *call: Any) -> WriteResult:
-        """Return the result of a call that writes to a partition."""
-        result: WriteResult = self.call_writer(partition, "write", *call)
-        self._unpublished.add(partition)
+    def write(
+        self,
+        number: int,
+        function: Callable[Concatenate[GenerationWriter, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return the result of a method of the writer of a partition."""
+        calls = self._only(number, ("write", function, args, kwargs))
+        result: T = self._one(self._call(calls, WRITER, alone=True), number)
+        if isinstance(result, WriteResult):
+            self._unpublished.add(number)
         return result
-
-    def call_writer(self, partition: int, *call: Any) -> Any:
-        """Return the result of a call of the replica that writes."""
-        answers = self._call(self._only(partition, call), WRITER, alone=True)
-        return self._one(answers, partition)
 
     def _only(self, partition: int, call: Call) -> list[Call | None]:
         return [call if number == partition else None for number in range(self.count)]
@@ -294,24 +295,15 @@ class RemoteSearches:
         hits = self._round(
             "fetch",
             [
-                (page_positions,) if page_positions and collected is None else None
-                for page_positions, collected in zip(positions, self._hits, strict=True)
+                (page_positions, *ranking) if page_positions and collected is None else None
+                for page_positions, collected, ranking in zip(
+                    positions, self._hits, self._rankings, strict=True
+                )
             ],
         )
-        hits = [
+        return [
             part if collected is None else collected.at(page_positions or ())
             for part, collected, page_positions in zip(hits, self._hits, positions, strict=True)
-        ]
-        again = [
-            (page_positions, ranking) if isinstance(part, Uncollected) else None
-            for part, page_positions, ranking in zip(hits, positions, self._rankings, strict=True)
-        ]
-        if not any(again):
-            return hits
-        repeated = self._round("fetch", again)
-        return [
-            after if isinstance(before, Uncollected) else before
-            for before, after in zip(hits, repeated, strict=True)
         ]
 
     def explain(
@@ -398,38 +390,5 @@ class RemoteParts(PartSet):
     def restricted(self, filter_: FilterLike) -> RemoteParts:
         """Return the parts with the documents that match a filter; PartitionMissing."""
         version = self.partitions.restricted(self.version, filter_)
-        documents = version.restrictions[0].statistics.documents
+        documents = version.preparations[0].statistics.documents
         return RemoteParts.of(self.partitions, version, self.facts._replace(documents=documents))
-
-
-class RemotePartition:
-    """An open partition in another process: see `Partition` and `PartitionWriter`."""
-
-    def __init__(self, partitions: RemotePartitions, number: int) -> None:
-        self._partitions, self._number = partitions, number
-
-    def refresh(self) -> bool:
-        """Read the log; return whether it was written."""
-        return self._partitions.refresh(self._number)
-
-    def check(self, puts: Sequence[Document]) -> None:
-        """Raise the error with which `write` would refuse documents."""
-        self._partitions.call_writer(self._number, "write", "check", puts)
-
-    def write(
-        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
-    ) -> WriteResult:
-        """Write a batch: see `GenerationWriter.write`."""
-        return self._partitions.write(self._number, "write", puts, deletes, time)
-
-    def patch(
-        self,
-        changes: Sequence[Changes],
-        embedded: Mapping[str, Document],
-        time: str | None = None,
-    ) -> WriteResult:
-        """Merge changes into documents: see `GenerationWriter.patch`."""
-        return self._partitions.write(self._number, "patch", changes, embedded, time)
-
-    def close(self) -> None:
-        """Do nothing: the process ends with the index."""

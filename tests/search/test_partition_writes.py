@@ -20,7 +20,9 @@ from klsa_search.errors import (
     IndexDamaged,
     SettingsError,
     StoreError,
+    WritingRefused,
 )
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.parts import partitions
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.generation_writer import GenerationWriter
@@ -139,6 +141,17 @@ def test_a_failed_partition_is_named_and_written_again(
     assert {hit.id for hit in index.search("zebra", 50).hits} == there
     index.add(made)
     assert {hit.id for hit in index.search("zebra", 50).hits} == {each["id"] for each in made}
+
+
+def test_a_synchronisation_begins_only_if_no_partition_is_full(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    largest = max(part.max_doc for part in index.partitions)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", largest)
+    records = [{"id": f"d{number}", "text": "word1"} for number in range(COUNT)]
+    with pytest.raises(WritingRefused, match="is full"):
+        index.sync([*records, {"id": "more", "text": "word1"}])
+    assert index.last_write.seq == 0
 
 
 def test_many_documents_are_patched_in_all_partitions_or_in_none(index: Index) -> None:

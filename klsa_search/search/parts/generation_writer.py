@@ -63,6 +63,10 @@ class GenerationWriter:
         for put in self._prepared(self.generation.state, puts):
             document_as_json(put)
 
+    def check_patch(self, changes: Sequence[Changes]) -> None:
+        """Raise the error with which `patch` would refuse changes."""
+        self.check(self._patched(self.generation.state, changes))
+
     def write(
         self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
     ) -> WriteResult:
@@ -85,11 +89,7 @@ class GenerationWriter:
         """
 
         def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
-            declared = declared_of(state.info.settings, state.fields)
-            stored = state.documents
-            documents = patched_documents(
-                changes, stored.get, declared, state.info.manifest.vectors
-            )
+            stored, documents = state.documents, self._patched(state, changes)
             doc_ids = stored.doc_ids([document.id for document in documents])
             return [
                 with_vectors_of(embedded.get(document.id), document)
@@ -98,6 +98,11 @@ class GenerationWriter:
             ], ()
 
         return self._write(batch, time)
+
+    def _patched(self, state: State, changes: Sequence[Changes]) -> list[Document]:
+        declared = declared_of(state.info.settings, state.fields)
+        stored = state.documents.get
+        return patched_documents(changes, stored, declared, state.info.manifest.vectors)
 
     def _write(
         self,

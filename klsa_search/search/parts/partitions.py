@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.state.log_tailer import QueryConfiguration
-from klsa_search.search.writing import Changes, WriteResult
 from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.log import LogPosition
@@ -33,6 +31,7 @@ from klsa_search.storage.partitions import (
 from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -51,49 +50,26 @@ class PartitionFiles(NamedTuple):
     stamps: object
 
 
-class Partition(Protocol):
-    """One open partition, in this process or in another: see `OpenGeneration`."""
+class PartitionGroup(Protocol):
+    """The open partitions of one build of an index, in this process or in others."""
 
     def refresh(self) -> bool:
-        """Read writes of other processes; return if there were any."""
-
-    def close(self) -> None:
-        """Release all files and memory."""
-
-
-class PartitionWriter(Protocol):
-    """Writes batches to one partition, here or in another process: see `GenerationWriter`."""
-
-    def check(self, puts: Sequence[Document]) -> None:
-        """Raise the error with which `write` would refuse documents."""
+        """Read writes of other processes to all partitions; return if there were any."""
 
     def write(
-        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
-    ) -> WriteResult:
-        """Write a batch, deletions before documents."""
-
-    def patch(
         self,
-        changes: Sequence[Changes],
-        embedded: Mapping[str, Document],
-        time: str | None = None,
-    ) -> WriteResult:
-        """Merge changes into documents."""
-
-
-class PartitionGroup(Protocol):
-    """The open partitions of one build of an index."""
-
-    @property
-    def partitions(self) -> Sequence[Partition]:
-        """Return the partitions by number."""
-
-    @property
-    def writers(self) -> Sequence[PartitionWriter]:
-        """Return what writes to each of them."""
+        number: int,
+        function: Callable[Concatenate[GenerationWriter, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return the result of a method of the writer of a partition, where this is."""
 
     def weighed(self, files: PartitionFiles) -> PartSet:
         """Return their present state, with the statistics of all documents."""
+
+    def close(self) -> None:
+        """Release all files and memory."""
 
 
 class LocalPartitions:
@@ -101,21 +77,39 @@ class LocalPartitions:
 
     def __init__(self, files: PartitionFiles) -> None:
         terms = open_collection_terms(files.terms[0])
-        self.partitions = [
-            OpenGeneration.open(folder, terms=terms)
+        self._writers = [
+            GenerationWriter(OpenGeneration.open(folder, terms=terms))
             for folder in generations_of(files.path, files.partition_set)
         ]
-        self.writers = [GenerationWriter(partition) for partition in self.partitions]
+
+    def refresh(self) -> bool:
+        """Read writes of other processes to all partitions; return if there were any."""
+        return sum(writer.generation.refresh() for writer in self._writers) > 0  # all of them
+
+    def write(
+        self,
+        number: int,
+        function: Callable[Concatenate[GenerationWriter, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return the result of a method of the writer of a partition."""
+        return function(self._writers[number], *args, **kwargs)
 
     def weighed(self, files: PartitionFiles) -> LocalParts:
         """Return the present state, with the statistics of all documents. Cost: O(V)."""
-        parts = [partition.part for partition in self.partitions]
+        partitions = [writer.generation for writer in self._writers]
         statistics = CollectionStatistics.of(
-            [part.statistics() for part in parts], files.partition_set.length
+            [partition.part.statistics() for partition in partitions], files.partition_set.length
         )
-        parts = [partition.weigh(statistics, files.configuration) for partition in self.partitions]
+        parts = [partition.weigh(statistics, files.configuration) for partition in partitions]
         positions = [part.info.last for part in parts]
         return LocalParts(facts_of(files, statistics, positions), parts)
+
+    def close(self) -> None:
+        """Release all files and memory."""
+        for writer in self._writers:
+            writer.generation.close()
 
 
 def facts_of(
@@ -217,7 +211,7 @@ class OpenPartitions:
             self._use(files)
             return True
         is_changed = files._replace(stamps=before.stamps) != before
-        while sum(partition.refresh() for partition in self.group.partitions):  # all of them
+        while self.group.refresh():
             is_changed = True
         if is_changed:
             self._parts = self.group.weighed(files)
@@ -239,5 +233,4 @@ class OpenPartitions:
         """Release all files and memory."""
         with self._lock:
             self._parts = replace(self._parts, parts=())
-            for partition in self.group.partitions:
-                partition.close()
+            self.group.close()

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.parts.partitions import OpenPartitions, PartitionWriter
-from klsa_search.search.parts.reading import dimensions, document
+from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.part_set import Part
+from klsa_search.search.parts.partitions import OpenPartitions, PartitionGroup
+from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.writing import (
     Changes,
     WriteResult,
-    declared_of,
     of_spaces,
-    patched_documents,
 )
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log_writer import write_time
@@ -23,8 +23,8 @@ from klsa_search.storage.partitions import partition_of
 
 T = TypeVar("T")
 
-_Writes = Mapping[int, Callable[[], WriteResult]]
-"""Writes by number of the partition."""
+_Writes = Mapping[int, Callable[[str], WriteResult]]
+"""Writes by number of the partition, which take their time."""
 
 
 class PartitionsWriter:
@@ -40,22 +40,27 @@ class PartitionsWriter:
         self._opened = opened
 
     def check_room(self, puts: int) -> None:
-        """Do nothing: each partition checks its documents before the first is written."""
+        """Raise WritingRefused if a partition is full: which documents it gets is not known yet."""
+        opened = self._opened
+        for number in range(len(opened.parts.opened().parts)):
+            opened.group.write(number, GenerationWriter.check_room, min(puts, 1))
 
     def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
         """Write documents and deletions to their partitions, atomically in each."""
 
-        def writes(writers: Sequence[PartitionWriter]) -> _Writes:
-            puts_of = _divided(puts, lambda put: put.id, len(writers))
-            deletes_of = _divided(deletes, str, len(writers))
-            first = self._opened.parts.parts[0]
-            _ = list(of_spaces(puts, first.read(dimensions)))  # in all partitions alike
+        def writes(parts: Sequence[Part], group: PartitionGroup) -> _Writes:
+            puts_of = _divided(puts, lambda put: put.id, len(parts))
+            deletes_of = _divided(deletes, str, len(parts))
+            _ = list(of_spaces(puts, parts[0].read(dimensions)))  # in all partitions alike
             for number, documents in puts_of.items():
-                writers[number].check(documents)
-            time = write_time()
+                group.write(number, GenerationWriter.check, documents)
             return {
                 number: partial(
-                    writers[number].write, puts_of.get(number, ()), deletes_of.get(number, ()), time
+                    group.write,
+                    number,
+                    GenerationWriter.write,
+                    puts_of.get(number, ()),
+                    deletes_of.get(number, ()),
                 )
                 for number in sorted({*puts_of, *deletes_of})
             }
@@ -65,28 +70,21 @@ class PartitionsWriter:
     def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
         """Merge changes into documents, atomically in each partition: see `GenerationWriter`."""
 
-        def writes(writers: Sequence[PartitionWriter]) -> _Writes:
-            changes_of = _divided(changes, lambda change: change.id, len(writers))
+        def writes(parts: Sequence[Part], group: PartitionGroup) -> _Writes:
+            changes_of = _divided(changes, lambda change: change.id, len(parts))
             if len(changes_of) > 1:
-                facts, parts = self._opened.parts.facts, self._opened.parts.parts
-                declared = declared_of(facts.configuration.settings, parts[0].fields)
-
-                def stored(id_: str) -> Document:
-                    return parts[partition_of(id_, len(parts))].read(document, id_)
-
                 for number, of_partition in changes_of.items():
-                    writers[number].check(
-                        patched_documents(of_partition, stored, declared, facts.manifest.vectors)
-                    )
-            time = write_time()
+                    group.write(number, GenerationWriter.check_patch, of_partition)
             return {
-                number: partial(writers[number].patch, changes_of[number], embedded, time)
+                number: partial(
+                    group.write, number, GenerationWriter.patch, changes_of[number], embedded
+                )
                 for number in sorted(changes_of)
             }
 
         return self._write(writes)
 
-    def _write(self, writes: Callable[[Sequence[PartitionWriter]], _Writes]) -> WriteResult:
+    def _write(self, writes: Callable[[Sequence[Part], PartitionGroup], _Writes]) -> WriteResult:
         """Write to partitions, in order, what a function returns for the present state."""
         opened = self._opened
         path = opened.parts.facts.path.parent
@@ -94,10 +92,10 @@ class PartitionsWriter:
             opened.refresh()
             results: list[WriteResult] = []
             with opened.writing():
-                planned = writes(opened.group.writers)
+                planned, time = writes(opened.parts.parts, opened.group), write_time()
                 for number, write in planned.items():
                     try:
-                        results.append(write())
+                        results.append(write(time))
                     except (KlsaError, OSError, MemoryError) as error:
                         if not results:
                             raise
