@@ -143,6 +143,27 @@ def test_a_failed_partition_is_named_and_written_again(
     assert {hit.id for hit in index.search("zebra", 50).hits} == {each["id"] for each in made}
 
 
+def test_an_interrupted_refresh_loses_no_write(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh = OpenGeneration.refresh
+
+    def failing(partition: OpenGeneration, *log: Any) -> bool:
+        if partition.parts.facts.path.parent.name.endswith("-2"):
+            raise StoreError("the log cannot be read")
+        return refresh(partition, *log)
+
+    with open_index(index.path.parent) as other:
+        ids = [id_ for id_ in (f"n{number}" for number in range(12)) if partition_of(id_, 3) != 2]
+        index.add([{"id": id_, "text": "zebra"} for id_ in ids])
+        with monkeypatch.context() as context:
+            context.setattr(OpenGeneration, "refresh", failing)
+            with pytest.raises(StoreError, match="the log cannot be read"):
+                other.refresh()
+        assert other.refresh()
+        assert {hit.id for hit in other.search("zebra", 50).hits} == set(ids)
+
+
 def test_a_synchronisation_begins_only_if_no_partition_is_full(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:

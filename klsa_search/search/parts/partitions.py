@@ -159,6 +159,7 @@ class OpenPartitions:
         """Open the partitions that files name, and use them."""
         group = self._opens(files)
         self._parts, self.group, self.files = group.weighed(files), group, files
+        self._is_stale = False
 
     def _of_current(self, read: Callable[[], T]) -> T:
         """Return what a function reads of the partitions in use.
@@ -210,12 +211,13 @@ class OpenPartitions:
         if files.partition_set.folders != before.partition_set.folders:
             self._use(files)
             return True
-        is_changed = files._replace(stamps=before.stamps) != before
+        is_changed = self._is_stale or files._replace(stamps=before.stamps) != before
+        self._is_stale = True  # until all partitions were read
         while self.group.refresh():
             is_changed = True
         if is_changed:
             self._parts = self.group.weighed(files)
-        self.files = files
+        self.files, self._is_stale = files, False
         return is_changed
 
     @contextmanager
