@@ -23,10 +23,10 @@ from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import (
-    PartHits,
     PartPage,
     PartPlan,
     PartRequest,
@@ -240,7 +240,7 @@ class PartitionHost:
         request: PartRequest,
         seeds: SharedSeeds | None,
         answers: Answers,
-    ) -> tuple[PartPage, PartHits | None]:
+    ) -> tuple[PartPage, Sequence[Hit] | None]:
         """Return the first documents, with their hits if these are few.
 
         The search begins again if it is not kept.
@@ -262,7 +262,7 @@ class PartitionHost:
         positions: Sequence[int],
         seeds: SharedSeeds | None,
         answers: Answers,
-    ) -> PartHits:
+    ) -> Sequence[Hit]:
         """Return the hits at some places of the page; the search is repeated if it is not kept."""
         kept = self._search(version, search, request)
         if not kept.is_collected:

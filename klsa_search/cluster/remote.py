@@ -26,9 +26,9 @@ from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.budget import estimated_tokens
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation_writer import GenerationWriter
 from klsa_search.search.parts.part_search import (
-    PartHits,
     PartPage,
     PartPlan,
     PartRequest,
@@ -254,7 +254,7 @@ class RemoteSearches:
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
         self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
-        self._hits: list[PartHits | None] = []
+        self._hits: list[Sequence[Hit] | None] = []
         self._failed: dict[int, str] = {}
         self.answers: dict[Question, Any] = {}
 
@@ -290,7 +290,7 @@ class RemoteSearches:
         self._hits = [hits for _, hits in collected]
         return [page for page, _ in collected]
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[PartHits | None]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit] | None]:
         """Return the hits at some places of the pages, from their hosts if these kept them."""
         hits = self._round(
             "fetch",
@@ -302,7 +302,7 @@ class RemoteSearches:
             ],
         )
         return [
-            part if collected is None else collected.at(page_positions or ())
+            part if collected is None else [collected[at] for at in page_positions or ()]
             for part, collected, page_positions in zip(hits, self._hits, positions, strict=True)
         ]
 

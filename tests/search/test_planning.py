@@ -58,13 +58,12 @@ def searched(state, request, models):
     on, plan = plan_search(state, request, models)
     top, facets = collect(on, plan)
     on, plan = plan_search(state, pickle.loads(pickle.dumps(request)), models)
-    hits, best = fetch_hits(state, on, plan, top)
+    hits = fetch_hits(state, on, plan, top)
     return assemble_results(
         plan,
         top.total,
         facets,
         hits,
-        best,
         reranker=models.reranker,
         document_of=state.documents.get,
     )

@@ -23,6 +23,7 @@ its log-odds are raised by `EXACT`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,59 +33,48 @@ from klsa_search.core.array_types import DocIds
 from klsa_search.core.cached import lazy_property
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LEVELS
-from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
 
 Values = npt.NDArray[np.float64]
+Synonyms = Mapping[str, Collection[tuple[str, ...]]]
 
 
-def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: DocIds) -> Values:
+def shares_of(
+    snapshot: Snapshot,
+    query_terms: Collection[str],
+    documents: DocIds,
+    synonyms: Synonyms = MappingProxyType({}),
+) -> Values:
     """Return T of documents as a share of the query: (d,).
 
-    unknown  distinct terms of the query that no document contains
+    query_terms  distinct, also those that no document contains
+    synonyms     by term, the known terms of each synonym, whose mean counts if it is larger
     Cost: see `_term_coverage`.
     """
-    weights = snapshot.query_kernel.term_weights[query.numbers].astype(np.float64)
-    total = weights.sum() + unknown * snapshot.query_kernel.unseen
-    if not len(documents) or not total:
-        return np.zeros(len(documents))
-    covered = np.zeros(len(documents))
-    shares = _term_coverage(snapshot, query.numbers, documents)
-    for weight, share in zip(weights, shares, strict=True):
-        covered += weight * share
-    return np.asarray(covered / total)
-
-
-def shares_with(
-    snapshot: Snapshot,
-    analyzed: Collection[str],
-    synonyms: Mapping[str, Collection[tuple[str, ...]]],
-    documents: DocIds,
-) -> Values:
-    """Return T of documents, with synonyms if they are covered better: (d,).
-
-    synonyms  by term, the known terms of each synonym, whose mean counts
-    """
+    if not len(documents):
+        return np.zeros(0)
     numbers, weights = snapshot.vocabulary.numbers, snapshot.query_kernel.term_weights
     of_synonyms = (term for some in synonyms.values() for terms in some for term in terms)
-    term_numbers = sorted({numbers[term] for term in (*analyzed, *of_synonyms) if term in numbers})
-    of_known = _term_coverage(snapshot, np.array(term_numbers, np.int64), documents)
-    coverage = dict(zip(term_numbers, of_known, strict=True))
+    contained = {*query_terms, *of_synonyms} & numbers.keys()
+    term_numbers = np.array(sorted(numbers[term] for term in contained), np.int64)
+    coverage = dict(
+        zip(term_numbers.tolist(), _term_coverage(snapshot, term_numbers, documents), strict=True)
+    )
     covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
-    for term in sorted(analyzed):
+    for term in sorted(query_terms):
         number = numbers.get(term)
         best = nothing if number is None else coverage[number]
         for terms in synonyms.get(term, ()):
             best = np.maximum(best, np.mean([coverage[numbers[term]] for term in terms], axis=0))
         weight = snapshot.query_kernel.unseen if number is None else float(weights[number])
         covered, total = covered + weight * best, total + weight
-    return np.asarray(covered / total)
+    return np.asarray(covered / (total or 1.0))
 
 
 def contain_all(
     snapshot: Snapshot,
     analyzed: Collection[str],
-    synonyms: Mapping[str, Collection[tuple[str, ...]]],
+    synonyms: Synonyms,
     documents: DocIds,
 ) -> npt.NDArray[np.bool_]:
     """Return whether each document contains every term or a synonym of it: (d,)."""
@@ -195,13 +185,14 @@ class Quality:
         random = [_terms_of_many(snapshot, rng, int(size)) for size in sizes]
         queries = [terms for _, terms in belonging] + random
         excluded = [document for document, _ in belonging] + [-1] * len(random)
-        rows = []
+        rows, names = [], snapshot.vocabulary.terms
         tops = snapshot.bm25_engine.top(queries, min(_HITS + 1, len(snapshot)), None)
         for at, (terms, top, document) in enumerate(zip(queries, tops, excluded, strict=True)):
             hits = top.doc_ids[top.doc_ids != document][:_HITS]
-            if len(set(terms)) >= _FEWEST:
-                best = shares_of(snapshot, QueryTerms.of(terms), 0, hits).max(initial=0.0)
-                rows.append((_logit(np.array([best]))[0], len(set(terms)), at < len(belonging)))
+            distinct = {names[term] for term in terms}
+            if len(distinct) >= _FEWEST:
+                best = shares_of(snapshot, distinct, hits).max(initial=0.0)
+                rows.append((_logit(np.array([best]))[0], len(distinct), at < len(belonging)))
         if not rows:
             return Calibration(*_PRIOR)
         x, terms_, one = np.array(rows).T
@@ -215,19 +206,14 @@ class Quality:
         snapshot: Snapshot,
         query_terms: Collection[str],
         documents: DocIds,
-        synonyms: Mapping[str, Collection[tuple[str, ...]]] | None = None,
+        synonyms: Synonyms = MappingProxyType({}),
     ) -> list[float]:
         """Return the qualities of documents of a snapshot, for the distinct terms of a query.
 
-        synonyms  by term: see `shares_with`
+        synonyms  by term: see `shares_of`
         """
-        if synonyms:
-            shares = shares_with(snapshot, query_terms, synonyms, documents)
-        else:
-            numbers = snapshot.vocabulary.numbers
-            query = QueryTerms.of(numbers[term] for term in query_terms if term in numbers)
-            shares = shares_of(snapshot, query, len(query_terms) - len(query.numbers), documents)
-        exact = contain_all(snapshot, query_terms, synonyms or {}, documents)
+        shares = shares_of(snapshot, query_terms, documents, synonyms)
+        exact = contain_all(snapshot, query_terms, synonyms, documents)
         qualities: list[float] = self.calibration.qualities(
             shares, len(query_terms), exact
         ).tolist()

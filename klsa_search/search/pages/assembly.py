@@ -22,7 +22,6 @@ def assemble_results(
     total: int,
     facets: Mapping[str, Facet],
     hits: tuple[Hit, ...],
-    best: float | None,
     *,
     reranker: CheckedReranker | None,
     document_of: Callable[[str], Document],
@@ -30,7 +29,7 @@ def assemble_results(
     """Return the results of a search: its hits, reranked and limited in tokens if requested.
 
     total, facets  as `collect` returns them
-    hits, best     as `fetch_hits` returns them
+    hits           as `fetch_hits` returns them
     document_of    returns a document of the index by ID
     """
     request, warnings = plan.request, plan.warnings
@@ -43,7 +42,10 @@ def assemble_results(
         )
         warnings += failed
         hits = hits[request.offset : request.offset + request.candidates]
-        best = max((hit.quality for hit in hits if hit.quality is not None), default=best)
+    quality, said = None, plan.interpretation
+    if request.quality:
+        qualities = [hit.quality for hit in hits if hit.quality is not None]
+        quality = max(qualities, default=0.0 if said.words or said.unknown else None)
     tokens = truncated = None
     if request.max_tokens is not None:
 
@@ -56,14 +58,14 @@ def assemble_results(
         )
     return SearchResults(
         query=request.query,
-        interpretation=plan.interpretation,
+        interpretation=said,
         hits=hits,
         total=total,
         ranker=plan.parameters.ranker,
         parameters=plan.reported,
         offset=request.offset,
         facets=facets,
-        quality=best,
+        quality=quality,
         tokens=tokens,
         truncated=truncated,
         rules=plan.rules.ids,

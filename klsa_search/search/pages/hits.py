@@ -21,10 +21,8 @@ from klsa_search.search.state.passage_searcher import PassageSearcher
 from klsa_search.search.state.state import State
 
 
-def fetch_hits(
-    opened: State, state: State, plan: QueryPlan, top: TopDocs
-) -> tuple[tuple[Hit, ...], float | None]:
-    """Return hits of the documents found, and the quality of the best one if requested.
+def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tuple[Hit, ...]:
+    """Return hits of the documents found.
 
     opened  state of the index
     state   that the search was executed on: see `plan_search`
@@ -40,16 +38,15 @@ def fetch_hits(
         hits = with_places(state, best_passages, hits, top.doc_ids)
     else:
         hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
-    best = None
     if plan.request.highlight:
         hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
     if plan.request.quality:
-        hits, best = _add_quality(state, plan, hits, top)
+        hits = _add_quality(state, plan, hits, top)
     if plan.request.explain and hits:
         hits = tuple(explained_hits(state, plan, hits, top))
     if plan.request.group == "passage":
         hits = as_passages(opened, hits, opened.passages)
-    return hits, best
+    return hits
 
 
 def _add_highlights(
@@ -72,21 +69,20 @@ def _add_highlights(
 
 def _add_quality(
     state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
-) -> tuple[tuple[Hit, ...], float | None]:
-    """Return hits with their qualities, and the best; None for a query without words."""
+) -> tuple[Hit, ...]:
+    """Return hits with their qualities; without for a query without words."""
     synonyms = plan.parsed.synonyms
     query_terms = state.query_parser.known_terms(plan.parsed) - synonyms.added
     terms = query_terms.union(plan.interpretation.unknown)
     if not terms and plan.named is None:
-        return hits, None
+        return hits
     qualities = state.quality.of(state.snapshot, terms, top.doc_ids, synonyms.of)
     if plan.named is not None:
         qualities = [
             1.0 if doc_id == plan.named else quality
             for doc_id, quality in zip(top.doc_ids.tolist(), qualities, strict=True)
         ]
-    hits_ = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
-    return tuple(hits_), max(qualities, default=0.0)
+    return tuple(replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
 
 
 def _weights(state: State, terms: Collection[str]) -> dict[str, float]:

@@ -33,7 +33,6 @@ from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.doc_ids import global_doc_ids, masks_of, positions_of
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
-    PartHits,
     PartPage,
     PartPlan,
     PartRequest,
@@ -74,12 +73,12 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
     if (state := parts.alone) is not None:
         alone = PartSearch(state, PartRequest(query, None), models)
-        page, (hits, best) = alone.collect(None), alone.fetch(None)
+        page, hits = alone.collect(None), alone.fetch(None)
         plan, total, facets = alone.plan, page.total, page.facets
     else:
-        plan, total, facets, (hits, best) = _merged(parts.searches(), query, reader, models)
+        plan, total, facets, hits = _merged(parts.searches(), query, reader, models)
     return assemble_results(
-        plan, total, facets, hits, best, reranker=models.reranker, document_of=reader.document
+        plan, total, facets, hits, reranker=models.reranker, document_of=reader.document
     )
 
 
@@ -97,13 +96,13 @@ def count_documents(reader: Reader, query: Query) -> int:
         _, pages = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         return sum(page.total for page in pages if page is not None)
     if query.match == "all" and state.passages is not None:
-        state = replace(state, searcher=Searcher(state.snapshot, state.info.defaults))
+        state = state.with_searcher(Searcher(state.snapshot, state.info.defaults))
     return PartSearch(state, PartRequest(query, None)).collect(None).total
 
 
 def _merged(
     searches: PartSearches, query: Query, reader: Reader, models: Models
-) -> tuple[QueryPlan, int, Mapping[str, Facet], PartHits]:
+) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
@@ -356,25 +355,22 @@ class _Descending:
         return hash(self.value)
 
 
-def _fetched(searches: PartSearches, order: Sequence[_PageEntry], offset: int) -> PartHits:
-    """Return hits in order, from the partitions that have them, and the best quality."""
+def _fetched(searches: PartSearches, order: Sequence[_PageEntry], offset: int) -> tuple[Hit, ...]:
+    """Return hits in order, from the partitions that have them."""
     positions = [
         [entry.position for entry in order if entry.partition == partition]
         for partition in range(searches.count)
     ]
     hits: dict[_PageEntry, Hit] = {}
-    qualities: list[float] = []
     for partition, fetched in enumerate(searches.fetch(positions)):
         if fetched is None:
             continue
         entries = [_PageEntry(partition, position) for position in positions[partition]]
-        hits.update(zip(entries, fetched.hits, strict=True))
-        qualities += [] if fetched.best is None else [fetched.best]
+        hits.update(zip(entries, fetched, strict=True))
     there = [entry for entry in order if entry in hits]
-    ranked = tuple(
+    return tuple(
         replace(hits[entry], rank=rank) for rank, entry in enumerate(there, start=offset + 1)
     )
-    return PartHits(ranked, max(qualities, default=None))
 
 
 def merged_facets(

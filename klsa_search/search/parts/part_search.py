@@ -9,7 +9,6 @@ without others ranks by its own seeds, which the engine finds in the same call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -134,19 +133,6 @@ class PartPlan(NamedTuple):
         return self.plan.named is not None
 
 
-class PartHits(NamedTuple):
-    """Hits of one partition, and their best quality if it was requested."""
-
-    hits: tuple[Hit, ...]
-    best: float | None
-
-    def at(self, positions: Sequence[int]) -> PartHits:
-        """Return some of the hits."""
-        hits = tuple(self.hits[position] for position in positions)
-        qualities = [hit.quality for hit in hits if hit.quality is not None]
-        return PartHits(hits, max(qualities, default=None))
-
-
 class PartSearch:
     """A search in one state of a partition, step by step."""
 
@@ -222,11 +208,11 @@ class PartSearch:
             evidence.local,
         )  # fmt: skip
 
-    def fetch(self, positions: Sequence[int] | None) -> PartHits:
+    def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
         """Return the hits at some places of the page, or all."""
         assert self._top is not None
         top = self._top if positions is None else self._top.at(np.array(positions, np.int64))
-        return PartHits(*fetch_hits(self._state, self._ranked, self.plan, top))
+        return fetch_hits(self._state, self._ranked, self.plan, top)
 
     def explain(self, id_: str, shared: SharedSeeds | None, answers: Answers) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
@@ -272,7 +258,7 @@ class PartSearches(Protocol):
         answers  of all partitions to questions of the ranking
         """
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> Sequence[PartHits | None]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> Sequence[Sequence[Hit] | None]:
         """Return the hits at some places of the pages; partitions without places do nothing.
 
         places  None for all of a page
@@ -315,10 +301,10 @@ class LocalSearches:
             if search is not None
         ]
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[PartHits]:
+    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
         """Return the hits at some places of the pages; all of one if that is None."""
         return [
-            PartHits((), None) if positions_of == [] else search.fetch(positions_of)
+            () if positions_of == [] else search.fetch(positions_of)
             for search, positions_of in zip(self._searches, positions, strict=True)
             if search is not None
         ]
@@ -378,7 +364,7 @@ def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> 
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
     snapshot = state.snapshot
     others = OtherPartitions(None if shared is None else local_seeds(snapshot, shared), evidence)
-    return replace(state, searcher=Searcher(snapshot, state.info.defaults, others))
+    return state.with_searcher(Searcher(snapshot, state.info.defaults, others))
 
 
 def local_seeds(snapshot: Snapshot, shared: SharedSeeds) -> SharedSeeds:

@@ -179,7 +179,7 @@ class LocalParts(PartSet):
         state = part.state
         info = state.info
         configuration = QueryConfiguration(
-            state.query_parser.synonyms, state.rules.rules, info.settings
+            state.synonyms.as_written, state.rules.rules, info.settings
         )
         facts = IndexFacts(
             info.path, info.path.name, info.manifest, configuration, info.documents, info.last

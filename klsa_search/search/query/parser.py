@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
 from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -94,6 +93,7 @@ class QueryParser:
         analyzer: Analyzer,
         columns: Mapping[str, Field],
         documents_at: Callable[[Iterable[int]], list[Document]],
+        synonyms: Synonyms,
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self._snapshot, self._analyzer = snapshot, analyzer
@@ -122,27 +122,14 @@ class QueryParser:
         ).counts
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
-        self._synonyms = Synonyms({}, analyzer)
-        self._first_terms: frozenset[int] = frozenset()
+        self._synonyms, numbers = synonyms, snapshot.vocabulary.numbers
+        # A query without any of these is parsed as fast as without synonyms.
+        self._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
 
     @property
     def corrector(self) -> Corrector:
         """Return what corrects words by the snapshot."""
         return self._clauses.corrector
-
-    @property
-    def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """Return the synonyms, by word."""
-        return self._synonyms.as_written
-
-    def with_synonyms(self, synonyms: Synonyms) -> QueryParser:
-        """Return a parser with these synonyms that shares the caches of this one."""
-        other = copy(self)
-        other._synonyms = synonyms
-        numbers = self._snapshot.vocabulary.numbers
-        # A query without any of these is parsed as fast as without synonyms.
-        other._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
-        return other
 
     def parse(
         self,

@@ -121,7 +121,6 @@ class DeltaIndex:
 
     state   of a generation, without later documents
     kept    stored segments, so that nothing is folded twice
-    texts    titles and IDs of all documents, read at the first use
     """
 
     def __init__(self, state: State) -> None:
@@ -131,7 +130,6 @@ class DeltaIndex:
         statistics = open_statistics(info.path, settings, base.vocabulary)
         self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
-        self.texts = state.suggester.texts.extended()
         self._codes, self._records = GrowableLists(np.uint8), GrowableLists(np.uint8)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(

@@ -14,7 +14,7 @@ from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.state.passage_index import PassageIndex, PassageWrites
-from klsa_search.search.state.state import State, open_state, state_of, with_settings, with_synonyms
+from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.query_settings import stored_settings
@@ -48,12 +48,11 @@ class LogTailer:
 
     def __init__(self, built: State) -> None:
         self.saves = False
-        self._built = built
+        self._built = replace(built)  # without its restricted views, which end with the state
         self.log = WriteLog(built.info.path)
         self._delta: _Delta | None = None
         self._applied = LogPosition()
-        self._synonyms = Synonyms({}, built.info.analyzer)
-        self._rules = RuleSet((), built.info.analyzer)
+        self._synonyms, self._rules = built.synonyms, built.rules
         self._settings = built.info.settings
         self._stamp: Stamp | None = None  # of the rows that were read; None if there are none
         self._is_configured = False
@@ -63,10 +62,14 @@ class LogTailer:
     def configure(self, chosen: QueryConfiguration) -> None:
         """Use these instead of those in the catalogue, as a partition and a snapshot do."""
         self._is_configured = True
+        self._use(chosen)
+
+    def _use(self, chosen: QueryConfiguration) -> None:
+        analyzer = self._built.info.analyzer
         if chosen.synonyms != self._synonyms.as_written:
-            self._synonyms = Synonyms(chosen.synonyms, self._built.info.analyzer)
+            self._synonyms = Synonyms(chosen.synonyms, analyzer)
         if chosen.rules != self._rules.rules:
-            self._rules = RuleSet(chosen.rules, self._built.info.analyzer)
+            self._rules = RuleSet(chosen.rules, analyzer)
         self._settings = chosen.settings
 
     def state(
@@ -97,13 +100,12 @@ class LogTailer:
     def _completed(self, state: State) -> State:
         """Return a state with the present synonyms, rules and query settings."""
         if (
-            state.query_parser.synonyms is self._synonyms.as_written
-            and state.rules.rules is self._rules.rules
+            state.synonyms is self._synonyms
+            and state.rules is self._rules
             and state.info.settings == self._settings
         ):
             return state
-        state = with_settings(with_synonyms(state, self._synonyms), self._settings)
-        return replace(state, rules=self._rules)
+        return configured(state, self._settings, self._synonyms, self._rules)
 
     def _read_catalog(self) -> None:
         """Read synonyms, rules and query settings if the catalogue has changed."""
@@ -113,13 +115,8 @@ class LogTailer:
         if stamp == self._stamp:
             return
         with read_entry(path) as entry:
-            synonyms, rules = stored_synonyms(entry), stored_rules(entry)
-            built = info.manifest.checked_settings()
-            self._settings = stored_settings(entry, info.path.name, built)
-        if synonyms != self._synonyms.as_written:
-            self._synonyms = Synonyms(synonyms, info.analyzer)
-        if rules != self._rules.rules:
-            self._rules = RuleSet(rules, info.analyzer)
+            settings = stored_settings(entry, info.path.name, info.manifest.checked_settings())
+            self._use(QueryConfiguration(stored_synonyms(entry), stored_rules(entry), settings))
         self._stamp = stamp
 
     def _written(self, current: State, last: LogPosition, log: WriteLog) -> State:
@@ -187,7 +184,7 @@ class _Delta:
         from klsa_search.search.state.delta_index import DeltaIndex  # not needed without writes
 
         self._built, self._delta = built, DeltaIndex(built)
-        self._filters = built.filters.extended()
+        self._filters, self._texts = built.filters.extended(), built.texts.extended()
         self._batch: list[Write] = []
         self._puts = 0  # documents of the batch
         self._size: int | None = None  # documents that end it
@@ -222,17 +219,23 @@ class _Delta:
         """
         self._delta.apply(self._batch)
         self._batch, self._puts = [], 0
+        snapshot, documents, fields = self._delta.snapshot(weighing)
+        count, built = snapshot.query_kernel.local_documents, self._built
+        self._filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
         passages = None
         if self._passages is not None:
             document_of = self._of_passages.document_of()
-            passages = PassageIndex(self._passages.state(last), document_of)
-        snapshot, documents, fields = self._delta.snapshot(weighing)
-        count = snapshot.query_kernel.local_documents
-        built = self._built
-        info = replace(built.info, documents=count, last=last, drift=self._delta.drift())
-        filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
-        texts, self._filters = self._delta.texts, filters
-        return state_of(info, snapshot, documents, fields, built.quality, texts, filters, passages)
+            passages = PassageIndex.of(self._passages.state(last), document_of, documents)
+        return replace(
+            built,
+            info=replace(built.info, documents=count, last=last, drift=self._delta.drift()),
+            snapshot=snapshot,
+            documents=documents,
+            passages=passages,
+            fields=fields,
+            filters=self._filters,
+            texts=self._texts,
+        )
 
     def save(self) -> None:
         """Store what was folded: see `DeltaIndex.save`."""

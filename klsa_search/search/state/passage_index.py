@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,15 @@ class PassageIndex:
 
     state: State
     document_of: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, state: State, document_of: npt.NDArray[np.int32], documents: DocumentReader
+    ) -> PassageIndex:
+        """Return the passages of documents, whose filters name these."""
+        passages, find = cls(state, document_of), documents.existing
+        filters = state.filters.finding(lambda ids: passages.rows_of(find(ids)))
+        return replace(passages, state=replace(state, filters=filters))
 
     def rows_of(self, doc_ids: DocIds) -> npt.NDArray[np.int64]:
         """Return the rows of the passages of documents."""

@@ -15,11 +15,8 @@ from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.state.passage_index import PassageIndex
-from klsa_search.search.state.state import State, state_of, with_synonyms
+from klsa_search.search.state.state import State
 from klsa_search.search.writing import Drift
-from klsa_search.storage.documents import DocumentReader
 
 _CACHE_SIZE: Final = 2**28
 """Bytes of cached states, at most: see `bytes_of`."""
@@ -44,7 +41,7 @@ def restricted_state(state: State, filter_: FilterLike) -> State:
 
 def make_restricted_state(state: State, filter_: FilterLike) -> State:
     """Return a state in which only documents that match a filter are live."""
-    return _configured(_restricted_to(state, state.filters.of(filter_).allowed), state)
+    return _restricted_to(state, state.filters.of(filter_).allowed)
 
 
 def with_statistics(restricted: State, statistics: CollectionStatistics) -> State:
@@ -60,13 +57,7 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     deleted = snapshot.query_kernel.deleted
     weighed = _weighed(restricted, snapshot.live, deleted, counts)
     weighed = replace(weighed, vectors=statistics.spaces(weighed.vectors))
-    return _configured(_state_of(restricted, weighed, restricted.documents, None), restricted)
-
-
-def _configured(restricted: State, state: State) -> State:
-    """Return a restricted state with the synonyms and rules of another."""
-    synonyms = Synonyms(state.query_parser.synonyms, state.info.analyzer)
-    return replace(with_synonyms(restricted, synonyms), rules=state.rules)
+    return replace(restricted, snapshot=weighed)
 
 
 def _restricted_to(state: State, allowed: DocumentMask) -> State:
@@ -77,34 +68,15 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
     if passages is not None:
         restricted_passages = _restricted_to(passages.state, live[passages.document_of])
         passages = replace(passages, state=restricted_passages)
-    return _state_of(state, snapshot, state.documents.restricted(live), passages)
-
-
-def _state_of(
-    state: State,
-    snapshot: Snapshot,
-    documents: DocumentReader,
-    passages: PassageIndex | None,
-) -> State:
-    """Return the state of a restricted snapshot of another state."""
     info = replace(
         state.info,
         documents=snapshot.query_kernel.local_documents,
         drift=Drift(),
         restricted=True,
     )
-    restricted = state_of(
-        info,
-        snapshot,
-        documents,
-        state.fields,
-        state.quality,
-        state.suggester.texts,
-        state.filters,
-        passages,
-    )
-    # Searches return live documents of a mask only, so all views can share masks of filters.
-    return replace(restricted, passages=passages)
+    # Searches return live documents of a mask only, so all views share the masks of filters.
+    documents = state.documents.restricted(live)
+    return replace(state, info=info, snapshot=snapshot, documents=documents, passages=passages)
 
 
 def _weighed(

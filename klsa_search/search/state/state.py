@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSettings, Settings
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
@@ -34,7 +36,7 @@ from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GenerationInfo:
     """Facts about an open index that do not need its files.
 
@@ -49,42 +51,92 @@ class GenerationInfo:
     path: Path
     manifest: Manifest
     settings: Settings
-    defaults: SearchSettings
-    reading: LanguageSettings
     analyzer: Analyzer
     documents: int
     last: LogPosition
     drift: Drift
     restricted: bool = False
 
+    @lazy_property
+    def defaults(self) -> SearchSettings:
+        """The parameters of searches that give none."""
+        return SearchSettings.of(self.settings)
 
-@dataclass(frozen=True, slots=True)
+    @lazy_property
+    def reading(self) -> LanguageSettings:
+        """The same of reading queries."""
+        return LanguageSettings.of(self.settings)
+
+
+@dataclass(frozen=True)
 class State:
     """Immutable state that a call uses to its end, even if the index is refreshed or closed.
 
+    What reads it is made at the first use, so a write costs nothing of that.
+
+    quality     of the build
+    texts       titles and IDs of all documents, read at the first use
     restricted  views of it: see `restricted_state`
     """
 
     info: GenerationInfo
     snapshot: Snapshot
-    searcher: Searcher
-    query_parser: QueryParser
-    parameters: Parameters
     documents: DocumentReader
-    snippets: StoredSnippets
     passages: PassageIndex | None
     fields: Fields
     filters: FilterCache
     quality: Quality
-    suggester: Suggester
+    texts: SuggestedTexts
+    synonyms: Synonyms
     rules: RuleSet
     restricted: RestrictedStates[State] = field(init=False, default_factory=RestrictedStates)
+
+    @lazy_property
+    def searcher(self) -> Searcher:
+        """What ranks the documents."""
+        if self.passages is None:
+            return Searcher(self.snapshot, self.info.defaults)
+        return PassageSearcher(self.snapshot, self.info.defaults, self.passages)
+
+    @lazy_property
+    def query_parser(self) -> QueryParser:
+        """What parses queries; declared keyword fields can be searched by name."""
+        declared, fields = self.info.settings.declared(), self.fields
+        columns = {name: fields[name] for name in declared if name in fields}
+        keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
+        analyzer, documents_at = self.info.analyzer, self.documents.at
+        return QueryParser(self.snapshot, analyzer, keywords, documents_at, self.synonyms)
+
+    @lazy_property
+    def parameters(self) -> Parameters:
+        """What checks the parameters of searches."""
+        info = self.info
+        return Parameters(index_of(info.path).name, info.defaults, info.reading, self.snapshot)
+
+    @lazy_property
+    def snippets(self) -> StoredSnippets:
+        """What selects passages of documents."""
+        snapshot, analyzer = self.snapshot, self.info.analyzer
+        return StoredSnippets(self.documents, snapshot.forward, analyzer, snapshot.vocabulary)
+
+    @lazy_property
+    def suggester(self) -> Suggester:
+        """What completes typed text."""
+        parser, documents = self.query_parser, self.documents
+        return Suggester(self.snapshot, self.info.analyzer, parser, documents, self.texts)
 
     def suggester_within(self, filter_: FilterLike | None) -> Suggester:
         """Return the suggester by the documents of a filter, or by all."""
         return (
             self.suggester if filter_ is None else self.suggester.within(self.filters.of(filter_))
         )
+
+    def with_searcher(self, searcher: Searcher) -> State:
+        """Return the same state with another searcher, for one search."""
+        _ = self.snippets, self.query_parser  # made once for all searches
+        state = copy(self)
+        vars(state)["searcher"] = searcher
+        return state
 
     def close(self) -> None:
         """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""
@@ -109,119 +161,46 @@ def _open_checked(
 ) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
-    defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings, manifest.vectors, vocabulary)
-    info = GenerationInfo(
-        path=generation,
-        manifest=manifest,
-        settings=settings,
-        defaults=defaults,
-        reading=reading,
-        analyzer=analyzer,
-        documents=len(snapshot),
-        last=LogPosition(),
-        drift=Drift(),
-    )
-    fields = open_fields(generation, manifest.fields, len(snapshot), forms_of(settings))
-    quality = Quality(snapshot, settings.seed)
+    size = len(snapshot)
     passages = None
     if manifest.has_passages:
         folder = generation / PASSAGES
         state = _open_checked(folder, read_manifest(folder))
-        passages = PassageIndex(state, open_array(folder, PASSAGE_DOCUMENTS))
-    filters = FilterCache(fields, len(snapshot), documents.existing)
-    texts = SuggestedTexts.of(analyzer)
-    return state_of(info, snapshot, documents, fields, quality, texts, filters, passages)
-
-
-def state_of(
-    info: GenerationInfo,
-    snapshot: Snapshot,
-    documents: DocumentReader,
-    fields: Fields,
-    quality: Quality,
-    texts: SuggestedTexts,
-    filters: FilterCache,
-    passages: PassageIndex | None,
-) -> State:
-    """Return the state of a snapshot."""
-    analyzer, vocabulary = info.analyzer, snapshot.vocabulary
-    query_parser = _language(snapshot, analyzer, fields, documents, info.settings)
-    find = documents.existing
-    if passages is not None:  # whose filters name documents
-        rows_of, state = passages.rows_of, passages.state
-        of_passages = state.filters.finding(lambda ids: rows_of(find(ids)))
-        passages = replace(passages, state=replace(state, filters=of_passages))
+        passages = PassageIndex.of(state, open_array(folder, PASSAGE_DOCUMENTS), documents)
+    fields = open_fields(generation, manifest.fields, size, forms_of(settings))
     return State(
-        info=info,
+        info=GenerationInfo(
+            path=generation,
+            manifest=manifest,
+            settings=settings,
+            analyzer=analyzer,
+            documents=size,
+            last=LogPosition(),
+            drift=Drift(),
+        ),
         snapshot=snapshot,
-        searcher=_searcher(info, snapshot, passages),
-        query_parser=query_parser,
-        parameters=_parameters(info, snapshot),
         documents=documents,
-        snippets=StoredSnippets(documents, snapshot.forward, analyzer, vocabulary),
         passages=passages,
         fields=fields,
-        filters=filters,
-        quality=quality,
-        suggester=Suggester(snapshot, analyzer, query_parser, documents, texts),
+        filters=FilterCache(fields, size, documents.existing),
+        quality=Quality(snapshot, settings.seed),
+        texts=SuggestedTexts.of(analyzer),
+        synonyms=Synonyms({}, analyzer),
         rules=RuleSet((), analyzer),
     )
 
 
-def _searcher(info: GenerationInfo, snapshot: Snapshot, passages: PassageIndex | None) -> Searcher:
-    if passages is None:
-        return Searcher(snapshot, info.defaults)
-    return PassageSearcher(snapshot, info.defaults, passages)
+def configured(state: State, settings: Settings, synonyms: Synonyms, rules: RuleSet) -> State:
+    """Return a state whose queries, also those to passages, use these.
 
-
-def _parameters(info: GenerationInfo, snapshot: Snapshot) -> Parameters:
-    return Parameters(index_of(info.path).name, info.defaults, info.reading, snapshot)
-
-
-def _language(
-    snapshot: Snapshot,
-    analyzer: Analyzer,
-    fields: Fields,
-    documents: DocumentReader,
-    settings: Settings,
-) -> QueryParser:
-    """Return the query parser; declared keyword fields can be searched by name."""
-    declared = settings.declared()
-    columns = {name: fields[name] for name in declared if name in fields}
-    keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
-    return QueryParser(snapshot, analyzer, keywords, documents.at)
-
-
-def with_settings(state: State, settings: Settings) -> State:
-    """Return a state whose queries, also those to passages, use other query settings."""
+    settings  of which the query settings count
+    """
     changes = {name: getattr(settings, name) for name in QUERY_SETTINGS}
-    chosen = state.info.settings.model_copy(update=changes)
-    if chosen == state.info.settings:
-        return state
-    passages = state.passages
+    info, passages = state.info, state.passages
+    info = replace(info, settings=info.settings.model_copy(update=changes))
     if passages is not None:
-        passages = replace(passages, state=with_settings(passages.state, settings))
-    info = replace(
-        state.info,
-        settings=chosen,
-        defaults=SearchSettings.of(chosen),
-        reading=LanguageSettings.of(chosen),
-    )
-    return replace(
-        state,
-        info=info,
-        searcher=_searcher(info, state.snapshot, passages),
-        parameters=_parameters(info, state.snapshot),
-        passages=passages,
-    )
-
-
-def with_synonyms(state: State, synonyms: Synonyms) -> State:
-    """Return a state whose queries, also those to passages, use synonyms."""
-    passages = state.passages
-    if passages is not None:
-        passages = replace(passages, state=with_synonyms(passages.state, synonyms))
-    parser = state.query_parser.with_synonyms(synonyms)
-    return replace(state, query_parser=parser, passages=passages)
+        of_passages = configured(passages.state, settings, synonyms, rules)
+        passages = replace(passages, state=of_passages)
+    return replace(state, info=info, passages=passages, synonyms=synonyms, rules=rules)

@@ -167,7 +167,7 @@ class Suggester:
             query_parser.term_dictionary,
             query_parser.corrector,
         )
-        self.texts = texts
+        self._texts = texts
         self._filter: Mask | None = None
 
     def within(self, filter_: Mask) -> Suggester:
@@ -326,7 +326,7 @@ class Suggester:
         self, kind: Literal["titles", "ids"], typed: str, k: int, evidence: Evidence
     ) -> list[str]:
         """Return the best k titles or IDs that contain the typed text, of equal ones the first."""
-        lines, documents = getattr(self.texts, kind), self._documents
+        lines, documents = getattr(self._texts, kind), self._documents
         read = documents.titles if kind == "titles" else documents.ids
 
         def texts() -> tuple[FoundText, ...]:

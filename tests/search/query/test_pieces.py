@@ -19,6 +19,7 @@ from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
+from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import is_plain
 from klsa_search.search.query.term_dictionary import TermDictionary
 
@@ -79,7 +80,7 @@ def parser(snapshot, request):
     """A parser that answers many queries, with room for so many forms, more than a query has."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(forms_module, "_CAPACITY", request.param)
-        yield QueryParser(snapshot, Analyzer(), {}, documents_at)
+        yield QueryParser(snapshot, Analyzer(), {}, documents_at, Synonyms({}, Analyzer()))
 
 
 @given(
