@@ -1,7 +1,7 @@
 """Python child processes with the import path of this process.
 
 `python -m` and `python -c` put the current folder first on the import path, so a file there such as
-`resource.py` would be imported. The option -P prevents that; all child processes are started here.
+`resource.py` would be imported. The option -P prevents that; all commands of them are made here.
 """
 
 from __future__ import annotations

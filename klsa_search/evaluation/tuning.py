@@ -83,7 +83,7 @@ def cross_validate(table: Table, folds: int, seed: int = 0) -> HeldOut:
     """Divide the queries into folds, choose without each fold, and measure on it; ten times.
 
     table  (Q, C) with Q at least `FEWEST_QUERIES`
-    folds  at least 2, and at most Q
+    folds  at least 2; more than Q are Q
     The held-out value of a query is its mean over the ten divisions. The result is deterministic
     for a seed. Cost: O(10 · folds · Q · C).
     """

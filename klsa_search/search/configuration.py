@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -70,7 +70,10 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
 
 
 class Configuration:
-    """Changes files of an index that its queries use, and reads them again: see `Index`."""
+    """Changes what queries use: settings, synonyms, rules and judgements. See `Index`.
+
+    What a method changed is durable and in use when it returns.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -89,11 +92,6 @@ class Configuration:
         _ = self._reader.writer
         change_settings(self._reader.path.parent, changes)
         self._reader.refresh()
-
-    @property
-    def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self._reader.synonyms
 
     def set_synonyms(self, synonyms: SynonymsLike) -> None:
         """Replace the synonyms of the index.

@@ -57,7 +57,7 @@ class Index:
 
     @property
     def path(self) -> Path:
-        """Return the folder of the generation."""
+        """Return the folder of the generation, or the file that names the partitions."""
         return self._reader.path
 
     @property
@@ -67,12 +67,12 @@ class Index:
 
     @property
     def generation(self) -> str:
-        """Return the name of the generation."""
+        """Return the name of the generation, or of the build of all partitions."""
         return self._reader.generation
 
     @property
     def manifest(self) -> Manifest:
-        """Return the manifest of the generation."""
+        """Return the manifest of all documents of the build, with the files of all partitions."""
         return self._reader.manifest
 
     @property

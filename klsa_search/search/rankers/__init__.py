@@ -1,7 +1,6 @@
 """The table of rankers: functions that score every document for a query.
 
-To add one, write a module, a row of `RANKERS`, and its name in `RankerName` of
-`klsa_search.core.config`. Other packages add rankers as plug-ins: `klsa_search.plugins`.
+CONTRIBUTING.md says how to add one. Other packages add rankers as plug-ins: `klsa_search.plugins`.
 """
 
 from __future__ import annotations
