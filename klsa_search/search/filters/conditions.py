@@ -52,6 +52,11 @@ class Not:
 Filter = Condition | And | Or | Not
 
 
+def negation(filter_: Filter) -> Filter:
+    """Return the negation of a filter, of a negation the filter itself."""
+    return filter_.part if isinstance(filter_, Not) else Not(filter_)
+
+
 def parts_of(filter_: Filter) -> tuple[Filter, ...]:
     """Return the direct parts of a filter."""
     if isinstance(filter_, Condition):

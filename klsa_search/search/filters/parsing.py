@@ -7,13 +7,22 @@ year >= 2020 AND (about IN [pumps, "old roads"] OR NOT seen EXISTS)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from klsa_search.errors import QueryError
-from klsa_search.search.filters.conditions import MAX_DEPTH, And, Condition, Filter, Not, Or, Value
+from klsa_search.search.filters.conditions import (
+    MAX_DEPTH,
+    And,
+    Comparison,
+    Condition,
+    Filter,
+    Not,
+    Or,
+    negation,
+)
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -27,16 +36,13 @@ _GRAMMAR: Final = r"""
     ?both: one ("AND"i one)*
     ?one: "NOT"i one -> negated
         | "(" either ")"
-        | text COMPARISON value -> compared
-        | text value "TO"i value -> between
-        | text "IN"i list -> among
-        | text "NOT"i "IN"i list -> not_among
-        | text "CONTAINS"i text -> containing
-        | text "NOT"i "CONTAINS"i text -> not_containing
-        | text "EXISTS"i -> present
-        | text "NOT"i "EXISTS"i -> absent
-        | text "IS"i "NULL"i -> absent
-        | text "IS"i "NOT"i "NULL"i -> present
+        | condition
+    !condition: text COMPARISON value
+        | text value "TO"i value
+        | text "NOT"i? "IN"i list
+        | text "NOT"i? "CONTAINS"i text
+        | text "NOT"i? "EXISTS"i
+        | text "IS"i "NOT"i? "NULL"i
     list: "[" (text ("," text)*)? "]"
     ?value: text | NUMBER -> text
     text: WORD | QUOTED
@@ -47,11 +53,11 @@ _GRAMMAR: Final = r"""
     %ignore /\s+/
 """
 _TOKEN_NAMES: Final = {
-    "AND": "AND", "OR": "OR", "NOT": "NOT", "IN": "IN", "TO": "TO", "IS": "IS", "NULL": "NULL",
-    "CONTAINS": "CONTAINS", "EXISTS": "EXISTS", "LPAR": "(", "RPAR": ")", "LSQB": "[",
-    "RSQB": "]", "COMMA": ",", "WORD": "a name or value", "QUOTED": "a quoted name or value",
-    "NUMBER": "a number", "COMPARISON": "one of = != < <= > >=", "$END": "the end",
+    "LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "COMMA": ",", "WORD": "a name or value",
+    "QUOTED": "a quoted name or value", "NUMBER": "a number",
+    "COMPARISON": "one of = != < <= > >=", "$END": "the end",
 }  # fmt: skip
+"""What messages call the tokens that are not words of the grammar."""
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -80,7 +86,8 @@ def filter_of_text(text: str) -> Filter:
     try:
         parsed: Any = _parser().parse(text)
     except UnexpectedToken as error:
-        expected = [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
+        words = sorted(error.accepts - _TOKEN_NAMES.keys())
+        expected = words + [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
         if error.token.type == "$END":
             fact = "it is incomplete"
         else:
@@ -108,7 +115,7 @@ def _shorten(text: str) -> str:
 @cache
 def _parser() -> Lark:
     """Return an LALR parser, which builds the tree bottom-up without recursion."""
-    from lark import Lark, Transformer, v_args
+    from lark import Lark, Token, Transformer, v_args
 
     @v_args(inline=True)
     class _FilterTransformer(Transformer[Any, Any]):
@@ -119,34 +126,15 @@ def _parser() -> Lark:
         def list(self, *texts: str) -> tuple[str, ...]:
             return texts
 
-        def compared(self, field: str, comparison: Any, value: str) -> Filter:
-            if comparison == "!=":
-                return Not(Condition(field, "=", (value,)))
-            return Condition(field, str(comparison), (value,))  # type: ignore[arg-type] # of _GRAMMAR
-
-        def between(self, field: str, low: str, high: str) -> Filter:
-            return Condition(field, "TO", (low, high))
-
-        def among(self, field: str, values: tuple[str, ...]) -> Filter:
-            return Condition(field, "IN", values)
-
-        def containing(self, field: str, value: str) -> Filter:
-            return Condition(field, "CONTAINS", (value,))
-
-        def present(self, field: str) -> Filter:
-            return Condition(field, "EXISTS")
-
-        def absent(self, field: str) -> Filter:
-            return Not(Condition(field, "EXISTS"))
-
-        def not_among(self, field: str, values: tuple[str, ...]) -> Filter:
-            return Not(Condition(field, "IN", values))
-
-        def not_containing(self, field: str, value: str) -> Filter:
-            return Not(Condition(field, "CONTAINS", (value,)))
+        def condition(self, field: str, *operator_and_values: Any) -> Filter:
+            words = [item.lower() for item in operator_and_values if isinstance(item, Token)]
+            values = [item for item in operator_and_values if not isinstance(item, Token)]
+            value = values[0] if len(values) == 1 else values or True
+            condition = _condition(field, words[-1], value)
+            return negation(condition) if "not" in words else condition
 
         def negated(self, part: Filter) -> Filter:
-            return part.part if isinstance(part, Not) else Not(part)
+            return negation(part)
 
         def both(self, *parts: Filter) -> Filter:
             return And(parts)
@@ -161,9 +149,10 @@ def _parser() -> Lark:
 
 _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+_COMPARISONS: Final = (*(name.lower() for name in get_args(Comparison)), "null", "!=")
 _SYNTAX: Final = (
     '{"and": [...]}, {"or": [...]}, {"not": {...}} or {"field": NAME, COMPARISON: VALUE}, where a '
-    "comparison is =, !=, <, <=, >, >=, to, in, contains, exists or null"
+    f"comparison is {', '.join(_COMPARISONS[:-1])} or {_COMPARISONS[-1]}"
 )
 
 
@@ -185,79 +174,55 @@ def _read(mapping: object, depth: int) -> Filter:
     if not isinstance(mapping, Mapping):
         raise _invalid(f"{_repr(mapping)} is not a filter; give {_SYNTAX}")
     if "field" in mapping:
-        return _condition(mapping)
+        return _conditions(mapping)
     if len(mapping) != 1 or (operator := next(iter(mapping))) not in ("and", "or", "not"):
         raise _invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
     operands = mapping[operator]
     if operator == "not":
-        part = _read(operands, depth + 1)
-        return part.part if isinstance(part, Not) else Not(part)
+        return negation(_read(operands, depth + 1))
     if not isinstance(operands, list | tuple):
         raise _invalid(f"{operator!r} is {_repr(operands)}; give a list of filters")
     parts = tuple(_read(part, depth + 1) for part in operands)
     return And(parts) if operator == "and" else Or(parts)
 
 
-def _condition(mapping: Mapping[Any, Any]) -> Filter:
+def _conditions(mapping: Mapping[Any, Any]) -> Filter:
     name = mapping["field"]
     if not isinstance(name, str):
         raise _invalid(f"'field' is {_repr(name)}; give the name of a field")
-    parts = []
-    for comparison, value in mapping.items():
-        if comparison == "field":
-            continue
-        if comparison not in _COMPARISONS:
-            raise _invalid(f"unknown comparison {_repr(comparison)}; give {_SYNTAX}")
-        parts.append(_COMPARISONS[comparison](name, value))
+    parts = [_condition(name, key, value) for key, value in mapping.items() if key != "field"]
     if not parts:
         raise _invalid(f"field {_repr(name)} has no comparison; give {_SYNTAX}")
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _scalar(name: str, value: object) -> Value:
-    if not isinstance(value, str | int | float):
-        raise _invalid(f"field {_repr(name)}: {_repr(value)} is not a text, number, true or false")
-    return value
+def _condition(field: str, comparison: object, value: object) -> Filter:
+    """Return the filter of a comparison, as JSON names it, with a value of JSON.
 
-
-def _scalars(name: str, values: object) -> tuple[Value, ...]:
+    QueryError for an unknown comparison or a value that it does not take.
+    """
+    if comparison not in _COMPARISONS:
+        raise _invalid(f"unknown comparison {_repr(comparison)}; give {_SYNTAX}")
+    if comparison == "!=":
+        return Not(_condition(field, "=", value))
+    if comparison == "null":
+        return negation(_condition(field, "exists", value))
+    if comparison == "exists":
+        if not isinstance(value, bool):
+            raise _invalid(f"field {_repr(field)}: {_repr(value)} is neither true nor false")
+        present = Condition(field, "EXISTS")
+        return present if value else Not(present)
+    values = value if comparison in ("to", "in") else [value]
     if not isinstance(values, list | tuple):
-        raise _invalid(f"field {_repr(name)}: {_repr(values)} is not a list of values")
-    return tuple(_scalar(name, value) for value in values)
-
-
-def _between(name: str, values: object) -> Filter:
-    bounds = _scalars(name, values)
-    if len(bounds) != 2:
-        raise _invalid(f"field {_repr(name)}: 'to' takes a list of two values, not {len(bounds)}")
-    return Condition(name, "TO", bounds)
-
-
-def _exists(name: str, value: object) -> Filter:
-    if not isinstance(value, bool):
-        raise _invalid(f"field {_repr(name)}: {_repr(value)} is neither true nor false")
-    present = Condition(name, "EXISTS")
-    return present if value else Not(present)
-
-
-def _missing(name: str, value: object) -> Filter:
-    condition = _exists(name, value)
-    return condition.part if isinstance(condition, Not) else Not(condition)
-
-
-_COMPARISONS: Final[dict[object, Callable[[str, Any], Filter]]] = {
-    "=": lambda name, value: Condition(name, "=", (_scalar(name, value),)),
-    "!=": lambda name, value: Not(Condition(name, "=", (_scalar(name, value),))),
-    "<": lambda name, value: Condition(name, "<", (_scalar(name, value),)),
-    "<=": lambda name, value: Condition(name, "<=", (_scalar(name, value),)),
-    ">": lambda name, value: Condition(name, ">", (_scalar(name, value),)),
-    ">=": lambda name, value: Condition(name, ">=", (_scalar(name, value),)),
-    "to": _between,
-    "in": lambda name, values: Condition(name, "IN", _scalars(name, values)),
-    "contains": lambda name, value: Condition(name, "CONTAINS", (_scalar(name, value),)),
-    "exists": _exists,
-    "null": _missing,
-}
+        raise _invalid(f"field {_repr(field)}: {_repr(values)} is not a list of values")
+    for scalar in values:
+        if not isinstance(scalar, str | int | float):
+            raise _invalid(
+                f"field {_repr(field)}: {_repr(scalar)} is not a text, number, true or false"
+            )
+    if comparison == "to" and len(values) != 2:
+        raise _invalid(f"field {_repr(field)}: 'to' takes a list of two values, not {len(values)}")
+    return Condition(field, cast("Comparison", str(comparison).upper()), tuple(values))
 
 
 def _repr(value: object) -> str:
