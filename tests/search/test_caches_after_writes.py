@@ -11,8 +11,8 @@ from klsa_search import open_index
 from klsa_search.indexing.build import build
 
 WORDS = ["propeller", "turbine", "turbines", "winglet", "winglets", "dragon", "drag", "flow"]
-WORDS += ["shock", "wave", "boundary"]
-TYPOS = ["propelelr", "turbnie", "wniglet", "flowshock", "bound", "shokc wave"]
+WORDS += ["shock", "wave", "boundary", "71-3/4"]
+TYPOS = ["propelelr", "turbnie", "wniglet", "flowshock", "bound", "shokc wave", "drag 71-3/4"]
 FILTERS = ["kind = a", "NOT kind = b", "size > 3", "id IN [new-1, d2]", "kind = a AND size < 5"]
 
 

@@ -15,7 +15,7 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.builder import QueryBuilder, Word
-from klsa_search.search.query.matching import containing_phrase, pattern_names
+from klsa_search.search.query.matching import live_documents_of_phrase, pattern_names
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
@@ -114,7 +114,7 @@ class CodeReader:
     def read(self, text: str, evidence: Evidence) -> list[Code]:
         """Return the codes of a text that documents contain, written with any signs or none.
 
-        Cost: that of a phrase for each way in which the runs of a code may be joined.
+        Cost: that of a phrase for each way in which the runs of a code may be joined, once.
         """
         codes = (self._code(code, evidence) for code in dict.fromkeys(self.may_be_codes(text)))
         return [code for code in codes if code is not None]
@@ -153,15 +153,14 @@ class CodeReader:
     def _code(self, text: str, evidence: Evidence) -> Code | None:
         documents = np.zeros(len(self._snapshot), np.bool_)
         writings: dict[tuple[Word, ...], None] = {}
-        live = self._snapshot.live_docs()
         for words in dict.fromkeys(self._writings(text)):
             numbers = self._stop_words.numbers(words)
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
-            matching = containing_phrase(self._snapshot, numbers) & live
+            matching = live_documents_of_phrase(self._snapshot, numbers)
             question = "code", *pattern_names(self._snapshot, numbers)
-            if evidence.of(question, lambda: int(matching.sum())):  # noqa: B023 - called at once
-                documents |= matching
+            if evidence.of(question, lambda: len(matching)):  # noqa: B023 - called at once
+                documents[matching] = True
                 writings[words] = None
         return Code(text, documents, tuple(writings)) if writings else None
 
