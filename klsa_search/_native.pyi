@@ -73,6 +73,7 @@ class ExpansionModel:
     parts         one after the other
     term_vectors  `terms` of `SparseExpansion`
     rows_elsewhere, levels_elsewhere  of `RemoteRows`
+    ordinals      of a partition: those of the documents of the build
     dimensions    m, coordinates of the latent space
     neighbours    entries of a row that count for coverage, the first ones
     """
@@ -83,6 +84,7 @@ class ExpansionModel:
         term_vectors: npt.NDArray[np.int8],
         rows_elsewhere: npt.NDArray[np.uint32],
         levels_elsewhere: npt.NDArray[np.uint8],
+        ordinals: _I64 | None,
         dimensions: int,
         neighbours: int,
     ) -> None: ...
@@ -168,13 +170,24 @@ class Engine:
 
     def seeds(
         self, query: _Query, params: KlsaParams
-    ) -> tuple[_I32, _I64, _I32, _F32, _F32, _F32, float, float]:
-        """Return the b best documents by BM25, of which the first z may be seeds.
+    ) -> tuple[
+        _I32,
+        _I64,
+        _I64,
+        tuple[_F32, _F32, _F32],
+        _I32,
+        tuple[_I64, npt.NDArray[np.uint32], _F32],
+        float,
+        float,
+        tuple[_I64, _U8, _F32],
+    ]:
+        """Return the b best documents by BM25, of which the first z may be seeds: see `LocalSeeds`.
 
-        Documents and scores in steps, (b,); latent parts in steps, (z,); the columns of
-        `QueryImpacts`, empty without documents; the share of the query in the first; one step of a
-        cosine.
+        Rows are as those of `rows`. Without documents there are no columns of impacts.
         """
+
+    def rows(self, documents: _I64) -> tuple[_I64, _U8, _F32]:
+        """Return documents, levels and steps of rows: see `SeedRows`."""
 
     def score_shared(
         self,

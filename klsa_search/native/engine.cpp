@@ -7,6 +7,7 @@
 #include "engine/buffers.hpp"
 #include "engine/index.hpp"
 #include "engine/results.hpp"
+#include "engine/rows.hpp"
 
 #include <optional>
 
@@ -93,7 +94,7 @@ struct ModelObject {
     Model model;
 
     ModelObject(const std::vector<const RowsObject*>& parts, In2<i8> term_vectors, In2<u32> rows_elsewhere,
-                In2<u8> levels_elsewhere, i64 dimensions, i64 neighbours) {
+                In2<u8> levels_elsewhere, std::optional<In1<i64>> ordinals, i64 dimensions, i64 neighbours) {
         for (const RowsObject* part : parts) {
             owners.keep(part->owners);
             model.parts.push_back(part->rows);
@@ -101,6 +102,8 @@ struct ModelObject {
         model.term_vectors = owners.view(term_vectors);
         model.rows_elsewhere = owners.view(rows_elsewhere);
         model.levels_elsewhere = owners.view(levels_elsewhere);
+        model.is_partition = ordinals.has_value();
+        if (ordinals) model.ordinals = owners.view(*ordinals);
         model.dimensions = dimensions;
         model.neighbours = neighbours;
         model.check();
@@ -248,11 +251,31 @@ class EngineObject {
         {
             WithoutGil released;
             found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
+            Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
+            found.features = features_of(*model_, seeds);
+            found.rows = rows_of(*model_, reverse_, seeds);
+            for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
         }
+        size_t best = found.documents.size(), seeds = found.latent.size(), n = found.half.size();
+        nb::tuple impacts = nb::make_tuple(array_of(std::move(found.impacts), {best, n}),
+                                           array_of(std::move(found.term_weights)), array_of(std::move(found.half)));
+        nb::tuple features = nb::make_tuple(array_of(std::move(found.features.starts)),
+                                            array_of(std::move(found.features.entries)),
+                                            array_of(std::move(found.features.scalars), {seeds, 3}));
         return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
-                              array_of(std::move(found.latent)), array_of(std::move(found.impacts)),
-                              array_of(std::move(found.term_weights)), array_of(std::move(found.half)), found.share,
-                              found.angle);
+                              array_of(std::move(found.ordinals)), impacts, array_of(std::move(found.latent)), features,
+                              found.share, found.angle, arrays_of(std::move(found.rows), seeds));
+    }
+
+    nb::tuple rows(In1<i64> documents) const {
+        check_model();
+        require_between(documents.data(), length(documents), 0, model_->documents, "documents");
+        Rows result;
+        {
+            WithoutGil released;
+            result = rows_of(*model_, reverse_, view(documents));
+        }
+        return arrays_of(std::move(result), documents.shape(0));
     }
 
     std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
@@ -281,6 +304,12 @@ class EngineObject {
     }
     Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
         return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals};
+    }
+    nb::tuple arrays_of(Rows&& rows, size_t count) const {
+        size_t width = size_t(model_->row_width + reverse_.rows.width);
+        return nb::make_tuple(array_of(std::move(rows.documents), {count, width}),
+                              array_of(std::move(rows.levels), {count, width}),
+                              array_of(std::move(rows.steps), {count, 2}));
     }
     void check_model() const { require(model_.has_value(), "the engine has no model"); }
 
@@ -427,9 +456,10 @@ void bind_engine(nb::module_& module) {
         .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>>(), exact("rows"), exact("scales"),
              exact("starts"), exact("features"), exact("document_vectors"));
     nb::class_<ModelObject>(module, "ExpansionModel")
-        .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, i64, i64>(), nb::arg("parts"),
-             exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"), nb::arg("dimensions"),
-             nb::arg("neighbours"));
+        .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, std::optional<In1<i64>>, i64,
+                      i64>(),
+             nb::arg("parts"), exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"),
+             exact("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
     module.def("weigh_seeds", &weigh_seeds, nb::arg("merged"), nb::arg("params"));
     using E = EngineObject;
     nb::class_<E>(module, "Engine")
@@ -446,6 +476,7 @@ void bind_engine(nb::module_& module) {
         .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
              nb::arg("shared").none())
         .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
+        .def("rows", &E::rows, exact("documents"))
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
              nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"),
              exact("exact"));

@@ -47,7 +47,7 @@ class Oracle(PartScorer):
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
-        self._engine = snapshot.klsa_engine
+        self._engine, self._ordinals_of = snapshot.klsa_engine, snapshot.ordinals_of
 
     def top(
         self,
@@ -173,7 +173,7 @@ class Oracle(PartScorer):
         )
         share = matched_share(kernel, query, terms) if len(best) else 0.0
         return LocalSeeds(
-            steps[best], best.astype(np.int64), weighed, latent, features, share,
+            best, steps[best], self._ordinals_of(best), weighed, latent, features, share,
             query_vector.angle,
         )  # fmt: skip
 

@@ -98,7 +98,7 @@ def test_rows_cross_partitions(one: Index, three: Index) -> None:
     ids, agree, whole = three.ids(), 0, 0
     for partition in three.partitions:
         snapshot = partition.state().snapshot
-        rows = snapshot.seed_rows(np.arange(len(snapshot)))
+        rows = snapshot.klsa_engine.rows(np.arange(len(snapshot)))
         for doc_id, id_ in enumerate(partition.ids()):
             levels = rows.levels[doc_id].astype(int)
             assert (np.diff(levels) <= 0).all()
@@ -135,6 +135,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             begun, expected = engine.seeds(terms, params), oracle.seeds(terms, params)
             assert begun is not None
             assert begun.steps.tolist() == expected.steps.tolist()
+            assert begun.doc_ids.tolist() == expected.doc_ids.tolist()
             assert begun.documents.tolist() == expected.documents.tolist()
             assert begun.terms.impacts.tolist() == expected.terms.impacts.tolist()
 
@@ -205,7 +206,6 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         local = engine.seeds(terms, params)
         assert local is not None
         assert whole is not None
-        local = local._replace(rows=snapshot.seed_rows(local.documents[: params.seeds]))
         (shared,) = shared_seeds([local], params, snapshot.query_kernel.postings.step)
         assert shared is not None
         found = engine.top_shared(terms, 10, params, local_seeds(snapshot, shared), totals=True)

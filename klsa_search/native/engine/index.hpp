@@ -35,6 +35,7 @@ struct Table {
 
 constexpr int MAX_BLOCK_BITS = 16;
 constexpr i64 NUMBERS = i64(1) << 24;  // document and feature numbers have 24 bits
+constexpr i64 FIRST_LATER = i64(1) << 40;  // least ordinal of a document written after the build
 
 // The postings of consecutive documents: see `klsa_search.kernels.postings`.
 struct PostingLists {
@@ -178,6 +179,8 @@ struct Model {
     Table<i8> term_vectors;     // coordinates, then their step as a float
     Table<u32> rows_elsewhere;  // entries of the rows in other partitions, by ordinals
     Table<u8> levels_elsewhere;
+    bool is_partition = false;  // then the ordinals of the documents of the build
+    Array<i64> ordinals;
     i64 dimensions = 0, neighbours = 0;
     i64 documents = 0, row_width = 0, vector_width = 0;  // of all parts
 
@@ -200,6 +203,13 @@ struct Model {
         if (rows_elsewhere.rows > 0)
             valid = valid && std::min(rows_elsewhere.width, levels_elsewhere.width) >= neighbours;
         require(valid, "rows_elsewhere: their shape does not fit");
+        require(ordinals.size <= documents, "ordinals: more than documents");
+    }
+
+    // The number of a document that no document of another partition has: see `Snapshot.ordinals_of`.
+    i64 ordinal(i64 document) const {
+        if (!is_partition) return document;
+        return document < ordinals.size ? ordinals[document] : FIRST_LATER + document;
     }
 
     const u32* row(i64 document) const {

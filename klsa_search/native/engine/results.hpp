@@ -43,15 +43,32 @@ struct Details {
     std::vector<f32> lent;                        // (n, neighbours, terms) in steps
 };
 
+// The features of some documents: see `DocFeatures`.
+struct Features {
+    std::vector<i64> starts{0};
+    std::vector<u32> entries;
+    std::vector<f32> scalars;  // (documents, 3)
+};
+
+// Rows of D of some documents, with their entries in all partitions: see `SeedRows`.
+struct Rows {
+    std::vector<i64> documents;  // (documents, width), by ordinals
+    std::vector<u8> levels;
+    std::vector<f32> steps;  // (documents, 2)
+};
+
 // The best documents of one partition, of which the first may be seeds: see `LocalSeeds`.
 struct Seeds {
     std::vector<i32> documents;
+    std::vector<i64> ordinals;
     std::vector<i64> steps;
     std::vector<i32> latent;              // of the first `Params::seeds`
     std::vector<f32> impacts;             // (documents, terms)
     std::vector<f32> term_weights, half;  // of the terms: see `QueryImpacts`
     double share = 0;                     // of the query in the first document
     f32 angle = 0;                        // one step of a cosine
+    Features features;                    // of the first `Params::seeds`, and their rows
+    Rows rows;
 };
 
 // Terms of E that centre the features, and the value of one step of the sums.

@@ -18,7 +18,7 @@ from klsa_search.search.engine.local_seeds import (
     DocFeatures,
     LocalSeeds,
     QueryImpacts,
-    distinct_known,
+    SeedRows,
 )
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
@@ -208,7 +208,7 @@ class KlsaEngine:
     small    whether deep rankings rescore all candidates
     live     mask of the live documents, if some are deleted
     reverse  entries of later documents, if any
-    remote_rows  entries of the rows in other partitions, if there are some
+    partition  `ordinals` and `remote_rows` of the snapshot
     """
 
     def __init__(
@@ -221,16 +221,19 @@ class KlsaEngine:
         small: bool,
         live: Mask | None = None,
         reverse: ReverseNeighbours | None = None,
-        remote_rows: RemoteRows = NO_REMOTE_ROWS,
+        partition: tuple[npt.NDArray[np.int64] | None, RemoteRows] = (None, NO_REMOTE_ROWS),
     ) -> None:
-        self._kernel, self._small, self._expansion = kernel, small, expansion
+        self._kernel, self._small = kernel, small
+        self._width, self._near = expansion.entries, min(neighbours, expansion.entries)
+        ordinals, remote_rows = partition
         model = _native.ExpansionModel(
             parts=[segment.native for segment in expansion.segments],
             term_vectors=contiguous(expansion.built.terms, np.int8),
             rows_elsewhere=contiguous(remote_rows.documents, np.uint32),
             levels_elsewhere=contiguous(remote_rows.levels, np.uint8),
+            ordinals=None if ordinals is None else contiguous(ordinals, np.int64),
             dimensions=dimensions,
-            neighbours=min(neighbours, expansion.entries),
+            neighbours=self._near,
         )
         self._engine = _engine(kernel, live, model, reverse)
 
@@ -280,25 +283,31 @@ class KlsaEngine:
         return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared))
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
-        """Return the best documents of a query among these, with doc ids: see `shared_seeds`.
+        """Return the best documents of a query among these: see `shared_seeds`.
 
         None for an index without documents. At most `MAX_SEEDS` seeds are allowed.
         """
         if not self._kernel.size:
             return None
-        documents, steps, latent, flat, weights, half, share, angle = self._engine.seeds(
-            terms, params
+        doc_ids, steps, ordinals, impacts, latent, features, share, angle, rows = (
+            self._engine.seeds(terms, params)
         )
-        impacts = flat.reshape(len(documents), len(distinct_known(terms)))
         return LocalSeeds(
+            doc_ids,
             steps,
-            documents.astype(np.int64),
-            QueryImpacts(impacts, weights, half),
+            ordinals,
+            QueryImpacts(*impacts),
             latent,
-            DocFeatures.of(self._expansion, documents[: params.seeds]),
+            DocFeatures(*features),
             share,
             angle,
+            SeedRows(*rows, self._width, self._near),
         )
+
+    def rows(self, documents: DocIds) -> SeedRows:
+        """Return the rows of D of documents, with their entries in all partitions."""
+        rows = self._engine.rows(contiguous(documents, np.int64))
+        return SeedRows(*rows, self._width, self._near)
 
     def top_shared(
         self,

@@ -119,17 +119,19 @@ NO_ROWS: Final = SeedRows(
 class LocalSeeds(NamedTuple):
     """The b best documents of one partition by the query kernel; the first z may be seeds.
 
+    doc_ids    (b,)
     steps      (b,) k_q in steps, highest first
-    documents  (b,) ordinals; doc ids until the partition replaces them
+    documents  (b,) ordinals
     terms      impacts of the terms of the query in the documents
     latent     (z,) L in steps of a cosine
     features   of the first z
     share      share of the query that the first contains, by term weights
     angle      one step of a cosine of the query
-    rows       of the first z; none until the partition adds them
+    rows       of the first z
     names      (b,) ID and title of each, for a request that explains scores
     """
 
+    doc_ids: npt.NDArray[np.int32]
     steps: npt.NDArray[np.int64]
     documents: npt.NDArray[np.int64]
     terms: QueryImpacts

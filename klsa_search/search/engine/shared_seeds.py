@@ -326,6 +326,7 @@ def _features_of(of_parts: Sequence[LocalSeeds], seeds: _Best) -> DocFeatures:
 
 
 _NO_SEEDS: Final = LocalSeeds(
+    np.zeros(0, np.int32),
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
     QueryImpacts(np.zeros((0, 0), _F), np.zeros(0, _F), np.zeros(0, _F)),

@@ -25,7 +25,6 @@ from klsa_search.kernels.weighting import mean_length
 from klsa_search.lowrank.expansion_matrix import Expansion
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
-    LEVELS,
     NO_REMOTE_ROWS,
     RemoteRows,
     SegmentedExpansion,
@@ -37,7 +36,7 @@ from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.answers import AnswerCache, Answers
 from klsa_search.search.engine.collection_statistics import TermNumbering
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
-from klsa_search.search.engine.local_seeds import FIRST_LATER, SeedRows, narrow_ordinals
+from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -199,40 +198,6 @@ class Snapshot:
         is_later = (later >= built) & (later < len(self))
         return np.where(is_later, later, positions), is_built | is_later
 
-    def seed_rows(self, documents: DocIds) -> SeedRows:
-        """Return the rows of D of documents, with their entries in all partitions.
-
-        documents  (n,) doc ids
-        """
-        expansion, remote = self.sparse_expansion, self.remote_rows
-        # Entries in this partition and in others, strongest first.
-        entries, width = expansion.rows(documents), expansion.entries
-        numbers = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-        levels = (entries & np.uint32(LEVELS)).astype(np.uint8)
-        built = len(remote.levels)
-        if built:
-            positions = np.minimum(documents, built - 1)
-            is_built = (documents < built)[:, None]
-            numbers = np.hstack((numbers, remote.documents[positions]))
-            levels = np.hstack((levels, remote.levels[positions] * is_built))
-            order = np.argsort(np.uint8(LEVELS) - levels, axis=1, kind="stable")[:, :width]
-            rows = np.arange(len(documents))[:, None]
-            numbers, levels = numbers[rows, order], levels[rows, order]
-        steps = np.zeros((len(documents), 2), np.float32)
-        steps[:, 0] = expansion.scales(documents)[:, 0]
-        reverse, near = self.reverse, min(self.neighbour_count, width)
-        # Entries of later documents.
-        with_reverse = np.flatnonzero(documents < (0 if reverse is None else len(reverse.row_of)))
-        if reverse is not None and len(with_reverse):
-            at = reverse.row_of[documents[with_reverse]].astype(np.int64) - 1
-            with_reverse, at = with_reverse[at >= 0], at[at >= 0]
-            entries = np.zeros((len(documents), reverse.rows.shape[1]), np.uint32)
-            entries[with_reverse], steps[with_reverse, 1] = reverse.rows[at], reverse.steps[at]
-            later = self.ordinals_of((entries >> np.uint32(8)).astype(np.int64))
-            numbers = np.hstack((numbers, later))
-            levels = np.hstack((levels, (entries & np.uint32(LEVELS)).astype(np.uint8)))
-        return SeedRows(narrow_ordinals(numbers * (levels > 0)), levels, steps, width, near)
-
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of D, strongest first, and reverse entries."""
         rows = [self.sparse_expansion.rows(np.array([document]))[0]]
@@ -263,7 +228,7 @@ class Snapshot:
             small=self.small,
             live=self.live,
             reverse=self.reverse,
-            remote_rows=self.remote_rows,
+            partition=(self.ordinals, self.remote_rows),
         )
 
     @_shared_property
@@ -274,7 +239,7 @@ class Snapshot:
         """
         if not len(self.remote_rows.levels):
             return self.sparse_expansion.joined.neighbours(self.neighbour_count)
-        rows = self.seed_rows(np.arange(len(self)))
+        rows = self.klsa_engine.rows(np.arange(len(self)))
         levels = rows.levels[:, : rows.near].astype(np.float32)
         ordinals = rows.documents[:, : rows.near].astype(np.int64)
         doc_ids, is_here = self.doc_ids_of(ordinals.ravel())

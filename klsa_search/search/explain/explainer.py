@@ -185,7 +185,7 @@ class Explainer:
         if not len(details.weights):
             return repeat(None)
         shared = self._shared
-        rows = shared.rows if shared is not None else snapshot.seed_rows(details.seeds)
+        rows = shared.rows if shared is not None else snapshot.klsa_engine.rows(details.seeds)
         return engine_parts(
             details,
             distinct_known(self._terms),

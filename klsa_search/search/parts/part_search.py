@@ -158,12 +158,9 @@ class PartSearch:
                     field="z",
                 )
             seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
-        if seeds is not None:
-            if self._query.explain:
-                records = self._state.documents.records(seeds.documents.tolist())
-                seeds = seeds._replace(names=tuple((record.id, record.title) for record in records))
-            rows = snapshot.seed_rows(seeds.documents[: params.seeds])
-            seeds = seeds._replace(documents=snapshot.ordinals_of(seeds.documents), rows=rows)
+        if seeds is not None and self._query.explain:
+            records = self._state.documents.records(seeds.doc_ids.tolist())
+            seeds = seeds._replace(names=tuple((record.id, record.title) for record in records))
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
         parsed = plan.parsed._replace(leading=None)
