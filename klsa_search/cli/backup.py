@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_index
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo, in_bytes, numbers, wrapped, write_table
 from klsa_search.errors import IndexNotFound, StoreError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from klsa_search.storage.repository import Repository
 
 
-@click.command()
+@klsa_index.command()
 @click.argument("arguments", nargs=-1, metavar="[NAME] TARGET")
 @click.option("--all", "all_", is_flag=True, help="Back up all indexes and aliases to TARGET")
 @click.option(
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     help="Back up to a TARGET of another index directory, which can no longer use it, with --all",
 )
 @home_option
-@debug_option
 def backup(
     arguments: Sequence[str], all_: bool, keep: int | None, take_over: bool, home: Path
 ) -> None:
@@ -73,7 +72,7 @@ def backup(
     echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
 
 
-@click.command()
+@klsa_index.command()
 @click.argument("source")
 @click.option("--all", "all_", is_flag=True, help="Restore all indexes and aliases")
 @click.option("--name", help="Restore one index, and give it this name")
@@ -88,7 +87,6 @@ def backup(
 )
 @click.option("--list", "list_", is_flag=True, help="List the backups of all indexes at SOURCE")
 @home_option
-@debug_option
 def restore(
     source: str,
     all_: bool,

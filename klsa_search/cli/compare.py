@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_eval
 from klsa_search.cli.options import (
     FigurePath,
     PluginChoice,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-@click.command("judgements")
+@klsa_eval.command("judgements")
 @index_argument
 @click.option(
     "--ranker",
@@ -48,11 +48,9 @@ if TYPE_CHECKING:
     type=PluginChoice(RANKER_NAMES),
     multiple=True,
     default=("bm25", "klsa"),
-    show_default=True,
     help="Compare these rankers with the first; repeatable",
 )
 @json_file_option
-@debug_option
 def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> None:
     """Compare rankers by the judgements of an index.
 
@@ -114,7 +112,7 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
 _TARGET = "{target}"
 
 
-@click.command()
+@klsa_eval.command()
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
 @data_option
 @click.option(
@@ -130,21 +128,18 @@ _TARGET = "{target}"
     "--measure",
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
     default="map",
-    show_default=True,
     help="Compare by this measure",
 )
 @click.option(
     "--baseline",
     metavar="SYSTEM",
     default="bm25",
-    show_default=True,
     help="Compare the other systems with this one",
 )
 @json_file_option
 @click.option(
     "--plot", type=FigurePath(), help="Also draw the default against the baseline, query by query"
 )
-@debug_option
 def compare(
     targets: Sequence[str],
     data: Path | None,

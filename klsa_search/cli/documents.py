@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_index
 from klsa_search.cli.options import (
     MODELS,
     index_argument,
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("source")
 @source_options
 @settings_options(*FormSettings.model_fields, default="as the index reads them")
 @json_option
-@debug_option
 def add(
     path: Path,
     source: Any,
@@ -67,11 +66,10 @@ def add(
     index.close()
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("ids", nargs=-1, required=True)
 @json_option
-@debug_option
 def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove documents by ID from an index; unknown IDs are ignored."""
     from klsa_search.search.opening import open_index
@@ -85,13 +83,12 @@ def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
     index.close()
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @memory_option
 @settings_options(
     *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="as it is"
 )
-@debug_option
 def refit(path: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.
 
@@ -106,7 +103,7 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
     index.close()
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--partitions",
@@ -116,7 +113,6 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
 )
 @workers_option
 @memory_option
-@debug_option
 def split(path: Path, partitions: int, workers: int | None, memory: str | None) -> None:
     """Divide an index into another number of partitions, under its name.
 
@@ -145,10 +141,9 @@ def index_facts(index: Index) -> dict[str, Any]:
 _FOLDER = click.Path(path_type=Path)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("file", required=False, type=_FOLDER)
-@debug_option
 def export(path: Path, file: Path | None) -> None:
     """Write the live documents of an index as JSON lines, to FILE or standard output.
 
@@ -175,10 +170,9 @@ def export(path: Path, file: Path | None) -> None:
         echo(f"{path.name}: {export_to(generations, file, faults):,} documents in {file}")
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @memory_option
-@debug_option
 def repair(path: Path, memory: str | None) -> None:
     """Repair a damaged index, including all writes to it.
 
@@ -200,7 +194,7 @@ def repair(path: Path, memory: str | None) -> None:
     index.close()
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--space", required=True, help="Name the vectors so, as in minilm; searches use the same name"
@@ -215,7 +209,6 @@ def repair(path: Path, memory: str | None) -> None:
     "--replace", is_flag=True, help="Compute all vectors again if they are by another model"
 )
 @memory_option
-@debug_option
 def embed(path: Path, space: str, embedder: str, replace: bool, memory: str | None) -> None:
     """Compute the vectors that documents of an index lack, and rebuild it with them.
 

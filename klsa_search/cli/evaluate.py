@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from klsa_search.cli.compare import compare, judgements, open_targets, temporary_indexes
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.compare import open_targets, temporary_indexes
+from klsa_search.cli.groups import klsa_eval
+from klsa_search.cli.main import run
 from klsa_search.cli.options import (
     FILE,
     FOLDER,
@@ -40,12 +41,6 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-@click.group()
-@click.version_option(package_name="klsa-search")
-def klsa_eval() -> None:
-    """Measure rankings on collections with relevance judgements."""
-
-
 def main() -> None:
     """Run klsa-eval."""
     run(klsa_eval)
@@ -60,7 +55,6 @@ def main() -> None:
     type=FOLDER,
     help="Also write TREC run files to this folder, named <target>.<system>.run",
 )
-@debug_option
 def map_(
     targets: Sequence[str], data: Path | None, json_file: Path | None, run_dir: Path | None
 ) -> None:
@@ -100,7 +94,6 @@ def map_(
 )
 @data_option
 @json_file_option
-@debug_option
 def figure(target: str, out: Path, data: Path | None, json_file: Path | None) -> None:
     """Draw MAP against α for several z, as in the paper's Figure 1.
 
@@ -126,10 +119,6 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     )
 
 
-klsa_eval.add_command(compare)
-klsa_eval.add_command(judgements)
-
-
 @klsa_eval.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
@@ -137,7 +126,6 @@ klsa_eval.add_command(judgements)
     type=FOLDER,
     help="Store them in this folder  [default: the user's cache]",
 )
-@debug_option
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public test collections: cran, cisi, cacm, med."""
     from klsa_search.collection.download import fetch as fetch_collections
@@ -188,7 +176,6 @@ def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None
     help="Compare with this recorded run, and report the first line that differs",
 )
 @click.option("--out", type=FILE, help="Write the run to this file")
-@debug_option
 def replay(
     record: Path,
     queries: Path,

@@ -8,7 +8,8 @@ from typing import Any, cast, get_args
 
 import click
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Group
+from klsa_search.cli.main import run
 from klsa_search.cli.options import (
     F,
     json_option,
@@ -30,9 +31,8 @@ def _file_options(function: F) -> F:
     return service_config_option(settings_options("home", "keys", model=ServiceSettings)(function))
 
 
-@click.group()
+@click.group(cls=Group)
 @click.version_option(package_name="klsa-search")
-@debug_option
 def klsa_keys() -> None:
     """Create, list and revoke the API keys and people of a service.
 
@@ -49,7 +49,6 @@ def klsa_keys() -> None:
     type=click.Choice(get_args(Scope)),
     multiple=True,
     default=("search",),
-    show_default=True,
     help="Grant this scope; repeatable",
 )
 @click.option(
@@ -71,7 +70,6 @@ def klsa_keys() -> None:
     help="Create a person, who signs in on the search page by name and password",
 )
 @_file_options
-@debug_option
 def add(
     name: str,
     scopes: tuple[str, ...],
@@ -105,7 +103,6 @@ def add(
 @klsa_keys.command("list")
 @_file_options
 @json_option
-@debug_option
 def list_(config: Path | None, as_json: bool, **options: Any) -> None:
     """List API keys and people, with their scopes, indexes, expiry and last use."""
     path = _file(config, options)
@@ -135,7 +132,6 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 @klsa_keys.command()
 @click.argument("name")
 @_file_options
-@debug_option
 def revoke(name: str, config: Path | None, **options: Any) -> None:
     """Revoke the API key or person called NAME.
 
@@ -161,11 +157,9 @@ def revoke(name: str, config: Path | None, **options: Any) -> None:
     "--minutes",
     type=click.IntRange(1, MAX_LIFETIME // timedelta(minutes=1)),
     default=60,
-    show_default=True,
     help="Expire the token after this many minutes",
 )
 @_file_options
-@debug_option
 def token(
     name: str,
     filters: tuple[tuple[str, str], ...],

@@ -14,12 +14,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
+from klsa_search.cli.groups import Invocation
 from klsa_search.cli.output import echo, printable
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
@@ -35,31 +35,6 @@ _NEXT_STEPS = {
     errno.EISDIR: "name a file, not a folder",
     errno.EADDRINUSE: "choose another port with --port",
 }
-
-
-@dataclass
-class Invocation:
-    """The options of an invocation that `run` reads; the context object of click."""
-
-    debug: bool = False
-
-
-def debug_option(function: F) -> F:
-    """Add --debug to a command, for `run`; the function gets no parameter."""
-
-    def store(context: click.Context, _: click.Parameter, value: bool) -> None:
-        if value:
-            context.ensure_object(Invocation).debug = True
-
-    option = click.option(
-        "--debug",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=store,
-        help="Show the traceback of errors",
-    )
-    return option(function)
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:

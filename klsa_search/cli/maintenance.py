@@ -19,7 +19,8 @@ from klsa_search.cli.describe import (
     writes_json,
     writes_rows,
 )
-from klsa_search.cli.main import debug_option, explain
+from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import explain
 from klsa_search.cli.options import home_option, index_argument, json_option
 from klsa_search.cli.output import (
     echo,
@@ -38,13 +39,12 @@ if TYPE_CHECKING:
     from klsa_search.storage.manifest import Manifest
 
 
-@click.command()
+@klsa_index.command()
 @click.argument("name", required=False)
 @click.argument("index", required=False)
 @click.option("--remove", is_flag=True, help="Remove the alias NAME; keep its index")
 @home_option
 @json_option
-@debug_option
 def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json: bool) -> None:
     """Set the alias NAME to INDEX, or list all aliases.
 
@@ -69,10 +69,9 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
         echo(f"no aliases in {home}")
 
 
-@click.command("list")
+@klsa_index.command("list")
 @home_option
 @json_option
-@debug_option
 def list_(home: Path, as_json: bool) -> None:
     """List the indexes of the index directory.
 
@@ -102,10 +101,9 @@ def list_(home: Path, as_json: bool) -> None:
         write_table(["name", *titles, "built", *wrapped("source")], rows)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @json_option
-@debug_option
 def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
@@ -145,10 +143,9 @@ def info(path: Path, as_json: bool) -> None:
     )
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option("--deep", is_flag=True, help="Also analyse all documents again, and compare")
-@debug_option
 def verify(path: Path, deep: bool) -> None:
     """Verify the checksums of all files and writes of an index.
 
@@ -170,7 +167,7 @@ def verify(path: Path, deep: bool) -> None:
     echo(f"{path.name}: {files}, all checksums match{compared}")
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--to",
@@ -183,7 +180,6 @@ def verify(path: Path, deep: bool) -> None:
     type=click.IntRange(1),
     help="Undo the last N batches of writes instead; klsa-index info lists the last ones",
 )
-@debug_option
 def rollback(path: Path, to: str | None, writes: int | None) -> None:
     """Return to the previous generation, or undo the last writes.
 
@@ -211,10 +207,9 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
         echo(f"undo with {shlex.join(command)}, until the next build")
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation")
-@debug_option
 def delete(path: Path, yes: bool) -> None:
     """Delete an index.
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
 from klsa_search.core.extras import require
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", required=False)
 @home_option
 @click.option(
@@ -24,7 +25,6 @@ from klsa_search.core.extras import require
     "authentication: any process of this machine can search",
 )
 @click.version_option(package_name="klsa-search")
-@debug_option
 def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     """Let an assistant search the index NAME, or all indexes, over MCP.
 

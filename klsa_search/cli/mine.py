@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_index
 from klsa_search.cli.options import FigurePath, index_argument, json_option
 from klsa_search.cli.output import echo, make_folders, numbers, wrapped, write_json, write_table
 from klsa_search.core.progress import progress_bar
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("term")
-@click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Show this many terms"
-)
+@click.option("-k", type=click.IntRange(min=1), default=10, help="Show this many terms")
 @click.option("--rule", is_flag=True, help="Print a rule for a file of klsa-index synonyms")
 @json_option
-@debug_option
 def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms most related to TERM in the index NAME.
 
@@ -50,24 +47,21 @@ def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
         write_table(["word", *numbers("similarity", "documents")], rows)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.9,
-    show_default=True,
     help="Set the minimum similarity to the first document of a group, from 0 to 1; 1 finds only "
     "copies",
 )
 @click.option(
     "--kernel",
     default="document",
-    show_default=True,
     help="Compare by document (words), vectors:SPACE or sum:SPACE (words and vectors)",
 )
 @json_option
-@debug_option
 def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None:
     """List near-duplicate documents of the index NAME, in groups."""
     from klsa_search.mining.duplicates import duplicates as duplicate_groups
@@ -87,19 +81,15 @@ def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None
         write_table([*numbers("group", "similarity"), "id", *wrapped("title")], rows)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
-@click.option(
-    "-k", type=click.IntRange(min=1), default=20, show_default=True, help="Make this many clusters"
-)
+@click.option("-k", type=click.IntRange(min=1), default=20, help="Make this many clusters")
 @click.option(
     "--kernel",
     default="latent",
-    show_default=True,
     help="Compare by latent (words), vectors:SPACE or sum:SPACE (words and vectors)",
 )
 @json_option
-@debug_option
 def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
     """Divide the documents of the index NAME into clusters.
 
@@ -127,7 +117,7 @@ def _open(path: Path) -> Index:
     return open_index(path)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--what",
@@ -141,7 +131,6 @@ def _open(path: Path) -> Index:
     required=True,
     help="Write the figure to this file: .png, .svg or .pdf",
 )
-@debug_option
 def plot(path: Path, what: str, out: Path) -> None:
     """Draw a figure of the index NAME.
 

@@ -36,7 +36,6 @@ home_option = click.option(
     "--home",
     type=FOLDER,
     default=Path("index"),
-    show_default=True,
     envvar="KLSA_HOME",
     show_envvar=True,
     help="Use this index directory: the folder that holds all indexes",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from klsa_search.cli.describe import settings_rows
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_index
 from klsa_search.cli.options import (
     FILE,
     chosen_settings,
@@ -36,13 +36,12 @@ if TYPE_CHECKING:
     from klsa_search.core.service_reports import Analytics, ListName
 
 
-@click.command()
+@klsa_index.command()
 @click.argument("text")
 @click.option("--name", help="Use the analysis settings of this index; excludes setting options")
 @home_option
 @settings_options(*AnalysisSettings.model_fields)
 @json_option
-@debug_option
 def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: Any) -> None:
     """Show the terms of TEXT, as it is indexed, and their positions."""
     chosen = chosen_settings(None, options)
@@ -73,12 +72,11 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         write_table([*numbers("position"), "term", "text"], rows)
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @settings_options(*(n for n in Settings.model_fields if n in QUERY_SETTINGS), default="as it is")
 @click.option("--reset", is_flag=True, help="Return to the settings of the build")
 @json_option
-@debug_option
 def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     """Change settings that only queries use, or show all settings.
 
@@ -112,13 +110,12 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
         write_facts(settings_rows(settings))
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("file", required=False, type=FILE)
 @click.option("--add", is_flag=True, help="Keep the present synonyms, and add those of FILE")
 @click.option("--clear", is_flag=True, help="Remove all synonyms")
 @json_option
-@debug_option
 def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: bool) -> None:
     """Set the synonyms of an index from FILE, or list them.
 
@@ -157,12 +154,11 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
         echo(f"{path.name} has no synonyms")
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("file", required=False, type=FILE)
 @click.option("--clear", is_flag=True, help="Remove all rules")
 @json_option
-@debug_option
 def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     """Set the rules of an index from FILE, or list them.
 
@@ -214,7 +210,7 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--out",
@@ -223,7 +219,6 @@ def _compact(value: object) -> str:
     "suffix .queries.tsv, as lines of number and text",
 )
 @json_option
-@debug_option
 def judgements(path: Path, out: Path | None, as_json: bool) -> None:
     """Show the relevance judgements of an index.
 
@@ -276,12 +271,11 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
 _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--days",
     default=30,
-    show_default=True,
     type=click.IntRange(1, 3650),
     help="Report this many days",
 )
@@ -289,20 +283,17 @@ _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
     "--limit",
     "-k",
     default=20,
-    show_default=True,
     type=click.IntRange(1, 10_000),
     help="List at most this many rows",
 )
 @click.option(
     "--min-searches",
     default=2,
-    show_default=True,
     type=click.IntRange(1, 1000),
     help="List queries that were searched this often",
 )
 @click.option("--list", "list_", type=click.Choice(_LISTS), help="Show one list only")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV; without --list the queries")
-@debug_option
 def analytics(
     path: Path, days: int, limit: int, min_searches: int, list_: str | None, as_csv: bool
 ) -> None:

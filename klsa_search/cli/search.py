@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 import click
 from click.core import ParameterSource
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 from klsa_search.cli.options import (
     FILE,
     embedder_option,
@@ -39,7 +40,7 @@ _HITS: Final = 10_000
 """Maximum searches, and hits of all of them, of one request of a batch."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name")
 @click.argument("query", required=False)
 @home_option
@@ -54,9 +55,7 @@ _HITS: Final = 10_000
     help="Send this API key to the service. Prefer the variable: command lines are visible to "
     "other users",
 )
-@click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Show this many hits"
-)
+@click.option("-k", type=click.IntRange(min=1), default=10, help="Show this many hits")
 @click.option(
     "--batch",
     type=FILE,
@@ -78,7 +77,6 @@ _HITS: Final = 10_000
     "--threads",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="Search a batch with this many threads",
 )
 @click.option("--offset", type=click.IntRange(min=0), help="Skip this many hits  [default: 0]")
@@ -112,7 +110,6 @@ _HITS: Final = 10_000
     "field; repeatable  [default: all but text]",
 )
 @json_option
-@debug_option
 @click.version_option(package_name="klsa-search")
 def klsa_search(
     name: str,

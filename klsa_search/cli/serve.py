@@ -8,16 +8,16 @@ from typing import Any, NoReturn
 
 import click
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 from klsa_search.cli.options import service_config_option, settings_options, without_none
 from klsa_search.service.settings import ServiceSettings, read_settings
 
 
-@click.command()
+@click.command(cls=Command)
 @service_config_option
 @settings_options(model=ServiceSettings)
 @click.version_option(package_name="klsa-search")
-@debug_option
 def serve(config: Path | None, **options: Any) -> None:
     """Serve every index of an index directory over HTTP, until stopped (Ctrl-C or SIGTERM).
 

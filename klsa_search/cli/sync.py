@@ -18,7 +18,8 @@ import click
 
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
 from klsa_search.cli.documents import index_facts
-from klsa_search.cli.main import debug_option, explain
+from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import explain
 from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.extras import require
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from klsa_search.search.sync import SyncResult
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.argument("source")
 @source_options
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     help="Stay, and synchronise again whenever the file or folder SOURCE changes, until Ctrl-C",
 )
 @json_option
-@debug_option
 def sync(
     path: Path,
     source: Any,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.main import debug_option
+from klsa_search.cli.groups import klsa_index
 from klsa_search.cli.options import EXISTING_FILE, data_option, index_argument, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.core.extras import require
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from klsa_search.evaluation.tuning import Tuning
 
 
-@click.command()
+@klsa_index.command()
 @index_argument
 @click.option(
     "--queries",
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     "--folds",
     type=click.IntRange(2),
     default=5,
-    show_default=True,
     help="Divide the queries into this many folds for cross-validation",
 )
 @click.option("--force", is_flag=True, help="Store the choice even if it is not significant")
@@ -54,10 +53,8 @@ if TYPE_CHECKING:
     "--seed",
     type=click.IntRange(0),
     default=0,
-    show_default=True,
     help="Seed the random choices",
 )
-@debug_option
 def tune(
     path: Path,
     queries: Path | None,

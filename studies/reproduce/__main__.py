@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 from klsa_search.cli.options import FOLDER
 from klsa_search.cli.output import numbers, write_json_file, write_table
 from klsa_search.core.extras import require
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from studies.reproduce.report import Reproduction, Value
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", type=click.Choice(["ionosphere", "medline", "reuters", "diffusion"]))
 @click.option(
     "--splits",
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Of diffusion: the same share of relevant documents in both parts of a split.",
 )
-@debug_option
 def reproduce(
     name: str,
     splits: int | None,

@@ -5,16 +5,17 @@ import sys
 import click
 import pytest
 
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound
 from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import click
-from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.groups import Command
+from klsa_search.cli.main import run
 
-@click.command()
-@debug_option
+@click.command(cls=Command)
 def slip():
     {}["nobody foresaw this"]
 
@@ -28,8 +29,7 @@ def _keep_excepthook(monkeypatch):
 
 
 def command(body):
-    @click.command()
-    @debug_option
+    @click.command(cls=Command)
     @click.option("--count", type=click.IntRange(min=1))
     def program(count):
         body()
