@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
@@ -21,6 +22,11 @@ class Document:
     text: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     origin: str = ""  # "file:line" of its beginning, for messages
+
+
+def id_hash(id_: str) -> int:
+    """Return 64 bits that depend on the ID of a document alone. Cost: 1 µs."""
+    return int.from_bytes(blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from klsa_search.collection.model import Document
-from klsa_search.storage.partitions import hash_of
+from klsa_search.collection.model import Document, id_hash
 
 
 @dataclass
@@ -63,4 +62,4 @@ def spooled(path: Path, above: int = 0) -> Iterator[Document]:
 
 def _sample_key(document: Document) -> int:
     """Return 32 bits of an ID that its partition does not depend on."""
-    return hash_of(document.id) & 0xFFFFFFFF
+    return id_hash(document.id) & 0xFFFFFFFF

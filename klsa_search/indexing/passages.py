@@ -7,7 +7,6 @@ have lengths and statistics of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -33,9 +32,9 @@ def number_of_passages(generation: Path, settings: Settings) -> int | None:
     words = settings.passage_words
     if words is None:
         return None
-    with closing(DocumentReader(generation)) as documents:
-        doc_ids = documents.live_doc_ids()
-        passages = sum(len(cut(documents.text(doc_id), words)) for doc_id in doc_ids)
+    documents = DocumentReader.open(generation)
+    doc_ids = documents.live_doc_ids()
+    passages = sum(len(cut(documents.text(doc_id), words)) for doc_id in doc_ids)
     return passages if divides(settings, len(doc_ids), passages) else None
 
 
@@ -58,11 +57,11 @@ class DividedDocuments:
 
     def read(self) -> Iterator[Document]:
         """Yield all passages, in order."""
-        with closing(DocumentReader(self._generation)) as documents:
-            for doc_id, document in enumerate(documents.live_documents()):
-                passages = list(passages_of(document, self._words))
-                self._document_of.extend(np.full(len(passages), doc_id, np.int32))
-                yield from passages
+        documents = DocumentReader.open(self._generation).live_documents()
+        for doc_id, document in enumerate(documents):
+            passages = list(passages_of(document, self._words))
+            self._document_of.extend(np.full(len(passages), doc_id, np.int32))
+            yield from passages
 
     def write(self, folder: Path) -> None:
         """Write the document of each passage."""

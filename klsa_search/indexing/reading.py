@@ -353,9 +353,8 @@ def read(
     settings = contents.settings  # by which `counted` reads again
     if _is_read_otherwise(settings, first):  # the first documents are unlike most
         builder.close()
-        with closing(DocumentReader(generation)) as stored:
-            total, documents = len(stored), stored.live_documents()
-            builder, _ = counted(build_batches(documents), lambda _: total)
+        documents = DocumentReader.open(generation)
+        builder, _ = counted(build_batches(documents.live_documents()), lambda _: len(documents))
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:

@@ -7,7 +7,6 @@ written after the build.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -69,17 +68,16 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
 def _compare_index(path: Path, report: Progress, number: int = 0, partitions: int = 1) -> None:
     """Raise IndexDamaged unless an index, or one of several partitions, matches its documents."""
     base = open_state(current_generation(path))
-    with closing(base):
-        state = LogTailer(base).state(base)
-        _Comparison(state, base).run(report)
-        if state.passages is not None and base.passages is not None:
-            _compare_passages(state, state.passages)
-            _Comparison(state.passages.state, base.passages.state).run(of_passages(report))
-        if partitions == 1:
-            return
-        for id_ in state.documents.ids(state.documents.live_doc_ids()):
-            if partition_of(id_, partitions) != number:
-                raise _damaged(state, f"document {id_!r} belongs to another partition")
+    state = LogTailer(base).state(base)
+    _Comparison(state, base).run(report)
+    if state.passages is not None and base.passages is not None:
+        _compare_passages(state, state.passages)
+        _Comparison(state.passages.state, base.passages.state).run(of_passages(report))
+    if partitions == 1:
+        return
+    for id_ in state.documents.ids(state.documents.live_doc_ids()):
+        if partition_of(id_, partitions) != number:
+            raise _damaged(state, f"document {id_!r} belongs to another partition")
 
 
 def _compare_passages(state: State, passages: PassageIndex) -> None:

@@ -40,32 +40,29 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
     """
     if len(index.partitions) > 1:
         raise unsupported(index.name, "drift after each batch of writes")
-    log, built = WriteLog(index.path), DocumentReader(index.path)
+    log, built = WriteLog(index.path), DocumentReader.open(index.path)
     documents = index.manifest.counts.documents
-    try:
-        live: dict[str, bool] = {}  # whether each written ID has a later document
-        added = deleted = replaced = 0
-        points = []
-        last = log.last()
-        ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
-        for writes, write in enumerate(log.rows(0, last), start=1):
-            if write.id not in live:
-                deleted += built.find(write.id) is not None
-            elif live[write.id]:
-                added, replaced = added - 1, replaced + 1
-            live[write.id] = write.document is not None
-            added += live[write.id]
-            if write.seq in ends:
-                drift = Drift(added=added, deleted=deleted, passed=replaced)
-                count = documents - deleted + added
-                points.append(
-                    DriftPoint(
-                        writes=writes,
-                        time=ends[write.seq].time,
-                        added_share=drift.added_share(count),
-                        changed_share=drift.changed_share(count),
-                    )
+    live: dict[str, bool] = {}  # whether each written ID has a later document
+    added = deleted = replaced = 0
+    points = []
+    last = log.last()
+    ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
+    for writes, write in enumerate(log.rows(0, last), start=1):
+        if write.id not in live:
+            deleted += built.find(write.id) is not None
+        elif live[write.id]:
+            added, replaced = added - 1, replaced + 1
+        live[write.id] = write.document is not None
+        added += live[write.id]
+        if write.seq in ends:
+            drift = Drift(added=added, deleted=deleted, passed=replaced)
+            count = documents - deleted + added
+            points.append(
+                DriftPoint(
+                    writes=writes,
+                    time=ends[write.seq].time,
+                    added_share=drift.added_share(count),
+                    changed_share=drift.changed_share(count),
                 )
-        return tuple(points)
-    finally:
-        built.close()
+            )
+    return tuple(points)

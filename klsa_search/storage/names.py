@@ -41,7 +41,7 @@ SCRATCH = "scratch"
 PASSAGES = "passages"
 """Folder within a generation that has the index of its passages: see `indexing.passages`."""
 
-BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
+BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt")
 """Files of a generation other than manifest and marker."""
 
 WRITES = "WRITES"

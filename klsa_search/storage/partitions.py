@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
+from klsa_search.collection.model import id_hash
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import current_generation
@@ -133,9 +134,7 @@ def generations_of(path: Path, partition_set: PartitionSet) -> list[Path]:
     for number, generation in enumerate(generations):
         if not read_manifest(generation).counts.documents:
             continue
-        documents = DocumentReader(generation)
-        (id_,) = documents.ids([0])
-        documents.close()
+        (id_,) = DocumentReader.open(generation).ids([0])
         right = partition_of(id_, len(generations))
         if right != number:
             raise IndexDamaged(
@@ -237,18 +236,13 @@ def _checksum(content: bytes) -> bytes:
     return b"sha256 " + sha256(content).hexdigest().encode()
 
 
-def hash_of(id_: str) -> int:
-    """Return 64 bits that depend on an ID alone."""
-    return int.from_bytes(blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-
-
 def partition_of(id_: str, partitions: int) -> int:
     """Return the number of the partition of a document.
 
     >>> [partition_of(f"report-{number}", 4) for number in range(6)]
     [0, 2, 3, 0, 2, 1]
     """
-    return (hash_of(id_) >> 32) % partitions
+    return (id_hash(id_) >> 32) % partitions
 
 
 def build_in_use(path: Path) -> tuple[str, Manifest]:

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.core.cached import lazy_property
-from klsa_search.errors import IndexDamaged
-from klsa_search.storage.current import step_for
-from klsa_search.storage.files import unreadable
 
 MAX_LONGEST: Final = 20
 """Number of the longest documents whose sizes are known."""
@@ -55,87 +50,11 @@ class RecordsPart:
         return np.partition(sizes, len(sizes) - count)[len(sizes) - count :] if count else sizes
 
 
-class Records:
-    """Reads records by doc id; immutable, safe to share between threads.
-
-    parts  one after the other
-    path   file named in errors
-    """
-
-    def __init__(self, parts: Sequence[RecordsPart], path: Path) -> None:
-        self.parts, self.path = tuple(parts), path
-        self._bytes = _native.DocumentBytes([(part.content, part.starts) for part in parts])
-        self.native = _native.Records(self._bytes)
-
-    def __len__(self) -> int:
-        """Return the number of doc ids."""
-        return len(self._bytes)
-
-    def extended(self, part: RecordsPart) -> Records:
-        """Return these records, followed by those of a part."""
-        return Records((*self.parts, part), self.path)
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all records."""
-        return sum(int(part.starts[-1] - part.starts[0]) for part in self.parts)
-
-    @lazy_property
-    def longest(self) -> list[int]:
-        """The sizes of the `MAX_LONGEST` longest records, longest first."""
-        sizes = np.sort(np.concatenate([part.longest for part in self.parts]))
-        return list(map(int, sizes[::-1][:MAX_LONGEST]))
-
-    def heads(self, doc_ids: Sequence[int]) -> list[Record]:
-        """Return documents without reading their texts. Cost: 0.5 µs each, and their metadata."""
-        try:
-            return list(map(Record._make, self.native.heads(doc_ids, json.loads)))
-        except ValueError as error:
-            raise self.damaged(error) from error
-
-    def record(self, doc_id: int) -> Record:
-        """Return a document without reading its text."""
-        return self.heads([doc_id])[0]
-
-    def title(self, doc_id: int) -> str:
-        """Return the title of a document."""
-        return self.record(doc_id).title
-
-    def id(self, doc_id: int) -> str:
-        """Return the ID of a document."""
-        return self.record(doc_id).id
-
-    def text(self, doc_id: int) -> str:
-        """Return the text of a document."""
-        try:
-            return self.native.text(doc_id)
-        except ValueError as error:
-            raise self.damaged(error) from error
-
-    def document(self, doc_id: int) -> Document:
-        """Return the document of a doc id."""
-        record = self.record(doc_id)
-        return Document(
-            id=record.id, title=record.title, text=self.text(doc_id), metadata=record.metadata
-        )
-
-    def is_record(self, doc_id: int, record: bytes) -> bool:
-        """Return whether the record of a doc id has these bytes."""
-        return self._bytes[doc_id] == record
-
-    def equals(self, doc_id: int, document: Document) -> bool:
-        """Return whether the document of a doc id has this title, text and metadata.
-
-        The order of metadata fields is ignored. Cost: some microseconds, and decoding the document.
-        """
-        stored = self.document(doc_id)
-        return (stored.title, stored.text) == (document.title, document.text) and (
-            _canonical(stored.metadata) == _canonical(document.metadata)
-        )
-
-    def damaged(self, error: object) -> IndexDamaged:
-        """Return the error that the records cannot be read for that reason."""
-        return unreadable(self.path, error, step_for(self.path))
+def is_equal(stored: Document, document: Document) -> bool:
+    """Return whether documents have the same title, text and metadata, in any order of fields."""
+    return (stored.title, stored.text) == (document.title, document.text) and (
+        _canonical(stored.metadata) == _canonical(document.metadata)
+    )
 
 
 def _canonical(metadata: Mapping[str, Any]) -> str:

@@ -32,13 +32,13 @@ from klsa_search.storage.current import (
     write_current,
 )
 from klsa_search.storage.directories import generations
-from klsa_search.storage.documents import RECORDS, STARTS
+from klsa_search.storage.documents import RECORDS, STARTS, DocumentReader
 from klsa_search.storage.files import unreadable
 from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
-from klsa_search.storage.records import Records, RecordsPart, starts_of
+from klsa_search.storage.records import RecordsPart, starts_of
 
 _BLOCK: Final = 2**22
 
@@ -98,7 +98,7 @@ class RecoveredRecords:
             starts = _array(generation / f"{STARTS}.npy", np.dtype(np.int64))
         self.starts = starts
         self.size = max(len(self.starts) - 1, 0)
-        self._records = Records([RecordsPart(self._content, self.starts)], path)
+        self._records = DocumentReader((RecordsPart(self._content, self.starts),), path)
 
     def fault(self, manifest: Manifest) -> str | None:
         """Return which file differs from the build even after recovery, or None.

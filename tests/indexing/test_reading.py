@@ -68,7 +68,7 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
         assert one.shape == two.shape
         for part in ("indptr", "indices", "data"):
             assert np.array_equal(getattr(one, part), getattr(two, part))
-    stored = DocumentReader(tmp_path / "shared")
+    stored = DocumentReader.open(tmp_path / "shared")
     assert stored.ids(stored.live_doc_ids()) == [record["id"] for record in RECORDS]
     assert stored.get("7").metadata == _metadata(7)
 

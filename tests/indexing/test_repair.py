@@ -75,13 +75,13 @@ def test_a_whole_index_is_left_alone(path):
 
 
 DERIVED = [
-    "postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents.db",
+    "postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents_keys.npy",
     "forward_codes.npy", "epoch_pairs.npy", "documents_starts.npy",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "harm"), [*((name, changed) for name in DERIVED), ("documents.db", Path.unlink)]
+    ("name", "harm"), [*((name, changed) for name in DERIVED), ("documents_keys.npy", Path.unlink)]
 )
 def test_derived_files_are_repaired(path, written, name, harm):
     harm(path / "000001" / name)

@@ -166,7 +166,7 @@ def test_replacing_a_damaged_index_needs_the_option(tmp_path, tickets, fault):
     for source in (CARS, tickets):
         with pytest.raises(StoreError, match=r"that this version cannot read.*replace=True"):
             build(source, name="it", home=tmp_path / "index")
-    assert (path / "000001" / "documents.db").is_file()
+    assert (path / "000001" / "documents_keys.npy").is_file()
     build(CARS, name="it", home=tmp_path / "index", replace=True).close()
     assert served(tmp_path) == 4
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing
 from itertools import product
 
 import numpy as np
@@ -138,8 +137,8 @@ def written_out(
     """The formula of `search/rankers/klsa.py` in float64, from postings and the exact kernel."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
-    with closing(open_state(index.path)) as state:
-        parsed = state.query_parser.parse(query, LanguageSettings())
+    state = open_state(index.path)
+    parsed = state.query_parser.parse(query, LanguageSettings())
     terms = sorted(Counter(parsed.terms).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)

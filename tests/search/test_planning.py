@@ -49,8 +49,7 @@ def index(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def state(index):
-    with closing(open_state(index.path)) as opened:
-        yield opened
+    return open_state(index.path)
 
 
 def searched(state, request, models):

@@ -6,7 +6,6 @@ import gc
 import random
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +72,8 @@ def test_the_cache_counts_the_memory_of_views(index):
     gc.collect()
     used = tracemalloc.get_traced_memory()[0] / len(views)
     tracemalloc.stop()
-    with closing(open_state(index.path)) as state:
-        counted = bytes_of(state)
+    state = open_state(index.path)
+    counted = bytes_of(state)
     assert 0.5 * counted < used < 1.25 * counted
 
 

@@ -85,7 +85,7 @@ class Kept:
 
     def reopened(self):
         """Read the files again."""
-        self.documents = DocumentReader(self.folder)
+        self.documents = DocumentReader.open(self.folder)
         forward = Forward.open(self.folder, self.fields)
         self.passages = StoredSnippets(self.documents, forward, self.analyzer, self.vocabulary)
         return self

@@ -24,7 +24,7 @@ def damaged_manifest(generation):
 
 
 def documents_that_cannot_be_read(generation):
-    path = generation / "documents.db"
+    path = generation / "documents_keys.npy"
     overwrite(path, b"\xa5" * path.stat().st_size)
 
 

@@ -136,8 +136,8 @@ def test_headers_and_starts_are_recovered_and_records_are_not_guessed(path):
 
 def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
     generation = path / "000002"
-    names = ["manifest.json", "documents.npy", "documents_starts.npy", "documents.db", "WRITES",
-             "WRITES-begun"]  # fmt: skip
+    names = ["manifest.json", "documents.npy", "documents_starts.npy", "documents_keys.npy",
+             "WRITES", "WRITES-begun"]  # fmt: skip
     wanted = {document.id for document in BASE} - {"d3"} | {"new"}
     for name in names:
         file = generation / name

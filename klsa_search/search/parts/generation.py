@@ -48,7 +48,7 @@ class OpenGeneration:
         terms   of all partitions, if it is one of several
         """
         partition_terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
-        _, state, tailer = open_tailed(generation, partition_terms, moment)
+        state, tailer = open_tailed(generation, partition_terms, moment)
         return cls(state, tailer if moment is None else None, partition_terms)
 
     @property
@@ -82,15 +82,10 @@ class OpenGeneration:
                     return False
                 self._swap(state, tailer)
                 return True
-            base, state, next_tailer = open_current(
-                path.parent, lambda generation: open_tailed(generation, self._terms)
+            # Running calls keep the previous state, whose files close with the last of them.
+            self._swap(
+                *open_current(path.parent, lambda generation: open_tailed(generation, self._terms))
             )
-            try:
-                # Running calls keep the previous state, whose files close with the last of them.
-                self._swap(state, next_tailer)
-            except BaseException:
-                base.close()
-                raise
             tailer.close()
             return True
 
@@ -123,5 +118,3 @@ class OpenGeneration:
             self._parts, self._tailer = LocalParts(parts.facts, ()), None
         if tailer is not None:
             tailer.close()
-        for part in parts.parts:
-            part.state.close()

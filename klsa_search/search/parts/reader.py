@@ -299,8 +299,8 @@ class Reader:
     def close(self) -> None:
         """Release all files and memory; later calls raise StoreError.
 
-        Running calls of other threads keep their arrays until they end, but raise StoreError if
-        they look up an ID after this, as does a running `refresh`.
+        Running calls of other threads keep their arrays until they end; a running `refresh` raises
+        StoreError.
         """
         if self._view is None:
             self._source.close()

@@ -162,19 +162,15 @@ class LogTailer:
 
 def open_tailed(
     generation: Path, terms: PartitionTerms | None, moment: PointInTime | None = None
-) -> tuple[State, State, LogTailer]:
-    """Open a generation; return it as it was built, with later writes, and their tailer.
+) -> tuple[State, LogTailer]:
+    """Open a generation with later writes; return its state, and the tailer of these writes.
 
     terms   of all partitions, if it is one of several
     moment  until which writes are read
     """
     base = open_state(generation, None if terms is None else terms.vocabulary)
-    try:
-        tailer = LogTailer(base)
-        return base, tailer.state(base, moment=moment), tailer
-    except BaseException:
-        base.close()
-        raise
+    tailer = LogTailer(base)
+    return tailer.state(base, moment=moment), tailer
 
 
 class _Delta:

@@ -75,7 +75,7 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
         restricted=True,
     )
     # Searches return live documents of a mask only, so all views share the masks of filters.
-    documents = state.documents.restricted(live)
+    documents = replace(state.documents, live=live)
     return replace(state, info=info, snapshot=snapshot, documents=documents, passages=passages)
 
 

@@ -138,12 +138,6 @@ class State:
         vars(state)["searcher"] = searcher
         return state
 
-    def close(self) -> None:
-        """Close the tables of IDs, of documents and passages; lookups raise StoreError then."""
-        self.documents.close()
-        if self.passages is not None:
-            self.passages.state.close()
-
 
 def open_state(generation: Path, vocabulary: Vocabulary | None = None) -> State:
     """Open a generation as it was built. See `Index`.
@@ -161,7 +155,7 @@ def _open_checked(
 ) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
-    documents = DocumentReader(generation)
+    documents = DocumentReader.open(generation)
     snapshot = open_snapshot(generation, settings, manifest.vectors, vocabulary)
     size = len(snapshot)
     passages = None

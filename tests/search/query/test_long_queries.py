@@ -1,7 +1,6 @@
 """Queries of more words than the engine takes at once."""
 
 import random
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -60,8 +59,8 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     query = " ".join([*WORDS[:200], *["absent"] * 200, *WORDS[:200]])
     results = index.search(query, spelling="off")
     assert results.interpretation.left_out == ()
-    with closing(open_state(index.path)) as state:
-        numbers = state.query_parser.parse(query, state.info.reading).terms
+    state = open_state(index.path)
+    numbers = state.query_parser.parse(query, state.info.reading).terms
     assert len(numbers) == 400
     snapshot = index.arrays
     assert {"kernel", "neighbours", "latent"}.isdisjoint(vars(snapshot))
