@@ -293,11 +293,8 @@ class WriteLog:
                 if row[0] != seq:
                     raise damaged(self.path, f"row {seq} is missing")
                 self._write(row)
-            end = 0
-            for batch in map(parse_batch, connection.execute(_BATCHES)):
-                end += batch.puts + batch.deletes
-                if batch.last != end:
-                    raise damaged(self.path, f"batch {batch.number} does not end at row {end}")
+            batches = map(parse_batch, connection.execute(_BATCHES))
+            end = sum(batch.puts + batch.deletes for batch in batches)
             if seq != end:
                 raise damaged(self.path, f"it has {seq} rows, its batches {end}")
         return seq

@@ -133,19 +133,11 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         """Yield the connection; errors of SQLite become those of the index."""
         try:
             yield self._opened()
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OSError) as error:
             self._close()
             raise StoreError(
-                f"cannot write `{self.path}` ({error}), so nothing of the "
-                "batch was kept; free disk space, or check the owner and "
-                "permissions, then write again"
-            ) from error
-        except OSError as error:
-            self._close()
-            raise StoreError(
-                f"cannot create `{self.path}` ({error}); free disk space, or "
-                "check the owner and permissions of its folder, then write "
-                "again"
+                f"cannot write `{self.path}` ({error}), so nothing of the batch was kept; free "
+                "disk space, or check the owner and permissions of its folder, then write again"
             ) from error
         except (sqlite3.DatabaseError, ValueError) as error:
             self._close()
@@ -204,7 +196,7 @@ def create_log(path: Path) -> None:
     for name in (fresh, fresh.with_name(f"{NEW_WRITES}-journal")):
         name.unlink(missing_ok=True)
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-        log_id = secrets.randbelow(2**31 - 1) + 1
+        log_id = secrets.randbits(31)
         connection.executescript(
             f"begin; {SCHEMA} pragma application_id = {APPLICATION}; "
             f"pragma user_version = {log_id}; commit;"

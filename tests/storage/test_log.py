@@ -135,6 +135,7 @@ def test_the_first_write_creates_the_log_and_reading_needs_none(tmp_path):
     log = WriteLog(tmp_path)
     assert (log.last(), list(log.rows()), log.batches(), log.check()) == (LogPosition(), [], [], 0)
     with LogWriter(tmp_path) as writer:
+        assert (writer.last(), os.listdir(tmp_path)) == (LogPosition(), [])
         assert writer.append() == LogPosition(0, 0)
         assert log.batches() == []
         assert writer.append([doc("a")]) == LogPosition(1, 0)
@@ -164,7 +165,7 @@ def test_missing_documents_can_be_deleted_repeatedly(tmp_path):
         (doc("a", 7), "the text is of type int, not str"),
         (doc("big", "x" * MAX_DOCUMENT_BYTES), r"'big' has 10,485,7\d\d bytes .*split it"),
         (Document(id="a", metadata={"at": object()}), "is not JSON"),
-        (Document(id="a", metadata=[1]), "the metadata is of type list"),
+        (Document(id="a", metadata=[1], origin="a:3"), "^a:3: the metadata is of type list"),
     ],
 )
 def test_an_unstorable_document_is_named_and_its_batch_is_not_written(tmp_path, document, told):
