@@ -133,15 +133,14 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         """Yield the connection; errors of SQLite become those of the index."""
         try:
             yield self._opened()
-        except (sqlite3.OperationalError, OSError) as error:
+        except (sqlite3.DatabaseError, OSError, ValueError) as error:
             self._close()
+            if not isinstance(error, sqlite3.OperationalError | OSError):
+                raise damaged(self.path, error) from error
             raise StoreError(
                 f"cannot write `{self.path}` ({error}), so nothing of the batch was kept; free "
                 "disk space, or check the owner and permissions of its folder, then write again"
             ) from error
-        except (sqlite3.DatabaseError, ValueError) as error:
-            self._close()
-            raise damaged(self.path, error) from error
 
     def _opened(self) -> sqlite3.Connection:
         """Return the connection; create the log if there is none."""

@@ -116,6 +116,7 @@ def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_facto
                     model.append([*((each, None) for each in deletes), *((d.id, d) for d in puts)])
                 assert log.last() == last
             states.append((log.last(), [pair for batch in model for pair in batch]))
+            assert pairs(writer.rows()) == states[-1][1]
     log.check()
     for last, wanted in states:
         rows = list(log.rows(last=last))
@@ -460,6 +461,24 @@ def test_rows_of_a_damaged_log_can_be_read_but_for_the_damaged_ones(tmp_path):
     assert sorted(row.id for row in log.readable_rows()) == ["b", "c"]
     with pytest.raises(IndexDamaged):
         log.check()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("delete from batches where number = 1", "it has 2 rows, its batches 1"),
+        ("delete from writes where seq = 1", "row 1 is missing"),
+        ("delete from writes where seq = 2", "it has 1 rows, its batches 2"),
+    ],
+)
+def test_missing_rows_and_batches_are_told(tmp_path, change, told):
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a")])
+        writer.append([doc("b")])
+    with closing(sqlite3.connect(tmp_path / "WRITES", isolation_level=None)) as connection:
+        connection.execute(change)
+    with pytest.raises(IndexDamaged, match=told):
+        WriteLog(tmp_path).check()
 
 
 def test_a_log_can_be_read_between_its_readable_rows(tmp_path):
