@@ -15,7 +15,7 @@ from typing import Final
 from klsa_search.errors import InsufficientScope, InvalidApiKey, SettingsError, WritingRefused
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.changes import Changes
-from klsa_search.service.keys import Key, KeyUses, find_key, read_keys
+from klsa_search.service.keys import Key, KeyUses, digest_of, read_keys
 from klsa_search.service.middleware.limits import ALWAYS
 from klsa_search.service.page_files import PREFIX
 from klsa_search.service.request_log import CHANGES
@@ -150,6 +150,7 @@ class Keys:
         self.keyless = Access(frozenset(keyless))
         self._stamp: tuple[int, ...] | None = None
         self._keys: dict[str, Key] | None = None
+        self._by_digest: dict[bytes, tuple[Key, Access]] = {}
         self._logged: str | None = None
         self._next_check = 0.0  # in seconds of `monotonic`
         self._uses = KeyUses(path)
@@ -174,6 +175,15 @@ class Keys:
         """Return the keys and people by ID, or None if no key is needed; SettingsError."""
         self._check_if_due()
         return self._keys
+
+    def access(self, token: str) -> Access:
+        """Return the access of a key that is sent, and note its use; InvalidApiKey.
+
+        It is looked up by its SHA-256, so the time that takes tells nothing of the keys.
+        """
+        key, access = self._by_digest.get(digest_of(token), (None, NO_ACCESS))
+        self.used(key)
+        return access
 
     def used(self, key: Key | None) -> Key:
         """Return a key, and note its use; InvalidApiKey if there is none, or if it has expired."""
@@ -210,11 +220,17 @@ class Keys:
         except FileNotFoundError:
             self._stamp = None
             self._keys = None if self._keys is None else {}
+            self._by_digest = {}
             return
         stamp = status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
         if stamp != self._stamp:
             self._keys = self._keys or {}  # from now on a key is needed, even if reading fails
             before, self._keys = self._keys, {key.id: key for key in read_keys(self._path)}
+            self._by_digest = {
+                bytes.fromhex(key.sha256): (key, Access.of_key(key))
+                for key in self._keys.values()
+                if key.sha256 is not None
+            }
             if self._stamp is not None:
                 _log_changes(before, self._keys)
             self._stamp, self._logged = stamp, None
@@ -286,4 +302,4 @@ class Authentication:
                 raise InvalidApiKey(
                     "API key required; send `Authorization: Bearer KEY`", sent=False
                 )
-        return Access.of_key(self._keys.used(find_key(keys, token)))
+        return self._keys.access(token)
