@@ -60,70 +60,47 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from klsa_search.collection.model import Document
-    from klsa_search.core.keywords import IndexSettings, SearchParameters
-    from klsa_search.core.version import __version__
-    from klsa_search.errors import KlsaError
-    from klsa_search.indexing.build import build
-    from klsa_search.search.explain.explanation import Explanation
-    from klsa_search.search.index import Index
-    from klsa_search.search.opening import list_indexes, open_index
-    from klsa_search.search.pages.excerpts import Excerpt
-    from klsa_search.search.pages.facets import Facet
-    from klsa_search.search.pages.options import Query, SearchOptions
-    from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
-    from klsa_search.search.query.interpretation import QueryInterpretation
-    from klsa_search.storage.columns.columns import Field
+    from klsa_search.collection.model import Document as Document
+    from klsa_search.core.keywords import IndexSettings as IndexSettings
+    from klsa_search.core.keywords import SearchParameters as SearchParameters
+    from klsa_search.core.version import __version__ as __version__
+    from klsa_search.errors import KlsaError as KlsaError
+    from klsa_search.indexing.build import build as build
+    from klsa_search.search.explain.explanation import Explanation as Explanation
+    from klsa_search.search.index import Index as Index
+    from klsa_search.search.opening import list_indexes as list_indexes
+    from klsa_search.search.opening import open_index as open_index
+    from klsa_search.search.pages.excerpts import Excerpt as Excerpt
+    from klsa_search.search.pages.facets import Facet as Facet
+    from klsa_search.search.pages.options import Query as Query
+    from klsa_search.search.pages.options import SearchOptions as SearchOptions
+    from klsa_search.search.pages.results import Highlight as Highlight
+    from klsa_search.search.pages.results import Hit as Hit
+    from klsa_search.search.pages.results import Reranked as Reranked
+    from klsa_search.search.pages.results import SearchResults as SearchResults
+    from klsa_search.search.query.interpretation import QueryInterpretation as QueryInterpretation
+    from klsa_search.storage.columns.columns import Field as Field
 else:
     from klsa_search.core.lazy_exports import lazy_exports
 
-    _MODULES = {
-        "Document": "klsa_search.collection.model",
-        "Excerpt": "klsa_search.search.pages.excerpts",
-        "Explanation": "klsa_search.search.explain.explanation",
-        "Facet": "klsa_search.search.pages.facets",
-        "Field": "klsa_search.storage.columns.columns",
-        "Highlight": "klsa_search.search.pages.results",
-        "Hit": "klsa_search.search.pages.results",
-        "Index": "klsa_search.search.index",
-        "IndexSettings": "klsa_search.core.keywords",
-        "KlsaError": "klsa_search.errors",
-        "Query": "klsa_search.search.pages.options",
-        "QueryInterpretation": "klsa_search.search.query.interpretation",
-        "Reranked": "klsa_search.search.pages.results",
-        "SearchOptions": "klsa_search.search.pages.options",
-        "SearchParameters": "klsa_search.core.keywords",
-        "SearchResults": "klsa_search.search.pages.results",
-        "__version__": "klsa_search.core.version",
-        "build": "klsa_search.indexing.build",
-        "list_indexes": "klsa_search.search.opening",
-        "open_index": "klsa_search.search.opening",
+    _NAMES = {
+        "collection.model": "Document",
+        "core.keywords": "IndexSettings SearchParameters",
+        "core.version": "__version__",
+        "errors": "KlsaError",
+        "indexing.build": "build",
+        "search.explain.explanation": "Explanation",
+        "search.index": "Index",
+        "search.opening": "list_indexes open_index",
+        "search.pages.excerpts": "Excerpt",
+        "search.pages.facets": "Facet",
+        "search.pages.options": "Query SearchOptions",
+        "search.pages.results": "Highlight Hit Reranked SearchResults",
+        "search.query.interpretation": "QueryInterpretation",
+        "storage.columns.columns": "Field",
     }
-    __getattr__, __dir__ = lazy_exports(globals(), _MODULES)
+    __all__, __getattr__, __dir__ = lazy_exports(globals(), _NAMES)
 
 
 # The application decides where warnings go; by default they are discarded.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
-
-__all__ = [
-    "Document",
-    "Excerpt",
-    "Explanation",
-    "Facet",
-    "Field",
-    "Highlight",
-    "Hit",
-    "Index",
-    "IndexSettings",
-    "KlsaError",
-    "Query",
-    "QueryInterpretation",
-    "Reranked",
-    "SearchOptions",
-    "SearchParameters",
-    "SearchResults",
-    "__version__",
-    "build",
-    "list_indexes",
-    "open_index",
-]

@@ -6,18 +6,15 @@ Each kind of embedder is an optional extra, and imported when it is opened.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from klsa_search.embedding.model import Embedder, Reranker
-    from klsa_search.embedding.opening import open_embedder, open_reranker
+    from klsa_search.embedding.model import Embedder as Embedder
+    from klsa_search.embedding.model import Reranker as Reranker
+    from klsa_search.embedding.opening import open_embedder as open_embedder
+    from klsa_search.embedding.opening import open_reranker as open_reranker
 else:
     from klsa_search.core.lazy_exports import lazy_exports
 
-    _MODULES = {
-        "Embedder": "klsa_search.embedding.model",
-        "Reranker": "klsa_search.embedding.model",
-        "open_embedder": "klsa_search.embedding.opening",
-        "open_reranker": "klsa_search.embedding.opening",
+    _NAMES = {
+        "embedding.model": "Embedder Reranker",
+        "embedding.opening": "open_embedder open_reranker",
     }
-    __getattr__, __dir__ = lazy_exports(globals(), _MODULES)
-
-
-__all__ = ["Embedder", "Reranker", "open_embedder", "open_reranker"]
+    __all__, __getattr__, __dir__ = lazy_exports(globals(), _NAMES)
