@@ -17,7 +17,13 @@ from typing import Final
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.aliases import alias_at
-from klsa_search.storage.files import is_real, read_regular, write_fresh
+from klsa_search.storage.files import (
+    PERMISSIONS,
+    is_real,
+    read_regular,
+    unreadable,
+    write_fresh,
+)
 from klsa_search.storage.manifest import files_of
 from klsa_search.storage.names import (
     BUILT_FILES,
@@ -251,7 +257,7 @@ def _is_half_mark(entry: Path) -> bool:
     """Return whether an entry is an incompletely written marker."""
     if entry.name != MARKER or not is_real(entry, stat.S_IFREG):
         return False
-    expected, actual = _marker_text(_INDEX).encode(), read_regular(entry, 1000)
+    expected, actual = _marker_text(_INDEX).encode(), _content_of(entry)
     return len(actual) < len(expected) and expected.startswith(actual)
 
 
@@ -265,6 +271,12 @@ def _marker_text(kind: str) -> str:
 
 def _is_marked(folder: Path, kind: str) -> bool:
     marker = folder / MARKER
-    if not is_real(marker, stat.S_IFREG):
-        return False
-    return read_regular(marker, 100).startswith(f"{kind}\n".encode())
+    return is_real(marker, stat.S_IFREG) and _content_of(marker).startswith(f"{kind}\n".encode())
+
+
+def _content_of(marker: Path) -> bytes:
+    """Return the content of a marker; IndexDamaged if it cannot be read."""
+    try:
+        return read_regular(marker, 1000)
+    except OSError as error:
+        raise unreadable(marker, error, PERMISSIONS) from error

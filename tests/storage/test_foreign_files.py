@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
 
-from klsa_search.errors import IndexNotFound, StoreError
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.storage.checksums import verify
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import new_generation
 from klsa_search.storage.maintenance import delete_index, indexes_in
@@ -237,3 +239,17 @@ def test_a_file_of_that_name_that_is_not_ours_stays(tmp_path):
     with pytest.raises(StoreError, match="is not an index"), new_generation(path):
         pass
     assert (path / MARKER).read_text() == "my own notes"
+
+
+def test_a_marker_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    write(path, "one")
+
+    def refuse(file, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(file))
+
+    monkeypatch.setattr("klsa_search.storage.directories.read_regular", refuse)
+    message = r"cannot read `.*KLSA-INDEX` \(Permission denied\); check its owner and permissions"
+    for call in (verify, delete_index):
+        with pytest.raises(IndexDamaged, match=message):
+            call(path)
