@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.search.engine.params import KlsaParams, RerankDepths
-from klsa_search.search.engine.shared_seeds import MergedSeeds, SharedSeeds
 
 _U8 = npt.NDArray[np.uint8]
 _U16 = npt.NDArray[np.uint16]
@@ -89,17 +88,62 @@ class ExpansionModel:
         neighbours: int,
     ) -> None: ...
 
-def weigh_seeds(
-    merged: MergedSeeds, params: KlsaParams
-) -> tuple[
-    float,
-    _F32,
-    tuple[npt.NDArray[np.uint32], npt.NDArray[np.int16], float, float, float, float],
-    tuple[float, float, float, float],
-]:
-    """Weigh the seeds of several partitions as an engine does those of one.
+class LocalSeeds:
+    """The b best documents of one partition by BM25, of which the first z may be seeds.
 
-    Returns α(q), the weights, (z,), `SeedSums` and `Factors`.
+    It has all that other partitions need of them, and is pickled to bytes.
+
+    doc_ids, steps, ordinals  (b,) with k_q in steps, highest first
+    impacts  (b · n,) of the n distinct terms of the query, in its order, in steps
+    names    ID and title of each, for a request that explains scores
+    """
+
+    doc_ids: _I32
+    steps: _I64
+    ordinals: _I64
+    impacts: _F32
+    names: list[tuple[str, str]]
+
+class SharedSeeds:
+    """The seeds of a query, as one of several partitions needs them; pickled to bytes.
+
+    first    k_q of the first seed, in steps
+    best, seeds  number of documents of the partition that are among the best and the seeds of all
+    centre, factors  of E and of the parts of a score, as results.hpp describes them
+    numbers  (f,) of the features of the seeds, ascending; `sums` (f,) of each, in steps
+    near     (n,) ordinals of the documents in the rows of the seeds, ascending
+    estimates  (n,) E of these by the rows
+    remote   (m,) ordinals of the best documents of other partitions, ascending, without later
+             documents, which no row of this one contains; their impacts, (m · terms,)
+    names, rows, features  of the seeds, if scores are explained: `SeedRows` and `DocFeatures`
+    remote_names  of the remote documents, likewise
+    """
+
+    first: int
+    best: int
+    seeds: int
+    centre: tuple[float, float, float, float]
+    factors: tuple[float, float, float, float]
+    numbers: _U32
+    sums: npt.NDArray[np.int16]
+    near: _I64
+    estimates: _F32
+    remote: _I64
+    impacts: _F32
+    names: list[tuple[str, str]]
+    remote_names: list[tuple[str, str]]
+    rows: tuple[_I64, _U8, _F32, int, int]
+    features: tuple[_I64, _U32, _F32]
+
+def share_seeds(
+    parts: Sequence[LocalSeeds | None], params: KlsaParams, step: float
+) -> list[SharedSeeds | None]:
+    """Return the seeds of a query for each partition; None for all if no document has its words.
+
+    parts  best documents of each partition; None for a partition that does not answer
+    step   value of one step of k_q
+    Documents with equal scores are in the order of their ordinals; later ones follow, partition by
+    partition. Cost: 50 µs.
     """
 
 class Engine:
@@ -168,26 +212,11 @@ class Engine:
     ) -> tuple[float, _I32, _F32, _U8, _F32, _F32, _F32, _F32, _F32, _F32, _I32, _F32]:
         """Return what the scores of documents consist of, by the fields of `ScoreDetails`."""
 
-    def seeds(
-        self, query: _Query, params: KlsaParams
-    ) -> tuple[
-        _I32,
-        _I64,
-        _I64,
-        tuple[_F32, _F32, _F32],
-        _I32,
-        tuple[_I64, npt.NDArray[np.uint32], _F32],
-        float,
-        float,
-        tuple[_I64, _U8, _F32],
-    ]:
-        """Return the b best documents by BM25, of which the first z may be seeds: see `LocalSeeds`.
+    def seeds(self, query: _Query, params: KlsaParams) -> LocalSeeds:
+        """Return the b best documents by BM25, of which the first z may be seeds."""
 
-        Rows are as those of `rows`. Without documents there are no columns of impacts.
-        """
-
-    def rows(self, documents: _I64) -> tuple[_I64, _U8, _F32]:
-        """Return documents, levels and steps of rows: see `SeedRows`."""
+    def rows(self, documents: _I64) -> tuple[_I64, _U8, _F32, int, int]:
+        """Return rows of D, by the fields of `SeedRows`."""
 
     def score_shared(
         self,

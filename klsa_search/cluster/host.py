@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from klsa_search._native import SharedSeeds
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.engine.collection_statistics import (
@@ -20,7 +21,6 @@ from klsa_search.search.engine.collection_statistics import (
     PartitionStatistics,
 )
 from klsa_search.search.engine.evidence import Answers
-from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.results import Hit

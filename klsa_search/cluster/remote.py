@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
+from klsa_search._native import SharedSeeds
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
 from klsa_search.cluster.host import (
     Preparation,
@@ -22,7 +23,6 @@ from klsa_search.errors import StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
 from klsa_search.search.engine.evidence import Question
-from klsa_search.search.engine.shared_seeds import SharedSeeds
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.budget import estimated_tokens

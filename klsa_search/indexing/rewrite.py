@@ -29,7 +29,7 @@ from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.repartition import repartition, stored_documents
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
-from klsa_search.search.engine.local_seeds import FIRST_LATER
+from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index

@@ -2,12 +2,15 @@
 #define KLSA_KERNELS "engine/all.hpp"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "engine/buffers.hpp"
 #include "engine/index.hpp"
+#include "engine/packing.hpp"
 #include "engine/results.hpp"
 #include "engine/rows.hpp"
+#include "engine/shared.hpp"
 
 #include <optional>
 
@@ -119,12 +122,12 @@ nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
     return nb::cast(nb::ndarray<nb::numpy, T>(vector->data(), shape.size(), shape.data(), owner));
 }
 
-template <class T>
-T attribute(nb::handle object, const char* name) {
-    T value;
-    if (!nb::try_cast<T>(object.attr(name), value))
-        throw nb::type_error((std::string(name) + ": it has another type or shape").c_str());
-    return value;
+// The fields of `SeedRows`.
+nb::tuple tuple_of(Rows&& rows) {
+    size_t columns = size_t(rows.columns), count = rows.steps.size() / 2;
+    return nb::make_tuple(array_of(std::move(rows.documents), {count, columns}),
+                          array_of(std::move(rows.levels), {count, columns}),
+                          array_of(std::move(rows.steps), {count, 2}), rows.width, rows.near);
 }
 
 // `KlsaParams` and `RerankDepths`: named tuples, of which items are read faster than attributes.
@@ -218,20 +221,18 @@ class EngineObject {
     }
 
     nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, const ParamsTuple& params,
-                      nb::handle shared) const {
+                      const SharedSeeds* shared) const {
         check_model();
         auto terms = distinct(query);
         require(length(documents) == length(exact), "exact: not a value for each document");
         require_between(documents.data(), length(documents), 0, postings_.size, "documents");
         Params p = params_of(params);
-        Owners owners;
-        SharedSeeds s{};
-        if (!shared.is_none()) s = shared_of(shared, i64(terms.size()), owners);
+        if (shared) check_shared(*shared, terms.size());
         Details d;
         {
             WithoutGil released;
             d = search([&](Searcher& searcher) {
-                return searcher.explain(view(terms), view(documents), view(exact), p, shared.is_none() ? nullptr : &s);
+                return searcher.explain(view(terms), view(documents), view(exact), p, shared);
             });
         }
         size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
@@ -243,28 +244,17 @@ class EngineObject {
                               array_of(std::move(d.lent), {n, lenders, m}));
     }
 
-    nb::tuple seeds(const Query& query, const ParamsTuple& params) const {
+    Seeds seeds(const Query& query, const ParamsTuple& params) const {
         check_model();
         auto terms = distinct(query);
         Params p = params_of(params);
-        Seeds found;
-        {
-            WithoutGil released;
-            found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
-            Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
-            found.features = features_of(*model_, seeds);
-            found.rows = rows_of(*model_, reverse_, seeds);
-            for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
-        }
-        size_t best = found.documents.size(), seeds = found.latent.size(), n = found.half.size();
-        nb::tuple impacts = nb::make_tuple(array_of(std::move(found.impacts), {best, n}),
-                                           array_of(std::move(found.term_weights)), array_of(std::move(found.half)));
-        nb::tuple features = nb::make_tuple(array_of(std::move(found.features.starts)),
-                                            array_of(std::move(found.features.entries)),
-                                            array_of(std::move(found.features.scalars), {seeds, 3}));
-        return nb::make_tuple(array_of(std::move(found.documents)), array_of(std::move(found.steps)),
-                              array_of(std::move(found.ordinals)), impacts, array_of(std::move(found.latent)), features,
-                              found.share, found.angle, arrays_of(std::move(found.rows), seeds));
+        WithoutGil released;
+        Seeds found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
+        Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
+        found.features = features_of(*model_, seeds);
+        found.rows = rows_of(*model_, reverse_, seeds);
+        for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
+        return found;
     }
 
     nb::tuple rows(In1<i64> documents) const {
@@ -275,20 +265,19 @@ class EngineObject {
             WithoutGil released;
             result = rows_of(*model_, reverse_, view(documents));
         }
-        return arrays_of(std::move(result), documents.shape(0));
+        return tuple_of(std::move(result));
     }
 
     std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
-                                     nb::handle shared, Words mask, bool totals, Array2<i32> documents,
+                                     const SharedSeeds& shared, Words mask, bool totals, Array2<i32> documents,
                                      Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        Owners owners;
-        SharedSeeds s = shared_of(shared, i64(distinct(query).size()), owners);
+        check_shared(shared, distinct(query).size());
         return for_each({query}, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
-            return searcher.score_shared(distinct_terms, request, p, d, s);
+            return searcher.score_shared(distinct_terms, request, p, d, shared);
         })[0];
     }
 
@@ -304,12 +293,6 @@ class EngineObject {
     }
     Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
         return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals};
-    }
-    nb::tuple arrays_of(Rows&& rows, size_t count) const {
-        size_t width = size_t(model_->row_width + reverse_.rows.width);
-        return nb::make_tuple(array_of(std::move(rows.documents), {count, width}),
-                              array_of(std::move(rows.levels), {count, width}),
-                              array_of(std::move(rows.steps), {count, 2}));
     }
     void check_model() const { require(model_.has_value(), "the engine has no model"); }
 
@@ -329,42 +312,16 @@ class EngineObject {
         return terms;
     }
 
-    SharedSeeds shared_of(nb::handle object, i64 terms, Owners& owners) const {
-        nb::object scorer = object.attr("scorer"), factors = object.attr("factors");
-        auto float_of = [](nb::handle from, const char* name) { return f32(attribute<double>(from, name)); };
-        SharedSeeds s{};
-        s.first = attribute<i64>(object, "first");
-        s.best = attribute<i64>(object, "best");
-        s.seeds = attribute<i64>(object, "seeds");
-        s.centre = {float_of(scorer, "scale"), float_of(scorer, "mean"), float_of(scorer, "mean_square"),
-                    attribute<double>(scorer, "step")};
-        s.factors = {float_of(factors, "expansion"), float_of(factors, "coverage"), float_of(factors, "latent"),
-                     float_of(factors, "lexical")};
-        s.features = owners.view(attribute<In1<u32>>(scorer, "numbers"));
-        s.sums = owners.view(attribute<In1<i16>>(scorer, "sums"));
-        s.near = owners.view(attribute<In1<i32>>(object, "near"));
-        s.estimates = owners.view(attribute<In1<f32>>(object, "estimates"));
-        nb::object remote = object.attr("remote");
-        s.remote = owners.view(attribute<In1<u32>>(remote, "documents"));
-        s.impacts = owners.view(attribute<In2<f32>>(remote, "impacts"));
+    // Check seeds, which may come from another process, before they are used.
+    void check_shared(const SharedSeeds& s, size_t terms) const {
         require(s.best >= s.seeds && s.seeds >= 0 && s.first > 0, "shared: no seeds");
-        require(s.features.size == s.sums.size && s.near.size == s.estimates.size, "shared: lengths differ");
-        require(s.remote.size == s.impacts.rows, "shared: not a row of impacts for each document");
-        require(s.remote.size == 0 || s.impacts.width == terms, "shared: not an impact for each term");
-        require_between(s.features.data, s.features.size, 0, NUMBERS, "shared: features");
-        require_between(s.near.data, s.near.size, 0, postings_.size, "shared: near");
-        if (nb::object details = object.attr("details"); !details.is_none()) {
-            nb::object features = details.attr("features");
-            s.alpha = attribute<double>(details, "alpha");
-            s.weights = owners.view(attribute<In1<f32>>(details, "weights"));
-            s.starts = owners.view(attribute<In1<i64>>(features, "starts"));
-            s.entries = owners.view(attribute<In1<u32>>(features, "entries"));
-            s.scalars = owners.view(attribute<In2<f32>>(features, "document_scalars"));
-            bool fits = s.starts.size == s.weights.size + 1 && s.scalars.rows == s.weights.size && s.scalars.width == 3;
-            require(fits, "shared: not the features of each seed");
-            require_offsets(s.starts.data, s.starts.size, s.entries.size, "shared: starts");
-        }
-        return s;
+        require(s.features.size() == s.sums.size() && s.near.size() == s.estimates.size(), "shared: lengths differ");
+        require(s.impacts.size() == s.remote.size() * terms, "shared: not an impact for each document and term");
+        require_between(s.features.data(), i64(s.features.size()), 0, NUMBERS, "shared: features");
+        const Features& f = s.seed_features;
+        bool fits = s.weights.empty() || f.starts.size() == s.weights.size() + 1;
+        require(fits && f.scalars.size() == 3 * s.weights.size(), "shared: not the features of each seed");
+        require_offsets(f.starts.data(), i64(f.starts.size()), i64(f.entries.size()), "shared: starts");
     }
 
     // Run one search with buffers from the pool; without the GIL.
@@ -405,45 +362,44 @@ class EngineObject {
     ReverseRows reverse_;
 };
 
-nb::tuple weigh_seeds(nb::handle merged, const ParamsTuple& params) {
-    Owners owners;
-    auto array = [&]<class A>(const char* name) { return owners.view(attribute<A>(merged, name)); };
-    MergedSeeds m{};
-    m.steps = array.operator()<In1<i64>>("steps");
-    m.impacts = array.operator()<In2<f32>>("impacts");
-    m.term_weights = array.operator()<In1<f32>>("term_weights");
-    m.half = array.operator()<In1<f32>>("half");
-    m.near = array.operator()<In2<i32>>("near");
-    m.levels = array.operator()<In2<u8>>("levels");
-    m.starts = array.operator()<In1<i64>>("starts");
-    m.entries = array.operator()<In1<u32>>("entries");
-    m.scalars = array.operator()<In2<f32>>("scalars");
-    m.latent = array.operator()<In1<i32>>("latent");
-    m.share = attribute<double>(merged, "share");
-    m.step = attribute<double>(merged, "step");
-    m.angle = f32(attribute<double>(merged, "angle"));
+// See `share_seeds` in shared.hpp; a list of None if no document has the words of the query.
+std::vector<std::optional<SharedSeeds>> share(const std::vector<const Seeds*>& parts, const ParamsTuple& params,
+                                              double step) {
     Params p = params_of(params);
-    i64 seeds = m.steps.size, terms = m.term_weights.size;
-    require(seeds > 0 && seeds <= std::min(m.impacts.rows, MAX_SEEDS), "merged: no seeds, or more than the best");
-    bool fits = m.impacts.width == terms && m.half.size == terms;
-    require(fits, "merged: not a column of impacts, a weight and a half for each term");
-    fits = m.near.rows == seeds && m.levels.rows == seeds && m.near.width == m.levels.width;
-    fits = fits && m.starts.size == seeds + 1 && m.scalars.rows == seeds && m.scalars.width == 3;
-    require(fits && m.latent.size == seeds, "merged: not a row for each seed");
-    require_offsets(m.starts.data, m.starts.size, m.entries.size, "merged: starts");
-    for (i64 i = 0; i < seeds; i++) require_between(m.near[i], m.near.width, -1, m.impacts.rows, "merged: near");
-    require(m.steps[0] > 0, "merged: the first seed scores 0");
-    WeighedSeeds w;
-    {
-        WithoutGil released;
+    WithoutGil released;
+    auto weigh = [&](const MergedSeeds& merged) {
         BufferPool::Lease buffers(BufferPool::shared());
-        w = KLSA_DISPATCH(weigh_merged(m, p, *buffers));
+        WeighedSeeds weighed = KLSA_DISPATCH(weigh_merged(merged, p, *buffers));
         buffers.release();
-    }
-    return nb::make_tuple(w.alpha, array_of(std::move(w.weights)),
-                          nb::make_tuple(array_of(std::move(w.features)), array_of(std::move(w.sums)), w.centre.scale,
-                                         w.centre.mean, w.centre.mean_square, w.centre.step),
-                          nb::make_tuple(w.factors.expansion, w.factors.coverage, w.factors.latent, w.factors.lexical));
+        return weighed;
+    };
+    std::vector<std::optional<SharedSeeds>> result;
+    for (SharedSeeds& shared : share_seeds(parts, p, step, weigh)) result.emplace_back(std::move(shared));
+    result.resize(parts.size());
+    return result;
+}
+
+// Bind seeds as a class that is pickled to bytes.
+template <class T>
+nb::class_<T> bind_packed(nb::module_& module, const char* name) {
+    return nb::class_<T>(module, name)
+        .def("__getstate__",
+             [](const T& value) {
+                 Packer pack;
+                 pack(value);
+                 return nb::bytes(pack.bytes.data(), pack.bytes.size());
+             })
+        .def("__setstate__", [](T& value, nb::bytes bytes) {
+            new (&value) T();
+            Unpacker unpack({bytes.c_str(), bytes.size()});
+            unpack(value);
+        });
+}
+
+// An attribute that is a copy of an array.
+template <class C, class T>
+auto copy_of(std::vector<T> C::* member) {
+    return [member](const C& object) { return array_of(std::vector<T>(object.*member)); };
 }
 
 }  // namespace
@@ -460,7 +416,42 @@ void bind_engine(nb::module_& module) {
                       i64>(),
              nb::arg("parts"), exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"),
              exact("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
-    module.def("weigh_seeds", &weigh_seeds, nb::arg("merged"), nb::arg("params"));
+    bind_packed<Seeds>(module, "LocalSeeds")
+        .def_prop_ro("doc_ids", copy_of(&Seeds::documents))
+        .def_prop_ro("steps", copy_of(&Seeds::steps))
+        .def_prop_ro("ordinals", copy_of(&Seeds::ordinals))
+        .def_prop_ro("impacts", copy_of(&Seeds::impacts))
+        .def_rw("names", &Seeds::names);
+    using S = SharedSeeds;
+    bind_packed<S>(module, "SharedSeeds")
+        .def_ro("first", &S::first)
+        .def_ro("best", &S::best)
+        .def_ro("seeds", &S::seeds)
+        .def_prop_ro("centre",
+                     [](const S& s) {
+                         return nb::make_tuple(s.centre.scale, s.centre.mean, s.centre.mean_square, s.centre.step);
+                     })
+        .def_prop_ro("factors",
+                     [](const S& s) {
+                         return nb::make_tuple(s.factors.expansion, s.factors.coverage, s.factors.latent,
+                                               s.factors.lexical);
+                     })
+        .def_prop_ro("numbers", copy_of(&S::features))
+        .def_prop_ro("sums", copy_of(&S::sums))
+        .def_prop_ro("near", copy_of(&S::near))
+        .def_prop_ro("estimates", copy_of(&S::estimates))
+        .def_prop_ro("remote", copy_of(&S::remote))
+        .def_prop_ro("impacts", copy_of(&S::impacts))
+        .def_ro("names", &S::names)
+        .def_ro("remote_names", &S::remote_names)
+        .def_prop_ro("rows", [](const S& s) { return tuple_of(Rows(s.rows)); })
+        .def_prop_ro("features", [](S s) {
+            Features& f = s.seed_features;
+            size_t seeds = f.scalars.size() / 3;
+            return nb::make_tuple(array_of(std::move(f.starts)), array_of(std::move(f.entries)),
+                                  array_of(std::move(f.scalars), {seeds, 3}));
+        });
+    module.def("share_seeds", &share, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
     using E = EngineObject;
     nb::class_<E>(module, "Engine")
         .def(nb::init<const std::vector<E::Part>&, In1<i64>, In1<f32>, In1<f32>, In2<u16>, double, i64, Words,

@@ -11,15 +11,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.kernels.postings import UNIT
-from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
+from klsa_search._native import SharedSeeds
+from klsa_search.lowrank.coverage import NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
 )
-from klsa_search.search.engine.local_seeds import DocFeatures, QueryImpacts, distinct_known
 from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.shared_seeds import Factors, SeedSums
+from klsa_search.search.engine.seeds import DocFeatures, distinct_known
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -77,10 +75,10 @@ class ExpansionScorer(NamedTuple):
         )
 
     @classmethod
-    def of_sums(cls, sums: SeedSums, params: KlsaParams) -> ExpansionScorer:
+    def of_shared(cls, seeds: SharedSeeds, params: KlsaParams) -> ExpansionScorer:
         """Return the scorer of seeds of several partitions."""
-        numbers, values, *centring, step = sums
-        return cls(numbers, values, *map(_F, centring), step, params.unit_length)
+        *centring, step = seeds.centre
+        return cls(seeds.numbers, seeds.sums, *map(_F, centring), step, params.unit_length)
 
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""
@@ -131,20 +129,6 @@ def distinct_query(numbers: Sequence[int]) -> Query:
     return Query(terms, counts)
 
 
-def query_impacts(kernel: QueryKernel, numbers: Sequence[int], impacts: _Floats) -> QueryImpacts:
-    """Return impacts of the terms of a query, with what all partitions weigh them by.
-
-    impacts  (b, n) of the terms of `distinct_known`
-    """
-    known, counts = distinct_query(numbers)
-    weights = counts * kernel.weights[known]
-    return QueryImpacts(
-        impacts,
-        counts.astype(_F) * kernel.term_weights[known],
-        (HALF * weights / (UNIT * kernel.postings.step)).astype(_F),
-    )
-
-
 def coverage_scores(
     near: Entries, places: npt.NDArray[np.integer], own: npt.NDArray[np.integer], terms: TermImpacts
 ) -> _Floats:
@@ -187,7 +171,7 @@ def seed_weights(
 
 def part_factors(
     alpha: float, params: KlsaParams, angle: np.float32, top: np.float32, *parts: _Floats
-) -> Factors:
+) -> tuple[float, ...]:
     """Return the factors, from E, T, L and X of the seeds."""
     shares = (
         *(alpha * part for part in (params.expansion, params.coverage, params.latent)),
@@ -195,7 +179,7 @@ def part_factors(
     )
     if not params.unit_length:
         expansion, coverage, latent, lexical = map(_F, shares)
-        return Factors(expansion, coverage, float(latent * angle), float(lexical * top))
+        return expansion, coverage, float(latent * angle), float(lexical * top)
     squares = []
     for part in (*parts[:2], np.maximum(parts[2], _F(0)), parts[3]):
         square = _F(0)
@@ -208,7 +192,7 @@ def part_factors(
     ]
     if not squares[2] > 0:
         over[2] = _F(shares[2]) * angle
-    return Factors(*over)
+    return tuple(over)
 
 
 def power(base: _Floats, exponent: float) -> _Floats:

@@ -8,14 +8,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, values_at
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
 from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, RemoteBest
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 
@@ -101,6 +100,20 @@ def matched_share(kernel: QueryKernel, query: Query, terms: TermImpacts) -> floa
     weights = query.counts * kernel.weights[query.terms]
     contained = terms.impacts[0, : len(weights)] > 0
     return int(weights[contained].sum()) / int(weights.sum())
+
+
+class RemoteBest(NamedTuple):
+    """The best documents of other partitions, by ordinals, (m,), and their impacts, (m, n)."""
+
+    documents: npt.NDArray[np.int64]
+    impacts: _Floats
+
+    def positions_of(self, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        """Return the positions of ordinals in `documents`, -1 for none."""
+        return values_at(ordinals, self.documents, np.arange(len(self.documents)), missing=-1)
+
+
+NONE_ELSEWHERE: Final = RemoteBest(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
 
 
 class PartScorer:

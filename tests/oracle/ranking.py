@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import SharedSeeds
 from klsa_search.core.array_types import DocIds
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.engine import SHARED_COVERAGE_DEPTH, TopDocs
-from klsa_search.search.engine.local_seeds import DocFeatures, LocalSeeds, distinct_known
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.shared_seeds import NONE_ELSEWHERE, SharedSeeds
+from klsa_search.search.engine.seeds import DocFeatures, distinct_known
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import (
     ExpansionScorer,
@@ -26,10 +26,9 @@ from tests.oracle.formulas import (
     distinct_query,
     part_factors,
     power,
-    query_impacts,
     seed_weights,
 )
-from tests.oracle.parts import PartScorer, matched_share, query_alpha
+from tests.oracle.parts import NONE_ELSEWHERE, PartScorer, RemoteBest, query_alpha
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
@@ -47,7 +46,7 @@ class Oracle(PartScorer):
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
-        self._engine, self._ordinals_of = snapshot.klsa_engine, snapshot.ordinals_of
+        self._engine, self._doc_ids_of = snapshot.klsa_engine, snapshot.doc_ids_of
 
     def top(
         self,
@@ -82,7 +81,10 @@ class Oracle(PartScorer):
         rank_of = np.full(kernel.size, -1)
         rank_of[best] = np.arange(len(best))
         terms = self.terms(query, best)
-        elsewhere = NONE_ELSEWHERE if shared is None else shared.remote
+        elsewhere = NONE_ELSEWHERE
+        if shared is not None:
+            impacts = shared.impacts.reshape(len(shared.remote), -1)
+            elsewhere = RemoteBest(shared.remote, impacts)
         if len(elsewhere.documents):
             terms = with_elsewhere(terms, query, distinct_known(numbers), elsewhere.impacts)
         coverage = np.zeros(kernel.size, _F)
@@ -93,7 +95,8 @@ class Oracle(PartScorer):
         if shared is None:
             documents, sums = add_rows(self._rows(seeds, weights, params))
         else:
-            documents, sums = shared.near.astype(np.int64), shared.estimates
+            documents, is_here = self._doc_ids_of(shared.near)
+            documents, sums = documents[is_here], shared.estimates[is_here]
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[matched] = True
@@ -104,7 +107,7 @@ class Oracle(PartScorer):
         if shared is None:
             expansion_scores = ExpansionScorer.of(features, weights, params)
         else:
-            expansion_scores = ExpansionScorer.of_sums(shared.scorer, params)
+            expansion_scores = ExpansionScorer.of_shared(shared, params)
         expanded[seeds] = expansion_scores(features)
         query_vector = self.query_vector(query)
         latent = np.zeros(kernel.size, _F)
@@ -157,25 +160,15 @@ class Oracle(PartScorer):
         is_found &= True if allowed is None else allowed.allowed
         return TopDocs(chosen[order].astype(np.int32), values, int(np.count_nonzero(is_found)))
 
-    def seeds(self, numbers: Sequence[int], params: KlsaParams) -> LocalSeeds:
-        """Return the seeds of a query: see `KlsaEngine.seeds`."""
-        kernel, expansion = self._kernel, self._expansion
+    def best(
+        self, numbers: Sequence[int], params: KlsaParams
+    ) -> tuple[DocIds, npt.NDArray[np.int64], _Floats]:
+        """Return the best documents of a query, their scores and impacts: see `LocalSeeds`."""
         query = distinct_query(numbers)
         steps = self.lexical_scores(query)
         best = top_z(steps, params.best)[0]
-        seeds = best[: params.seeds]
-        features = DocFeatures.of(self._segments, seeds)
-        terms = self.terms(query, best)
-        weighed = query_impacts(kernel, numbers, terms.impacts[:-1, : len(query.terms)])
-        query_vector = self.query_vector(query)
-        latent = query_vector.cosines(expansion.document_vectors[seeds], clip=False).astype(
-            np.int32
-        )
-        share = matched_share(kernel, query, terms) if len(best) else 0.0
-        return LocalSeeds(
-            best, steps[best], self._ordinals_of(best), weighed, latent, features, share,
-            query_vector.angle,
-        )  # fmt: skip
+        impacts = self.terms(query, best).impacts[:-1, : len(query.terms)]
+        return best, steps[best], impacts
 
     def _rows(
         self, seeds: DocIds, weights: _Floats, params: KlsaParams

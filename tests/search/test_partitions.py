@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from klsa_search import Index, Query, build, open_index
+from klsa_search._native import share_seeds
 from klsa_search.errors import (
     DocumentNotFound,
     IndexDamaged,
@@ -24,14 +26,13 @@ from klsa_search.indexing import refit, repair
 from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.shared_seeds import shared_seeds
 from klsa_search.search.parts.doc_ids import positions_of
 from klsa_search.search.parts.merged_search import merged_order, plan_and_seeds
 from klsa_search.search.parts.part_search import (
     LocalSearches,
     PartPage,
     PartRequest,
-    local_seeds,
+    PartSearch,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.rankers.klsa import klsa_params
@@ -119,25 +120,41 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
         for state, own in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None
-            assert len(own.remote.documents)
-            seeds = local_seeds(snapshot, own)
+            assert len(own.remote)
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
             numbers = snapshot.vocabulary.numbers
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
             oracle = Oracle(snapshot)
-            plain = oracle.top(terms, 20, params, mask, seeds)
-            found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
+            plain = oracle.top(terms, 20, params, mask, own)
+            found = engine.top_shared(terms, 20, params, own, mask, totals=True)
             assert plain is not None
             assert found.doc_ids.tolist() == plain.doc_ids.tolist()
             assert found.scores.tolist() == plain.scores.tolist()
             assert found.total == plain.total
-            begun, expected = engine.seeds(terms, params), oracle.seeds(terms, params)
+            begun = engine.seeds(terms, params)
+            doc_ids, steps, impacts = oracle.best(terms, params)
             assert begun is not None
-            assert begun.steps.tolist() == expected.steps.tolist()
-            assert begun.doc_ids.tolist() == expected.doc_ids.tolist()
-            assert begun.documents.tolist() == expected.documents.tolist()
-            assert begun.terms.impacts.tolist() == expected.terms.impacts.tolist()
+            assert begun.doc_ids.tolist() == doc_ids.tolist()
+            assert begun.steps.tolist() == steps.tolist()
+            assert begun.ordinals.tolist() == snapshot.ordinals_of(doc_ids).tolist()
+            assert begun.impacts.tolist() == impacts.ravel().tolist()
+
+
+def test_seeds_are_the_same_after_pickling(three: Index) -> None:
+    states = [partition.state() for partition in three.partitions]
+    for explain in (False, True):
+        request = PartRequest(Query(TOPIC_QUERIES[0], 20, explain=explain), {}, ranks_only=True)
+        begun = [PartSearch(state, request).begin() for state in states]
+        shared = share_seeds([plan.seeds for plan in begun], begun[0].params, begun[0].step)
+        for seeds in (*(plan.seeds for plan in begun), *shared):
+            packed = pickle.dumps(seeds)
+            assert pickle.dumps(pickle.loads(packed)) == packed
+            assert explain == bool(pickle.loads(packed).names)
+            bytes_ = seeds.__getstate__()
+            for size in range(0, len(bytes_), 97):
+                with pytest.raises(ValueError, match="bytes are missing"):
+                    type(seeds).__new__(type(seeds)).__setstate__(bytes_[:size])
 
 
 def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None:
@@ -206,9 +223,9 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         local = engine.seeds(terms, params)
         assert local is not None
         assert whole is not None
-        (shared,) = shared_seeds([local], params, snapshot.query_kernel.postings.step)
+        (shared,) = share_seeds([local], params, snapshot.query_kernel.postings.step)
         assert shared is not None
-        found = engine.top_shared(terms, 10, params, local_seeds(snapshot, shared), totals=True)
+        found = engine.top_shared(terms, 10, params, shared, totals=True)
         assert found.doc_ids.tolist() == whole.doc_ids.tolist()
         assert found.scores.tolist() == whole.scores.tolist()
         assert found.total == whole.total

@@ -45,11 +45,8 @@ inline std::vector<SeedFeatures> State::seed_features(i64 seeds, const SharedSee
         i64 document = b.documents[i + 1];
         result.push_back({model_->features_of(document), model_->scalars(document), b.weights[i]});
     }
-    for (i64 i = 0; shared && i < shared->weights.size; i++) {
-        i64 first = shared->starts[i];
-        Array<u32> entries{shared->entries.data + first, shared->starts[i + 1] - first};
-        result.push_back({entries, shared->scalars[i], shared->weights[i]});
-    }
+    for (i64 i = 0; shared && i < i64(shared->weights.size()); i++)
+        result.push_back({shared->seed_features.of(i), &shared->seed_features.scalars[3 * i], shared->weights[i]});
     return result;
 }
 

@@ -34,7 +34,7 @@ struct Table {
 };
 
 constexpr int MAX_BLOCK_BITS = 16;
-constexpr i64 NUMBERS = i64(1) << 24;  // document and feature numbers have 24 bits
+constexpr i64 NUMBERS = i64(1) << 24;      // document and feature numbers have 24 bits
 constexpr i64 FIRST_LATER = i64(1) << 40;  // least ordinal of a document written after the build
 
 // The postings of consecutive documents: see `klsa_search.kernels.postings`.
@@ -210,6 +210,15 @@ struct Model {
     i64 ordinal(i64 document) const {
         if (!is_partition) return document;
         return document < ordinals.size ? ordinals[document] : FIRST_LATER + document;
+    }
+
+    // The document with an ordinal; -1 for one of another partition.
+    i64 document_of(i64 ordinal) const {
+        if (!is_partition) return ordinal < documents ? ordinal : -1;
+        i64 later = ordinal - FIRST_LATER;
+        if (later >= 0) return later >= ordinals.size && later < documents ? later : -1;
+        const i64 *end = ordinals.data + ordinals.size, *at = std::lower_bound(ordinals.data, end, ordinal);
+        return at < end && *at == ordinal ? at - ordinals.data : -1;
     }
 
     const u32* row(i64 document) const {

@@ -41,8 +41,7 @@ inline WeighedSeeds weigh_merged(const MergedSeeds& m, const Params& params, Buf
     w.weights.resize(seeds);
     seed_weights(params, seeds, top, lexical.data(), covered.data(), w.weights.data());
     std::vector<SeedFeatures> features;
-    for (i64 i = 0; i < seeds; i++)
-        features.push_back({{m.entries.data + m.starts[i], m.starts[i + 1] - m.starts[i]}, m.scalars[i], w.weights[i]});
+    for (i64 i = 0; i < seeds; i++) features.push_back({m.features->of(i), &m.features->scalars[3 * i], w.weights[i]});
     w.centre = add_features(params, features, b.sums.data());
     for (i64 i = 0; i < seeds; i++) {
         const SeedFeatures& seed = features[i];

@@ -132,7 +132,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
     totals_ = request.totals && !request.is_masked;
     i64 matched = std::max(request.k, params.best) + depths.filtered;
     load_query(query, matched);
-    b.reserve_slots(p, *model_, matched, capacity(matched, shared.near.size));
+    b.reserve_slots(p, *model_, matched, capacity(matched, i64(shared.near.size())));
     i64 count = best_keys(p.live, std::max(params.best, request.k));
     i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
     f32 first = assign_slots(count, best, seeds, shared.first);
@@ -141,7 +141,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
         totals_ = request.totals;
         count = assign_filtered(count, filtered_keys(request.mask, depths), first);
     }
-    i64 stride = look_up_impacts(best, shared.remote.size);
+    i64 stride = look_up_impacts(best, i64(shared.remote.size()));
     load_elsewhere(shared, stride, best);
     project_query();
     if (params.coverage > 0) {
@@ -149,7 +149,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
         score_coverage(stride, best, b.chosen.data(), seeds, b.covered.data() + 1);
     }
     Ranges ranges{stride, best, seeds, count, add_near(shared, count)};
-    for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = shared.sums[i];
+    for (size_t i = 0; i < shared.features.size(); i++) b.sums[shared.features[i]] = shared.sums[i];
     for (i64 slot = 1; slot <= seeds; slot++)
         b.expanded[slot] = clip(expansion_score(b.documents[slot], shared.centre), params);
     return {ranges, shared.factors, shared.centre, shared.alpha, first};
@@ -158,7 +158,7 @@ inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& req
 // Clear the sums of the features of the seeds, and the filter of the best documents elsewhere.
 inline void State::clear_shared(const SharedSeeds& shared) {
     for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = false;
-    for (i64 i = 0; i < shared.features.size; i++) b.sums[shared.features[i]] = 0;
+    for (u32 feature : shared.features) b.sums[feature] = 0;
 }
 
 }  // namespace klsa::KLSA_NS

@@ -1,6 +1,8 @@
 // What a search is asked and what it returns.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "index.hpp"
@@ -48,27 +50,47 @@ struct Features {
     std::vector<i64> starts{0};
     std::vector<u32> entries;
     std::vector<f32> scalars;  // (documents, 3)
+
+    Array<u32> of(i64 i) const { return {entries.data() + starts[i], starts[i + 1] - starts[i]}; }
 };
 
 // Rows of D of some documents, with their entries in all partitions: see `SeedRows`.
 struct Rows {
-    std::vector<i64> documents;  // (documents, width), by ordinals
+    std::vector<i64> documents;  // (documents, columns), by ordinals
     std::vector<u8> levels;
     std::vector<f32> steps;  // (documents, 2)
+    i64 columns = 0, width = 0, near = 0;
+
+    f32 step(i64 row, i64 column) const { return steps[2 * row + (column >= width)]; }
 };
+
+using Names = std::vector<std::pair<std::string, std::string>>;
 
 // The best documents of one partition, of which the first may be seeds: see `LocalSeeds`.
 struct Seeds {
     std::vector<i32> documents;
-    std::vector<i64> ordinals;
-    std::vector<i64> steps;
+    std::vector<i64> ordinals, steps;
     std::vector<i32> latent;              // of the first `Params::seeds`
-    std::vector<f32> impacts;             // (documents, terms)
-    std::vector<f32> term_weights, half;  // of the terms: see `QueryImpacts`
+    std::vector<f32> impacts;             // (documents, terms) in steps
+    std::vector<f32> term_weights, half;  // f(t,q) · h(t) · w(t), and the impact at which g is one half
     double share = 0;                     // of the query in the first document
     f32 angle = 0;                        // one step of a cosine
     Features features;                    // of the first `Params::seeds`, and their rows
     Rows rows;
+    Names names;  // ID and title of each document, if scores are explained
+
+    // Check seeds, which may come from another process, before they are used.
+    void check(size_t terms, i64 wanted) const {
+        size_t best = documents.size(), n = latent.size();
+        bool fits = steps.size() == best && ordinals.size() == best && impacts.size() == best * terms;
+        require(fits && n == std::min(best, size_t(wanted)), "parts: lengths differ");
+        fits = features.starts.size() == n + 1 && features.scalars.size() == 3 * n;
+        fits = fits && rows.documents.size() == n * size_t(rows.columns) && rows.levels.size() == rows.documents.size();
+        fits = fits && rows.steps.size() == 2 * n && rows.width <= rows.columns && rows.near <= rows.width;
+        require(fits && (names.empty() || names.size() == best), "parts: not a row for each seed");
+        require_offsets(features.starts.data(), i64(n + 1), i64(features.entries.size()), "parts: starts");
+        require(best == 0 || steps[0] > 0, "parts: the first document scores 0");
+    }
 };
 
 // Terms of E that centre the features, and the value of one step of the sums.
@@ -82,16 +104,14 @@ struct Factors {
     f32 expansion, coverage, latent, lexical;
 };
 
-// The seeds of all partitions and what weighs them: see `MergedSeeds` in Python.
+// The seeds of all partitions and what weighs them.
 struct MergedSeeds {
     Array<i64> steps;
     Table<f32> impacts;  // of the terms of the query in the best documents, of which the first are seeds
     Array<f32> term_weights, half;
     Table<i32> near;  // places of the neighbours of the seeds among the best, -1 for others
     Table<u8> levels;
-    Array<i64> starts;  // of the features of the seeds
-    Array<u32> entries;
-    Table<f32> scalars;
+    const Features* features;  // of the seeds
     Array<i32> latent;
     double share, step;
     f32 angle;
@@ -108,21 +128,22 @@ struct WeighedSeeds {
 
 // The seeds of all partitions, as one of them needs them: see `SharedSeeds`.
 struct SharedSeeds {
-    i64 first, best, seeds;
-    Centre centre;
-    Factors factors;
-    Array<u32> features;  // of the seeds, and the sum of each
-    Array<i16> sums;
-    Array<i32> near;  // documents in the rows of the seeds, and E of each by these rows
-    Array<f32> estimates;
-    Array<u32> remote;   // ordinals of the best documents of other partitions, ascending
-    Table<f32> impacts;  // of the terms of the query in these
-    // For explanations: α(q), the weights of all seeds, and their features.
-    double alpha;
-    Array<f32> weights;
-    Array<i64> starts;
-    Array<u32> entries;
-    Table<f32> scalars;
+    i64 first = 0, best = 0, seeds = 0;
+    Centre centre{};
+    Factors factors{};
+    std::vector<u32> features;  // of the seeds, and the sum of each
+    std::vector<i16> sums;
+    std::vector<i64> near;  // ordinals of documents in the rows of the seeds, and E of each by these rows
+    std::vector<f32> estimates;
+    std::vector<i64> remote;   // ordinals of the best documents of other partitions, ascending
+    std::vector<f32> impacts;  // of the terms of the query in these
+    // For explanations: α(q), the weights of all seeds, their features, rows and names, and the
+    // names of the remote documents.
+    double alpha = 0;
+    std::vector<f32> weights;
+    Features seed_features;
+    Rows rows;
+    Names names, remote_names;
 };
 
 // One search: the same functions, compiled for several instruction sets.

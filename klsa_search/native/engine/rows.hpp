@@ -23,8 +23,10 @@ inline Features features_of(const Model& model, Array<i32> documents) {
 template <class Number>
 Rows rows_of(const Model& model, const ReverseRows& reverse, Array<Number> documents) {
     constexpr u32 LEVELS = 255;
-    i64 width = model.row_width + reverse.rows.width;
     Rows result;
+    i64 width = result.columns = model.row_width + reverse.rows.width;
+    result.width = model.row_width;
+    result.near = model.neighbours;
     result.documents.assign(documents.size * width, 0);
     result.levels.assign(documents.size * width, 0);
     result.steps.assign(documents.size * 2, 0.f);

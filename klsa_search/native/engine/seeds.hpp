@@ -185,12 +185,14 @@ inline i64 State::add_rows(const Params& params, i64 seeds, i64 size) {
 
 // Add candidates with estimates of their E; return the last slot.
 inline i64 State::add_near(const SharedSeeds& shared, i64 size) {
-    for (i64 i = 0; i < shared.near.size; i++) {
-        i32 document = shared.near[i], slot = b.slots[document];
+    for (size_t i = 0; i < shared.near.size(); i++) {
+        i64 document = model_->document_of(shared.near[i]);
+        if (document < 0 || document >= p.size) continue;
+        i32 slot = b.slots[document];
         if (slot == 0) {
             slot = i32(++size);
             b.slots[document] = slot;
-            b.documents[slot] = document;
+            b.documents[slot] = i32(document);
         }
         b.expanded[slot] = shared.estimates[i];
     }
@@ -199,13 +201,13 @@ inline i64 State::add_near(const SharedSeeds& shared, i64 size) {
 
 // Add the impacts of the best documents of other partitions to those of this one.
 inline void State::load_elsewhere(const SharedSeeds& shared, i64 stride, i64 best) {
-    i64 count = shared.remote.size;
+    i64 count = i64(shared.remote.size());
     has_elsewhere_ = count > 0;
-    b.remote.assign(shared.remote.data, shared.remote.data + count);
+    b.remote.assign(shared.remote.begin(), shared.remote.end());
     for (u32 ordinal : b.remote) b.remote_filter[ordinal & (FILTER - 1)] = true;
     f32* impacts = b.impacts.data() + (best + 1) * stride;
     std::fill_n(impacts, count * stride, 0.f);
-    for (i64 i = 0; i < count; i++) std::copy_n(shared.impacts[i], terms, impacts + i * stride);
+    for (i64 i = 0; i < count; i++) std::copy_n(&shared.impacts[i * terms], terms, impacts + i * stride);
 }
 
 // The share of the query that the first document contains, by term weights.

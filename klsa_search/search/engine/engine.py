@@ -11,19 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
+from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, RemoteRows, SegmentedExpansion
-from klsa_search.search.engine.local_seeds import (
-    DocFeatures,
-    LocalSeeds,
-    QueryImpacts,
-    SeedRows,
-)
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.shared_seeds import SharedSeeds
+from klsa_search.search.engine.seeds import SeedRows
 
 
 class TopDocs(NamedTuple):
@@ -102,7 +97,7 @@ class ScoreDetails(NamedTuple):
     """What the scores of n documents by the default ranking consist of, in units of the score.
 
     alpha      α(q)
-    seeds      (z,) doc ids; none if they are of several partitions: see `SeedDetails`
+    seeds      (z,) doc ids; none if they are of several partitions: see `SharedSeeds`
     weights    (z,) of the seeds
     exact      (n,) which parts are not estimates: see `Exact`
     expansion, latent, lexical  (n,)
@@ -110,7 +105,7 @@ class ScoreDetails(NamedTuple):
     coverage   (n, terms) what each distinct term of the query adds, in its order
     impacts    (n, terms) of the terms in the document, if it is among the best, in steps of BM25
     lenders    (n, neighbours) documents that lend it terms: doc ids, -1 for none, -2 - i for the
-               i-th of `RemoteBest`
+               i-th remote one of `SharedSeeds`
     lent       (n, neighbours, terms) what each lends, in steps of BM25
     """
 
@@ -224,7 +219,6 @@ class KlsaEngine:
         partition: tuple[npt.NDArray[np.int64] | None, RemoteRows] = (None, NO_REMOTE_ROWS),
     ) -> None:
         self._kernel, self._small = kernel, small
-        self._width, self._near = expansion.entries, min(neighbours, expansion.entries)
         ordinals, remote_rows = partition
         model = _native.ExpansionModel(
             parts=[segment.native for segment in expansion.segments],
@@ -233,7 +227,7 @@ class KlsaEngine:
             levels_elsewhere=contiguous(remote_rows.levels, np.uint8),
             ordinals=None if ordinals is None else contiguous(ordinals, np.int64),
             dimensions=dimensions,
-            neighbours=self._near,
+            neighbours=min(neighbours, expansion.entries),
         )
         self._engine = _engine(kernel, live, model, reverse)
 
@@ -275,7 +269,7 @@ class KlsaEngine:
         """Return what the scores of documents consist of.
 
         exact   which parts of each score are not estimates: see `TopDocs`
-        shared  as of `top_shared`, with `details`
+        shared  as of `top_shared`, with names
         Parts add up to the score, but for rounding of single floats. Cost: of `top`, and for each
         document that of its features and those of all seeds: some 10 µs.
         """
@@ -283,31 +277,17 @@ class KlsaEngine:
         return ScoreDetails(*self._engine.explain(terms, documents, exact, params, shared))
 
     def seeds(self, terms: Sequence[int], params: KlsaParams) -> LocalSeeds | None:
-        """Return the best documents of a query among these: see `shared_seeds`.
+        """Return the best documents of a query among these: see `share_seeds`.
 
         None for an index without documents. At most `MAX_SEEDS` seeds are allowed.
         """
         if not self._kernel.size:
             return None
-        doc_ids, steps, ordinals, impacts, latent, features, share, angle, rows = (
-            self._engine.seeds(terms, params)
-        )
-        return LocalSeeds(
-            doc_ids,
-            steps,
-            ordinals,
-            QueryImpacts(*impacts),
-            latent,
-            DocFeatures(*features),
-            share,
-            angle,
-            SeedRows(*rows, self._width, self._near),
-        )
+        return self._engine.seeds(terms, params)
 
     def rows(self, documents: DocIds) -> SeedRows:
         """Return the rows of D of documents, with their entries in all partitions."""
-        rows = self._engine.rows(contiguous(documents, np.int64))
-        return SeedRows(*rows, self._width, self._near)
+        return SeedRows(*self._engine.rows(contiguous(documents, np.int64)))
 
     def top_shared(
         self,
@@ -319,10 +299,7 @@ class KlsaEngine:
         *,
         totals: bool = False,
     ) -> TopDocs:
-        """Return the k best of these documents by the seeds of all partitions. See `top`.
-
-        shared  with doc ids of these documents instead of ordinals in `near`
-        """
+        """Return the k best of these documents by the seeds of all partitions. See `top`."""
         k = min(k, self._kernel.size)
         if not k:
             return NO_HITS

@@ -36,11 +36,11 @@ from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.answers import AnswerCache, Answers
 from klsa_search.search.engine.collection_statistics import TermNumbering
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
-from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry

@@ -15,8 +15,8 @@ from klsa_search.core.cached import cached_method
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.engine import TopDocs
-from klsa_search.search.engine.local_seeds import DocFeatures, distinct_known
 from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.seeds import DocFeatures, SeedRows, distinct_known
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import (
     Coverage,
@@ -137,7 +137,7 @@ class Explainer:
                 snapshot, query, parameters, feedback, searcher.evidence
             )
         self._query_weights = QueryWeights.of(snapshot, query, parameters)
-        self._features, self._shared = Features(snapshot), searcher.seed_details
+        self._features, self._shared = Features(snapshot), searcher.explained_seeds
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])
 
     def explanations(self, top: TopDocs) -> Iterator[Explanation]:
@@ -185,7 +185,9 @@ class Explainer:
         if not len(details.weights):
             return repeat(None)
         shared = self._shared
-        rows = shared.rows if shared is not None else snapshot.klsa_engine.rows(details.seeds)
+        rows = (
+            snapshot.klsa_engine.rows(details.seeds) if shared is None else SeedRows(*shared.rows)
+        )
         return engine_parts(
             details,
             distinct_known(self._terms),
@@ -306,13 +308,13 @@ class Explainer:
     def _lender(self, doc_id: int) -> str:
         """Return the ID of a document, also of another partition: see `ScoreDetails`."""
         if doc_id < 0 and self._shared is not None:
-            return self._shared.names_elsewhere[-2 - doc_id][0]
+            return self._shared.remote_names[-2 - doc_id][0]
         return self._record(doc_id).id
 
     def _seed(self, parts: ScoreParts, position: int) -> tuple[str, str, tuple[Numbers, Values]]:
         """Return ID, title and features of a seed."""
         if self._shared is not None:
-            return *self._shared.names[position], self._shared.features.at(position)
+            return *self._shared.names[position], DocFeatures(*self._shared.features).at(position)
         doc_id = int(parts.seeds[position])
         record = self._record(doc_id)
         return record.id, record.title, self._features.of(doc_id)

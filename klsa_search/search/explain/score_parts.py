@@ -18,8 +18,8 @@ from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.local_seeds import SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.seeds import SeedRows
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from klsa_search._native import SharedSeeds, share_seeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
-from klsa_search.search.engine.local_seeds import FIRST_LATER
-from klsa_search.search.engine.shared_seeds import SharedSeeds, shared_seeds
+from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
     NOT_EMBEDDED,
@@ -234,7 +234,7 @@ def plan_and_seeds(
     leading = next((answer for answer in answers if answer.named), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
     seeds = [None if plan is None else plan.seeds for plan in begun]
-    return leading.plan, shared_seeds(seeds, leading.params, leading.step)
+    return leading.plan, share_seeds(seeds, leading.params, leading.step)
 
 
 def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:

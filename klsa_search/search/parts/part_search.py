@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
@@ -26,10 +27,7 @@ from klsa_search.search.engine.evidence import (
     Question,
     SharedAnswers,
 )
-from klsa_search.search.engine.local_seeds import LocalSeeds
 from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
-from klsa_search.search.engine.shared_seeds import SharedSeeds
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
 from klsa_search.search.pages.applied_rules import AppliedRules, Pin
@@ -160,7 +158,7 @@ class PartSearch:
             seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
         if seeds is not None and self._query.explain:
             records = self._state.documents.records(seeds.doc_ids.tolist())
-            seeds = seeds._replace(names=tuple((record.id, record.title) for record in records))
+            seeds.names = [(record.id, record.title) for record in records]
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
         parsed = plan.parsed._replace(leading=None)
@@ -359,15 +357,8 @@ def warm_up(state: State) -> None:
 
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
-    snapshot = state.snapshot
-    others = OtherPartitions(None if shared is None else local_seeds(snapshot, shared), evidence)
-    return state.with_searcher(Searcher(snapshot, state.info.defaults, others))
-
-
-def local_seeds(snapshot: Snapshot, shared: SharedSeeds) -> SharedSeeds:
-    """Return the seeds of all partitions with doc ids of one, instead of ordinals, in `near`."""
-    near, is_here = snapshot.doc_ids_of(shared.near.astype(np.int64))
-    return shared._replace(near=near[is_here].astype(np.int32), estimates=shared.estimates[is_here])
+    others = OtherPartitions(shared, evidence)
+    return state.with_searcher(Searcher(state.snapshot, state.info.defaults, others))
 
 
 def sort_values(

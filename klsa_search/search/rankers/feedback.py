@@ -27,8 +27,8 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.evidence import LOCAL, Evidence
-from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 

@@ -36,9 +36,9 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.evidence import LOCAL, Evidence
-from klsa_search.search.engine.local_seeds import FIRST_LATER
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
+from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import clipped_length

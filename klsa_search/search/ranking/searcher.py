@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
@@ -20,7 +21,6 @@ from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.engine.shared_seeds import SeedDetails, SharedSeeds
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
@@ -60,7 +60,7 @@ EXHAUSTIVE_LIMIT: Final = 100
 class OtherPartitions(NamedTuple):
     """What a search in one of several partitions knows of the others.
 
-    seeds     of all partitions, with doc ids in `near`; None if the query has none
+    seeds     of all partitions; None if the query has none
     evidence  of all partitions
     """
 
@@ -92,9 +92,9 @@ class Searcher:
         return LOCAL if self._others is None else self._others.evidence
 
     @property
-    def seed_details(self) -> SeedDetails | None:
+    def explained_seeds(self) -> SharedSeeds | None:
         """Return the seeds of several partitions that scores depend on, if they are explained."""
-        return None if self._seeds is None else self._seeds.details
+        return self._seeds if self._seeds is not None and self._seeds.names else None
 
     @property
     def _seeds(self) -> SharedSeeds | None:

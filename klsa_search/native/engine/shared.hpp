@@ -1,0 +1,209 @@
+// The seeds of a query over several partitions: the best documents of all, and what each partition
+// needs of them.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "index.hpp"
+#include "results.hpp"
+
+namespace klsa {
+
+// Step between the keys of later documents of different partitions. The key of a document is its
+// ordinal, which later documents of several partitions may share, plus steps.
+constexpr i64 PARTITION_STEP = i64(1) << 32;
+
+inline i64 key_in(i64 ordinal, i64 partition) {
+    return ordinal + (ordinal >= FIRST_LATER ? partition * PARTITION_STEP : 0);
+}
+inline i64 ordinal_of(i64 key) {
+    return key < FIRST_LATER ? key : FIRST_LATER + key % PARTITION_STEP;
+}
+// Whether a partition has a number for a document: not for later ones of other partitions.
+inline bool is_numbered(i64 key, i64 partition) {
+    return key < FIRST_LATER || (key - FIRST_LATER) / PARTITION_STEP == partition;
+}
+
+// A document among the best of all partitions, and among those of its partition.
+struct BestDocument {
+    i64 steps, key, partition, place;
+};
+
+// The best documents of all partitions, best first; equal scores in the order of ordinals, then later
+// ones, partition by partition.
+inline std::vector<BestDocument> best_of(const std::vector<const Seeds*>& parts, i64 count) {
+    std::vector<BestDocument> best;
+    for (size_t number = 0; number < parts.size(); number++)
+        for (size_t i = 0; parts[number] && i < parts[number]->documents.size(); i++)
+            best.push_back(
+                {parts[number]->steps[i], key_in(parts[number]->ordinals[i], i64(number)), i64(number), i64(i)});
+    auto precedes = [](const BestDocument& one, const BestDocument& other) {
+        return one.steps != other.steps ? one.steps > other.steps : one.key < other.key;
+    };
+    auto end = best.begin() + std::min(count, i64(best.size()));
+    std::partial_sort(best.begin(), end, best.end(), precedes);
+    best.erase(end, best.end());
+    return best;
+}
+
+// Features, and rows with keys instead of ordinals, of the first documents.
+inline Features features_of(const std::vector<const Seeds*>& parts, const BestDocument* seeds, i64 count) {
+    Features result;
+    for (i64 i = 0; i < count; i++) {
+        const Features& features = parts[seeds[i].partition]->features;
+        Array<u32> entries = features.of(seeds[i].place);
+        const f32* scalars = &features.scalars[3 * seeds[i].place];
+        result.entries.insert(result.entries.end(), entries.data, entries.data + entries.size);
+        result.starts.push_back(i64(result.entries.size()));
+        result.scalars.insert(result.scalars.end(), scalars, scalars + 3);
+    }
+    return result;
+}
+inline Rows rows_of(const std::vector<const Seeds*>& parts, const BestDocument* seeds, i64 count) {
+    Rows result;
+    result.width = parts[seeds[0].partition]->rows.width;
+    result.near = parts[seeds[0].partition]->rows.near;
+    for (const Seeds* part : parts)
+        if (part) result.columns = std::max(result.columns, part->rows.columns);
+    result.documents.resize(count * result.columns);
+    result.levels.resize(count * result.columns);
+    for (i64 i = 0; i < count; i++) {
+        const Rows& rows = parts[seeds[i].partition]->rows;
+        i64 from = seeds[i].place * rows.columns, to = i * result.columns;
+        for (i64 column = 0; column < rows.columns; column++) {
+            result.documents[to + column] = key_in(rows.documents[from + column], seeds[i].partition);
+            result.levels[to + column] = rows.levels[from + column];
+        }
+        result.steps.insert(result.steps.end(), {rows.step(seeds[i].place, 0), rows.step(seeds[i].place, rows.width)});
+    }
+    return result;
+}
+
+// The places of the neighbours of seeds among the best, -1 for others.
+inline std::vector<i32> places_of(const Rows& rows, i64 count, const std::vector<BestDocument>& best) {
+    std::vector<std::pair<i64, i32>> places;
+    for (size_t i = 0; i < best.size(); i++) places.emplace_back(best[i].key, i32(i));
+    std::sort(places.begin(), places.end());
+    std::vector<i32> result;
+    for (i64 i = 0; i < count; i++)
+        for (i64 column = 0; column < rows.near; column++) {
+            i64 key = rows.documents[i * rows.columns + column];
+            auto at = std::lower_bound(places.begin(), places.end(), std::pair(key, i32(0)));
+            result.push_back(at != places.end() && at->first == key ? at->second : -1);
+        }
+    return result;
+}
+
+// The sum of rows, each times its weight: keys of documents, ascending, and the sum of each. Values
+// are added row by row, as the engine does.
+inline std::vector<std::pair<i64, f32>> sum_of(const Rows& rows, const std::vector<f32>& weights, f32 slope) {
+    std::vector<std::pair<i64, i64>> entries;
+    for (i64 i = 0; i < i64(weights.size()); i++)
+        for (i64 at = i * rows.columns; weights[i] > 0 && at < (i + 1) * rows.columns; at++)
+            if (rows.levels[at] > 0) entries.emplace_back(rows.documents[at], at);
+    std::sort(entries.begin(), entries.end());
+    std::vector<std::pair<i64, f32>> sums;
+    for (const auto& [key, at] : entries) {
+        if (sums.empty() || sums.back().first != key) sums.emplace_back(key, 0.f);
+        i64 row = at / rows.columns;
+        f32 step = slope * weights[row] * rows.step(row, at % rows.columns);
+        sums.back().second += step * f32(rows.levels[at]);
+    }
+    return sums;
+}
+
+// The rows with ordinals, without later documents of other partitions.
+inline Rows rows_for(i64 partition, Rows rows) {
+    for (size_t at = 0; at < rows.documents.size(); at++) {
+        if (!is_numbered(rows.documents[at], partition)) rows.levels[at] = 0;
+        rows.documents[at] = ordinal_of(rows.documents[at]);
+    }
+    return rows;
+}
+
+// The seeds of a query as each partition needs them; none if no document has its words.
+//
+// `parts` are the best documents of each partition, null for one that does not answer; `step` is the
+// value of one step of their scores, and `weigh` weighs the seeds.
+template <class Weigh>
+std::vector<SharedSeeds> share_seeds(const std::vector<const Seeds*>& parts, const Params& params, double step,
+                                     Weigh weigh) {
+    std::vector<BestDocument> best = best_of(parts, params.best);
+    if (best.empty()) return {};
+    const Seeds& leading = *parts[best[0].partition];
+    i64 seeds = std::min(params.seeds, i64(best.size())), terms = i64(leading.half.size());
+    require(leading.term_weights.size() == leading.half.size(), "parts: not a weight of each term");
+    for (const Seeds* part : parts)
+        if (part && !part->documents.empty()) part->check(size_t(terms), params.seeds);
+    Features features = features_of(parts, best.data(), seeds);
+    Rows rows = rows_of(parts, best.data(), seeds);
+    std::vector<i32> near = places_of(rows, seeds, best), latent;
+    std::vector<i64> steps;
+    std::vector<f32> impacts;
+    std::vector<u8> levels;
+    for (i64 i = 0; i < seeds; i++) {
+        latent.push_back(parts[best[i].partition]->latent[best[i].place]);
+        steps.push_back(best[i].steps);
+        auto row = rows.levels.begin() + i * rows.columns;
+        levels.insert(levels.end(), row, row + rows.near);
+    }
+    for (const BestDocument& document : best) {
+        auto row = parts[document.partition]->impacts.begin() + document.place * terms;
+        impacts.insert(impacts.end(), row, row + terms);
+    }
+    MergedSeeds m{{steps.data(), seeds},
+                  {impacts.data(), i64(best.size()), terms},
+                  {leading.term_weights.data(), terms},
+                  {leading.half.data(), terms},
+                  {near.data(), seeds, rows.near},
+                  {levels.data(), seeds, rows.near},
+                  &features,
+                  {latent.data(), seeds},
+                  leading.share,
+                  step,
+                  leading.angle};
+    WeighedSeeds w = weigh(m);
+    auto sums = sum_of(rows, w.weights, f32(params.slope));
+    bool is_explained = !leading.names.empty();
+    auto name = [&](const BestDocument& document) { return parts[document.partition]->names[document.place]; };
+
+    SharedSeeds common;
+    common.first = steps[0];
+    common.centre = w.centre;
+    common.factors = w.factors;
+    common.features = std::move(w.features);
+    common.sums = std::move(w.sums);
+    common.alpha = w.alpha;
+    if (is_explained) {
+        common.weights = std::move(w.weights);
+        common.seed_features = std::move(features);
+        for (i64 i = 0; i < seeds; i++) common.names.push_back(name(best[i]));
+    }
+    std::vector<SharedSeeds> shared(parts.size(), common);
+    std::vector<std::pair<i64, i64>> by_key;
+    for (size_t i = 0; i < best.size(); i++) by_key.emplace_back(best[i].key, i64(i));
+    std::sort(by_key.begin(), by_key.end());
+    for (i64 number = 0; number < i64(parts.size()); number++) {
+        SharedSeeds& s = shared[number];
+        for (const auto& [key, at] : by_key) {
+            if (best[at].partition == number) {
+                s.best++;
+                s.seeds += at < seeds;
+            } else if (key < FIRST_LATER) {
+                s.remote.push_back(key);
+                s.impacts.insert(s.impacts.end(), &impacts[at * terms], &impacts[at * terms] + terms);
+                if (is_explained) s.remote_names.push_back(name(best[at]));
+            }
+        }
+        for (const auto& [key, sum] : sums)
+            if (is_numbered(key, number)) {
+                s.near.push_back(ordinal_of(key));
+                s.estimates.push_back(sum);
+            }
+        if (is_explained) s.rows = rows_for(number, rows);
+    }
+    return shared;
+}
+
+}  // namespace klsa
