@@ -23,7 +23,7 @@ from klsa_search.analysis.languages import (
 from klsa_search.analysis.segmentation import names, spans, words
 from klsa_search.analysis.spelling import common_beginning, common_spelling
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
-from klsa_search.analysis.unicode import ACCENTS, Accents, Alignment, bare, nfkc
+from klsa_search.analysis.unicode import ACCENTS, HAMZAS, Accents, Alignment, bare, nfkc
 from klsa_search.core.build_settings import AnalysisSettings
 
 T = TypeVar("T")
@@ -311,6 +311,7 @@ class _TermOf(dict[str, str]):
         self._turkish = language == "turkish"
         self._keeps_ending = settings.tokenizer is not None  # user tokens are not shortened
         name = stemmer_algorithm(settings.stemmer, language)
+        self._arabic = name == "arabic"
         self._accents = ACCENTS.get(language)
         if settings.fold_accents is not None:
             self._accents = Accents() if settings.fold_accents else None
@@ -363,6 +364,8 @@ class _TermOf(dict[str, str]):
         if self._turkish:
             word = word.translate(_TURKISH)
         word = unicodedata.normalize("NFKC", bare(word).casefold())
+        if not self._arabic:
+            word = word.translate(HAMZAS)
         return self._accents.folded(word) if self._accents else word
 
     def stop_code(self, word: str) -> int:

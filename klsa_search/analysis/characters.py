@@ -22,7 +22,7 @@ from klsa_search.analysis.segmentation import (
     UNSPACED_PATTERN,
     marks,
 )
-from klsa_search.analysis.unicode import leads_with_mark, nfkc
+from klsa_search.analysis.unicode import DOUBLE_QUOTES, leads_with_mark, nfkc
 
 SEPARATOR: Final = 0
 LETTER: Final = 1  # or digit, of a script with spaces
@@ -30,10 +30,11 @@ MARK: Final = 2  # belongs to the preceding character
 SPACE: Final = 3  # separates; runs are folded to one blank
 UNSPACED: Final = 4  # letter of a script without spaces
 UNSPACED_MARK: Final = 5  # belongs to the preceding character, or begins one
-APOSTROPHE: Final = 6  # separates, unless an English ending follows
+APOSTROPHE: Final = 6  # separates, unless an English ending follows or within a Hebrew word
 EMOJI: Final = 7  # a word
 FLAG: Final = 8  # half of an emoji
 JAMO: Final = 9  # NFKC may compose it and its neighbours to a letter of a script without spaces
+QUOTE: Final = 10  # separates, unless within a Hebrew word
 # Flags added to these:
 CHANGED: Final = 16  # NFKC replaces it
 REORDERED: Final = 32  # a mark that NFKC may move to the left
@@ -86,6 +87,7 @@ def _classes(text: str) -> npt.NDArray[np.uint8]:
         (FLAG_PATTERN, FLAG),
         ("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]", JAMO),
         (r"\s", SPACE),
+        (f"[{DOUBLE_QUOTES}]", QUOTE),
     ):
         for run in re.finditer(f"(?:{pattern})+", text):
             classes[slice(*run.span())] = kind

@@ -4,7 +4,8 @@ Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar), and Hangul, whose
 particles, give overlapping pairs of characters, each a letter with its marks; a single character is
 a token itself. Other words are runs of letters, digits and marks: hyphens, underscores and
 punctuation separate. An English ending after an apostrophe (wing's, don't) is part of its word;
-other apostrophes separate (l'avion, o'neil). Each emoji is a word, with its variation, and a flag
+other apostrophes separate (l'avion, o'neil), but those and quotes within a Hebrew word, where they
+are geresh and gershayim. Each emoji is a word, with its variation, and a flag
 is one. For names with signs (C++, C#, .NET) `names` gives the name of the word that begins there.
 """
 
@@ -17,7 +18,12 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from klsa_search.analysis.unicode import APOSTROPHE_LETTERS, APOSTROPHES, IGNORED
+from klsa_search.analysis.unicode import (
+    APOSTROPHE_LETTERS,
+    APOSTROPHES,
+    IGNORED,
+    QUOTE_IN_HEBREW,
+)
 
 APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
 LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
@@ -131,8 +137,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks())
     more = f"(?![\\x00-\\x7f])[{ranges}]"  # tests for ASCII first, where most words end
     letter, spaced = LETTER_PATTERN, rf"[^\W_{APOSTROPHE_LETTERS}{_UNSPACED}]"
-    word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
-    spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
+    inside = f"(?:{more})+|{QUOTE_IN_HEBREW}"
+    word = f"{letter}+(?:(?:{inside}){letter}*)*{_ENDING}"
+    spaced_word = f"{spaced}+(?:(?:{inside}){spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"
     emoji = f"(?:{EMOJI_PATTERN}|{FLAG_PATTERN}{{1,2}})(?:{more})*"
     return (

@@ -56,17 +56,40 @@ APOSTROPHES: Final = "'\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bd\u02c8\u055a\u
 """Characters typed as apostrophes, as ranges of a pattern."""
 APOSTROPHE_LETTERS: Final = "\u02b9\u02bb-\u02bd\u02c8\ua78b\ua78c"
 """Those that Unicode takes for letters."""
+DOUBLE_QUOTES: Final = '"\u201c\u201d\u05f4'
+"""Characters typed as double quotes."""
+_HEBREW: Final = "[\u0591-\u05c7\u05d0-\u05f2]"
+QUOTE_IN_HEBREW: Final = f"(?<={_HEBREW})(?:[{APOSTROPHES}]{{1,2}}|[{DOUBLE_QUOTES}])(?={_HEBREW})"
+"""Pattern of gershayim or geresh within a word, as any keyboard types them."""
 
+# Letters that readers of a script take for the same, each before what stands for it.
+_SAME: Final = (
+    "\u05f0\u05d5\u05d5 \u05f1\u05d5\u05d9 \u05f2\u05d9\u05d9 "  # ligatures of Yiddish
+    "\u0671\u0627 "  # the alef of recitation
+    "\u0649\u064a \u06cc\u064a \u06a9\u0643 "  # yeh and kaf of other keyboards
+    "\u06c0\u0647 \u06c1\u0647 \u06c2\u0647 "  # heh of Urdu, and with the hamza of the ezafe
+    "\u0901\u0902 "  # signs of nasal vowels
+    "\u09ce\u09a4\u09cd \u0d7a\u0d23\u0d4d \u0d7b\u0d28\u0d4d \u0d7c\u0d30\u0d4d "
+    "\u0d7d\u0d32\u0d4d \u0d7e\u0d33\u0d4d \u0d7f\u0d15\u0d4d "  # final consonants
+    "ሃሀ ሓሀ ኃሀ ኣአ ዓአ "
+    "ヶケ ヵカ 臺台 裏裡 爲為 衆眾 綫線 峯峰 羣群 啓啟 麪麵 牀床 祕秘"
+)
+# First letters of series of seven that sound alike in Ethiopic.
+_ALIKE: Final = ("ሐሀ", "ኀሀ", "ሠሰ", "ዐአ", "ፀጸ")
 _WRITTEN_AS: Final = {
     **IGNORED,
     **dict.fromkeys(map(ord, _OPTIONAL)),
-    0x671: "\u0627",  # the alef of recitation
-    **dict.fromkeys([0x649, 0x6CC], "\u064a"),  # yeh and kaf of other keyboards
-    0x6A9: "\u0643",
-    0x6C0: "\u0647",  # he with the hamza of the ezafe, in Persian and in Urdu
-    0x6C2: "\u06c1",
-    0x901: "\u0902",  # signs of nasal vowels
+    **{ord(one) + form: chr(ord(other) + form) for one, other in _ALIKE for form in range(7)},
+    **{ord(same[0]): same[1:] for same in _SAME.split()},
 }
+HAMZAS: Final = str.maketrans("أإآؤئة", "اااويه")
+"""Arabic letters and those that are typed for them; the stemmer of Arabic needs them apart."""
+
+_QUOTE_IN_HEBREW: Final = re.compile(QUOTE_IN_HEBREW)
+# Thai and Lao type the am and the tone of a syllable in any order; Vietnamese writes the tone of an
+# open diphthong on either vowel.
+_AM: Final = re.compile("([\u0e4d\u0ecd])([\u0e32\u0eb2]?)([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+_DIPHTHONG: Final = re.compile(r"(?:o[àáảãạèéẻẽẹ]|u[ỳýỷỹỵ])\Z", re.IGNORECASE)
 # A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
 _NASAL: Final = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 _APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
@@ -77,17 +100,25 @@ _STRESS: Final = re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]")
 def bare(word: str) -> str:
     """Return a word as most texts write it.
 
-    Without ignored characters, optional marks and the stress marks of Cyrillic; with the apostrophe
-    and the decimal digits of ASCII, and one of the letters and marks that are used alike.
+    Without ignored characters, optional marks, gershayim and stress marks of Cyrillic; with the
+    apostrophe and decimal digits of ASCII, and one of the letters and marks that are used alike.
 
     >>> bare("شَمْس"), bare("за\u0301мок"), bare("комп’ютер"), bare("٤٢"), bare("पम्प")
     ('شمس', 'замок', "комп'ютер", '42', 'पंप')
+    >>> bare("צה״ל"), bare("臺灣"), bare("hoà")
+    ('צהל', '台灣', 'hòa')
     """
     if word.isascii():
         return word
-    word = _NASAL.sub("ं", _STRESS.sub("", word.translate(_WRITTEN_AS)))
-    word = _APOSTROPHE.sub("'", word)
+    word = _QUOTE_IN_HEBREW.sub("", word).translate(_WRITTEN_AS)
+    word = _AM.sub(r"\3\1\2", _NASAL.sub("ं", _STRESS.sub("", word)))
+    word = _APOSTROPHE.sub("'", _DIPHTHONG.sub(_on_first_vowel, word))
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
+
+
+def _on_first_vowel(diphthong: re.Match[str]) -> str:
+    marked = unicodedata.normalize("NFD", diphthong[0])
+    return unicodedata.normalize("NFC", marked[0] + marked[2:] + marked[1])
 
 
 # Letters whose accents can be folded: Latin, Greek and Cyrillic, after decomposition.

@@ -15,10 +15,11 @@ enum : u8 {
     SPACE = 3,          // separates; runs are folded to one blank
     UNSPACED = 4,       // letter of a script without spaces
     UNSPACED_MARK = 5,  // belongs to the preceding character, or begins one
-    APOSTROPHE = 6,     // separates, unless an English ending follows
+    APOSTROPHE = 6,     // separates, unless an English ending follows or within a Hebrew word
     EMOJI = 7,          // a word
     FLAG = 8,           // half of an emoji
     JAMO = 9,           // NFKC may compose it and its neighbours to a letter of a script without spaces
+    QUOTE = 10,         // separates, unless within a Hebrew word
     CHANGED = 16,       // flag: NFKC replaces it
     REORDERED = 32,     // flag: a mark that NFKC may move to the left
 };

@@ -113,7 +113,13 @@ class WordLocator {
                 }
             }
             if (of <= SPACE) continue;
-            if (of != APOSTROPHE) return false;
+            if (of != APOSTROPHE && of != QUOTE) return false;
+            for (i64 i = at + 1; inside && i < std::min(size, at + 3); i++)
+                if (kind(line[i]) & CHANGED) return false;
+            if (const i64 quotes = inside ? quotes_in_hebrew(line, at) : 0; quotes) {
+                at += quotes;
+                continue;
+            }
             i64 end = at;
             if (inside && (end = after_ending(line, at)) == UNCLEAR) return false;
             if (taken) {
@@ -172,7 +178,9 @@ class WordLocator {
             const u8 of = kind(text[at]);
             i64 begin = at++;
             if (of == LETTER) {
-                at = after_ending(text, after_marks(text, at, LETTER));
+                at = after_marks(text, at, LETTER);
+                while (const i64 quotes = quotes_in_hebrew(text, at)) at = after_marks(text, at + quotes, LETTER);
+                at = after_ending(text, at);
                 if (at == UNCLEAR) return false;
             } else if ((of & ~REORDERED) == UNSPACED_MARK || (of & ~REORDERED) == JAMO) {
                 return false;
@@ -206,6 +214,22 @@ class WordLocator {
             if (of != MARK && of != UNSPACED_MARK && of != also) break;
         }
         return at;
+    }
+
+    // Return the length of the gershayim or geresh within a Hebrew word at `at`, which follows a letter.
+    template <class Char>
+    i64 quotes_in_hebrew(LineOf<Char> text, i64 at) const {
+        const i64 size = i64(text.size());
+        if (at + 1 >= size || !is_hebrew(text[at - 1])) return 0;
+        const u8 of = kind(text[at]);
+        if (of != APOSTROPHE && of != QUOTE) return 0;
+        if (is_hebrew(text[at + 1])) return 1;
+        const bool is_double = of == APOSTROPHE && kind(text[at + 1]) == APOSTROPHE;
+        return is_double && at + 2 < size && is_hebrew(text[at + 2]) ? 2 : 0;
+    }
+
+    static bool is_hebrew(u32 point) {
+        return (0x591 <= point && point <= 0x5C7) || (0x5D0 <= point && point <= 0x5F2);
     }
 
     // Return the end of a word whose last letter is before `at`, including an English ending:

@@ -32,7 +32,8 @@ CHANGING = "½ﬁ™…㍿℃①\u00a8\u0345\uff07ſ"
 COMPOSING = "\u1100\u1161\u11a8가\u09c7\u09be\u0958ำຳa\u0301o\u0308"
 EMOJI = "👩💻👍🏽❤☀🇩🇪🇫\u200d\ufe0f\u20e3\U000e0067a1 "
 HANGUL = "한국어\u1112\u1161\u11abㅋᄒa "
-POOLS = [ASCII, ENDINGS, THAI, HAN, MARKS, CHANGING, COMPOSING, EMOJI, HANGUL]
+HEBREW = "אבגשׁ\u05b8\ufb2a\"'’״׳”＂sS "
+POOLS = [ASCII, ENDINGS, THAI, HAN, MARKS, CHANGING, COMPOSING, EMOJI, HANGUL, HEBREW]
 ORDINARY = [
     "The wing's edge, naïve façades — don’t “quote” me… 50 % of ½ the №1 ™ ﬁx.",
     "Der Flügel überschreitet die Straße; öfter als man’s denkt.",
@@ -40,6 +41,7 @@ ORDINARY = [
     "飛行機の翼は、揚力を生み出す。ﾃｽﾄ（全角）！",
     "การบินของเครื่องบิน น้ำ ทำงาน",
     "जलवायु परिवर्तन के कारण ऊँचाई बढ़ती है",
+    "דובר צה״ל, צה\"ל 'ג'ירפה' רח' 5",
     "طائرة ذات جناح ثابت",
     "비행기의 날개는 양력을 만든다",
     "Danke 👍🏽, 👩\u200d💻 aus 🇩🇪🇫🇷!",

@@ -103,3 +103,38 @@ def test_tokens_of_emoji_cover_their_sequences():
         ("🇩🇪", 10, 12),
         ("🇫🇷", 12, 14),
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('צה"ל', "צהל"),
+        ("צה״ל", "צה''ל"),
+        ("ג׳ירפה", "גירפה"),
+        ("پائیز", "پاييز"),
+        ("أمة", "امه"),
+        ("ہوا", "هوا"),
+        ("അവൻ", "അവന്\u200d"),
+        ("น้ำ", "นํ้า"),
+        ("臺灣", "台灣"),
+        ("三ヶ月", "三ケ月"),
+        ("ፀሐይ", "ጸሃይ"),
+        ("hoà", "hòa"),
+    ],
+)
+@pytest.mark.parametrize("language", ["none", "auto"])
+def test_spellings_of_a_script_find_each_other(home, one, other, language):
+    records = [one, other, "42"]
+    with build(records, name="spellings", home=home, replace=True, language=language) as index:
+        for query in (one, other, f'"{other}"'):
+            result = index.search(query)
+            assert {hit.id for hit in result.hits} == {"1", "2"}, query
+            assert not result.interpretation.relaxed
+
+
+def test_gershayim_do_not_end_a_phrase(home):
+    records = ['דובר צה"ל אמר', 'אמר דובר צה"ל']
+    with build(records, name="phrases", home=home, replace=True) as index:
+        result = index.search('"דובר צה"ל אמר"')
+        assert [hit.id for hit in result.hits] == ["1"]
+        assert result.interpretation.phrases == ('"דובר צה"ל אמר"',)

@@ -17,6 +17,8 @@ import re
 from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
+from klsa_search.analysis.unicode import QUOTE_IN_HEBREW
+
 _SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
 _OF_OTHERS: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
 """Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
@@ -26,12 +28,12 @@ _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
 QUOTES: Final = '"“”'
-PHRASE: Final = r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)'
+PHRASE: Final = rf'["“”]((?:[^"“”\\]|\\.|{QUOTE_IN_HEBREW})*+)["“”](?!\w)'
 _PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
 _STRAY_SIGN: Final = re.compile(rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|{_OF_OTHERS}")
-_STRAY_QUOTE: Final = re.compile(r'\A["“”]|(?<=[^\W\d_])["“”]')
+_STRAY_QUOTE: Final = re.compile(rf'\A["“”]|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”]')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"
 
