@@ -38,15 +38,15 @@ ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
 def _service() -> Iterator[Any]:
     """The application over a home of one index, which it may write to."""
     from klsa_search.indexing.build import build
-    from klsa_search.service.background import Writes
-    from klsa_search.service.catalog import Catalog
-    from klsa_search.service.catalog_app import catalog_app
+    from klsa_search.service import ServiceSettings, create_app
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         build(DOCUMENTS, name=NAME, home=home, dimensions=2).close()
-        with Catalog(home) as catalog:
-            yield catalog_app(catalog, writes=Writes())
+        settings = ServiceSettings(
+            home=home, allowed_hosts=("*",), writable=True, refit_threshold=0
+        )
+        yield create_app(settings, loopback=True)
 
 
 def judged(cases: int, number: int = 0) -> tuple[Counter[int], list[str]]:

@@ -37,13 +37,13 @@ from klsa_search.search.facet_search import facet_search
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.service.page.writable_service import writable
 from tests.service.sockets import serving
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE
 
 AT_ONCE = 0.0

@@ -21,7 +21,6 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
@@ -31,6 +30,7 @@ from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.sessions import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
+from tests.support.application import catalog_app
 
 PAGE = ROOT / "docs" / "reference" / "http-examples.md"
 WIDTH = 100

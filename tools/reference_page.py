@@ -15,9 +15,9 @@ from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
+from tests.support.application import catalog_app
 from tools.scopes_page import scopes_by_operation
 
 FOLDER = ROOT / "docs" / "reference"

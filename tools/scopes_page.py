@@ -1,6 +1,6 @@
 """Write the table of scopes and routes into its page: python -m tools.scopes_page."""
 
-from klsa_search.service.catalog_app import ROUTERS
+from klsa_search.service.application import ROUTERS
 from klsa_search.service.dependencies import Requires
 from tests.conftest import ROOT
 

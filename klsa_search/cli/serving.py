@@ -26,11 +26,16 @@ from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
 from klsa_search.cli.output import echo
 from klsa_search.core.child_processes import stop_with_parent
 from klsa_search.errors import KlsaError, StoreError
-from klsa_search.service.application import create_app, keys_of, opener_of, writes_without_key
+from klsa_search.service.application import (
+    create_app,
+    keys_of,
+    open_resources,
+    opener_of,
+    writes_without_key,
+)
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import CHANGES, REQUESTS, JsonLog
-from klsa_search.service.resources import Resources
 from klsa_search.service.server import (
     check_certificate,
     configured,
@@ -128,8 +133,7 @@ def _serve(
     loopback: bool,
 ) -> None:
     """Serve in this process until a signal."""
-    app = create_app(settings, catalog=catalog, loopback=loopback)
-    resources: Resources = app.state.resources
+    resources = open_resources(settings, catalog=catalog, loopback=loopback)
 
     def stop(*_: Any) -> NoReturn:
         if catalog.is_busy or resources.admission.is_busy or resources.heavy.is_busy:
@@ -139,7 +143,9 @@ def _serve(
     # The server raises the signal again when it has stopped; the exit code is then 0.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    uvicorn.Server(configured(app, settings)).run(sockets=[listener])
+    uvicorn.Server(configured(create_app(settings, resources=resources), settings)).run(
+        sockets=[listener]
+    )
     stop()
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from klsa_search.core.child_processes import command_of
 from klsa_search.embedding.options import embedders_of
@@ -21,22 +23,79 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
-from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
+from klsa_search.service import openapi
+from klsa_search.service.admission import (
+    INLINE_SECONDS,
+    MAX_QUEUE_DELAY,
+    Admission,
+)
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.hosts import names_of_this_machine
+from klsa_search.service.metrics import Metrics
+from klsa_search.service.middleware.auth import Authentication, Keys
+from klsa_search.service.middleware.guard import Guard
+from klsa_search.service.middleware.hosts import ANY, Hosts, names_of_this_machine
 from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.proxies import TrustedProxies
 from klsa_search.service.opening import IndexOpener
-from klsa_search.service.page_files import SearchPage
+from klsa_search.service.page_files import PREFIX, SearchPage
 from klsa_search.service.replication import Replication
+from klsa_search.service.request_log import RequestLog
+from klsa_search.service.resources import Resources
+from klsa_search.service.routes import (
+    aliases,
+    analytics,
+    documents,
+    evaluation,
+    exports,
+    fetch,
+    indexes,
+    judgements,
+    mining,
+    people,
+    rules,
+    session,
+    suggest,
+    sync,
+    tenant_tokens,
+)
+from klsa_search.service.routes.jobs import router as jobs_router
+from klsa_search.service.routes.search import QuickSearch, router
+from klsa_search.service.schemas import errors
 from klsa_search.service.server import log_no_cancellations
+from klsa_search.service.sessions import Sessions
 from klsa_search.service.settings import ServiceSettings, read_settings
+from klsa_search.service.sign_in import SignIn
+from klsa_search.service.signing import Signer
+from klsa_search.service.tenant_tokens import TenantTokens
+from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.partitions import is_partitioned
+
+NAME = "klsa-search"
+
+ROUTERS: Final = (
+    router,
+    mining.router,
+    suggest.router,
+    exports.router,
+    fetch.router,  # after other routes of documents, as IDs may contain slashes
+    documents.router,
+    sync.router,
+    indexes.router,
+    rules.router,
+    jobs_router,
+    aliases.router,
+    evaluation.router,
+    judgements.router,
+    session.router,
+    people.router,
+    tenant_tokens.router,
+    analytics.router,
+)
+"""All routes; each declares the scopes it needs: see `service.dependencies.requires`."""
 
 CHILD: Final = "klsa_search.cli.children"
 """Module of the processes that refit, back up and follow."""
@@ -56,20 +115,22 @@ second are the limit with Python's default of 5 ms, and 400 with this.
 def create_app(
     settings: ServiceSettings | None = None,
     *,
-    catalog: Catalog | None = None,
+    resources: Resources | None = None,
     loopback: bool = False,
 ) -> FastAPI:
     """Return the application that serves the indexes of `settings.home`.
 
-    settings  by default those of the environment: see docs/reference/service-settings.md
-    catalog   the open indexes, by default opened now; its lifespan closes them
-    loopback  whether no other machine can reach the service; only then, or if
-              `settings.allow_no_keys` says so, are requests without a key answered
+    settings   by default those of the environment: see docs/reference/service-settings.md
+    resources  what its requests share, by default opened now as the settings say
+    loopback   whether no other machine can reach the service; only then, or if
+               `settings.allow_no_keys` says so, are requests without a key answered
     Settings of a server, such as `port`, `workers` and `root_path`, are for `klsa-serve` alone.
-    Refits, backups and analytics run while its lifespan does. Starlette does not run that of an
-    application that is mounted into another: enter `app.router.lifespan_context(app)` in that of
-    the other. Threads are started at once, so a server must not fork after this. SettingsError;
-    StoreError if the directory cannot be read. Cost: opening the indexes.
+    Refits, backups and analytics run while its lifespan does, which closes the indexes. Starlette
+    does not run that of an application that is mounted into another: enter
+    `app.router.lifespan_context(app)` in that of the other. Threads are started at once, so a
+    server must not fork after this. The pages at / and /docs include their scripts and styles, so
+    that they work offline. SettingsError; StoreError if the directory cannot be read. Cost:
+    opening the indexes.
 
     >>> from klsa_search.service import ServiceSettings, create_app
     >>> app = create_app(ServiceSettings(home="index", allow_no_keys=True))
@@ -80,26 +141,7 @@ def create_app(
     'leak'
     """
     settings = settings or read_settings({})
-    keys = keys_of(settings, loopback=loopback)
-    if catalog is None:
-        catalog = Catalog(settings.home, opener=opener_of(settings))
-    writes = None if settings.writable is False else Writes()
-    jobs = None
-    if writes is not None:
-        embedders = [
-            option for embedder in settings.embedders for option in ("--embedder", embedder)
-        ]
-        command = command_of(CHILD, "refit", "--home", str(settings.home), *embedders)
-        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
-    replications = _replications(settings)
-    recorder = None
-    if settings.analytics:
-        recorder = Recorder(
-            settings.home,
-            days=settings.analytics_days,
-            min_searches=settings.analytics_min_searches,
-        )
-    background = (*replications, jobs, recorder)
+    shared = resources or open_resources(settings, loopback=loopback)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -109,43 +151,95 @@ def create_app(
         gc.collect()
         gc.freeze()
         gc.set_threshold(_YOUNG_OBJECTS)
-        with ExitStack() as started:
-            started.callback(catalog.close)
-            for task in background:
-                if task is not None:
-                    started.enter_context(task)
+        with shared.running():
             yield
 
-    return catalog_app(
-        catalog,
+    app = FastAPIOffline(
+        title=NAME,
+        version=version(NAME),
+        summary="Search with Kernel Latent Semantic Analysis",
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        exception_handlers={**errors.HANDLERS, Exception: errors.internal_error},
+        # By default /docs sends the schema to a public validator.
+        swagger_ui_parameters={"validatorUrl": None},
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    page = SearchPage(settings.title, logo=settings.logo, front_index=settings.front_index)
+    metrics, signer = Metrics(shared), Signer(shared.catalog.home)
+    tokens, sessions = TenantTokens(signer), Sessions(signer)
+    app.state.resources, app.state.page = shared, page
+    app.state.metrics, app.state.write_failures = metrics, WriteFailures(metrics)
+    app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
+    app.state.sign_in = SignIn(shared.keys)
+    hosts = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}
+    app.add_middleware(QuickSearch)
+    app.add_middleware(
+        Guard,
+        admission=shared.admission,
+        authentication=Authentication(shared.keys, sessions, tokens),
+        rates=shared.rates,
+        hosts=None if ANY in hosts else Hosts(hosts),
+        origins=settings.cors_origins,
+        exposed=(judgements.LEFT_OUT,),
+        observers=[metrics.observe_request, RequestLog(settings.log_queries)],
+    )
+    if settings.trusted_proxies:
+        proxies = [str(network) for network in settings.trusted_proxies]
+        app.add_middleware(TrustedProxies, addresses=proxies)
+    app.add_api_route(PREFIX + "{file:path}", page.file, include_in_schema=False)
+    # An included router builds its routes again at the first request, which takes 50 ms.
+    app.router.routes += [route for api_router in ROUTERS for route in api_router.routes]
+    openapi.install(app)
+    return app
+
+
+def open_resources(
+    settings: ServiceSettings, *, catalog: Catalog | None = None, loopback: bool
+) -> Resources:
+    """Return what the requests of an application share, as its settings say.
+
+    catalog  by default opened now
+    Errors as of `create_app`.
+    """
+    keys = keys_of(settings, loopback=loopback)
+    catalog = catalog or Catalog(settings.home, opener=opener_of(settings))
+    jobs = recorder = None
+    if settings.writable is not False:
+        embedders = [
+            option for embedder in settings.embedders for option in ("--embedder", embedder)
+        ]
+        command = command_of(CHILD, "refit", "--home", str(settings.home), *embedders)
+        jobs = Jobs(catalog, command, share=settings.refit_threshold or None)
+    if settings.analytics:
+        recorder = Recorder(
+            settings.home,
+            days=settings.analytics_days,
+            min_searches=settings.analytics_min_searches,
+        )
+    timeouts = {
+        "queue_timeout": settings.queue_timeout,
+        "request_timeout": settings.request_timeout,
+    }
+    return Resources(
+        catalog=catalog,
+        keys=keys,
         admission=Admission(
             running=settings.threads,
             waiting=settings.queue_size,
-            queue_timeout=settings.queue_timeout,
-            request_timeout=settings.request_timeout,
             max_queue_delay=MAX_QUEUE_DELAY,
             inline_seconds=INLINE_SECONDS,
+            **timeouts,
         ),
         heavy=Admission(
-            running=settings.heavy_threads,
-            waiting=settings.heavy_queue_size,
-            queue_timeout=settings.queue_timeout,
-            request_timeout=settings.request_timeout,
-            max_queue_delay=None,
-            inline_seconds=0.0,
+            running=settings.heavy_threads, waiting=settings.heavy_queue_size, **timeouts
         ),
         rates=Rates(settings.rate_limit) if settings.rate_limit else None,
-        writes=writes,
+        writes=None if settings.writable is False else Writes(),
         jobs=jobs,
-        replications=replications,
+        replications=_replications(settings),
         recorder=recorder,
-        keys=keys,
-        origins=settings.cors_origins,
-        allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
-        trusted_proxies=[str(network) for network in settings.trusted_proxies],
-        log_queries=settings.log_queries,
-        page=SearchPage(settings.title, logo=settings.logo, front_index=settings.front_index),
-        lifespan=lifespan,
     )
 
 

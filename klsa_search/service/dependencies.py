@@ -28,7 +28,7 @@ def service_of(request: Request) -> IndexService:
     service: IndexService | None = state.get("service")
     if service is None:
         # Raises KeyError, and so refuses, if the guard did not set the access.
-        service = IndexService(request.app.state.resources, state["access"], state)
+        service = IndexService(request.app.state, state["access"], state)
         state["service"] = service
     return service
 

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar, cast
 
 from fastapi import Response
+from starlette.datastructures import State
 
 from klsa_search.core.config import Settings
 from klsa_search.core.service_reports import Job, Setting
@@ -34,11 +35,13 @@ from klsa_search.service.catalog_entries import Status
 from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Access
 from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.errors import is_fault
 from klsa_search.service.schemas.responses import Answer, IndexAnswer, elapsed, encoded
 from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
+from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
 
@@ -52,22 +55,24 @@ MAX_LIGHT_COST: Final = 15.0
 class IndexService:
     """Runs calls of one request on indexes in threads, and encodes their answers as JSON there.
 
+    shared  state of the application: its resources, metrics and failures of writes
     access  what the request may do
     state   of the request; it gets the name of the used index
     """
 
-    def __init__(self, resources: Resources, access: Access, state: dict[str, Any]) -> None:
+    def __init__(self, shared: State, access: Access, state: dict[str, Any]) -> None:
+        resources: Resources = shared.resources
         self.access = access
         self.catalog = resources.catalog
         self.jobs = resources.jobs
-        self.metrics = resources.metrics
+        self.metrics: Metrics = shared.metrics
         self.recorder = resources.recorder
         self.replications = resources.replications
         self.visible = VisibleIndexes(resources.catalog, access)
         self.admission = resources.admission
         self.heavy = resources.heavy
         self._writes = resources.writes
-        self._write_failures = resources.write_failures
+        self._write_failures: WriteFailures = shared.write_failures
         self.state = state
 
     async def current_statuses(self, also: str | None = None) -> list[Status]:

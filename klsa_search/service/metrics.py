@@ -16,7 +16,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -31,12 +30,11 @@ from starlette.types import Scope
 
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
-from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog_entries import Status
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.replication import Replication
+from klsa_search.service.resources import Resources
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER = "other"
@@ -122,11 +120,11 @@ class _SharedMetrics:
 class Metrics:
     """The metrics of one service; safe to share between threads.
 
-    sources  sources of the gauges, which are read at each exposition
+    resources  sources of the gauges, which are read at each exposition
     """
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
         self._registry = CollectorRegistry()
         self._process = ProcessCollector(registry=None)
         requests = Counter(
@@ -198,7 +196,7 @@ class Metrics:
         statuses  of the indexes that the answer may name
         """
         encode, kind = choose_encoder(accept)
-        metrics = list(gauges(statuses, self._sources))
+        metrics = list(gauges(statuses, self._resources))
         if _FOLDER is None:
             metrics += self._of_process()
         else:
@@ -222,7 +220,7 @@ class Metrics:
 
     def _of_process(self) -> Iterator[Metric]:
         yield from self._process.collect()
-        yield from _of_process(self._sources)
+        yield from _of_process(self._resources)
 
     def _share(self) -> None:
         with self._update_lock:
@@ -239,49 +237,29 @@ def _forget_dead_processes(folder: Path) -> None:
                 mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sources:
-    """Sources of the gauges.
-
-    pools    admission of requests, by name
-    jobs     refits, if the service runs any
-    rates    rate limit of each client, if any
-    recorder  of analytics, if they are on
-    watches  periodic tasks
-    replications  backups and following
-    """
-
-    pools: Mapping[str, Admission]
-    jobs: Jobs | None = None
-    rates: Rates | None = None
-    recorder: Recorder | None = None
-    watches: Sequence[PeriodicTask] = ()
-    replications: Sequence[Replication] = ()
-
-
-def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
+def gauges(statuses: Sequence[Status], resources: Resources) -> Iterator[Metric]:
     """Yield the gauges of indexes, refits and backups, which all processes see alike."""
     yield from _of_indexes(statuses)
-    if sources.jobs is not None:
+    if resources.jobs is not None:
         with suppress(StoreError):  # which /health reports
-            yield _of_refits(sources.jobs, {status.name for status in statuses})
-    for replication in sources.replications:
+            yield _of_refits(resources.jobs, {status.name for status in statuses})
+    for replication in resources.replications:
         yield from _of_replication(replication)
 
 
-def _of_process(sources: Sources) -> Iterator[Metric]:
+def _of_process(resources: Resources) -> Iterator[Metric]:
     """Yield the metrics of this process."""
-    yield from _of_pools(sources.pools)
-    if sources.rates is not None:
+    yield from _of_pools(resources.pools)
+    if resources.rates is not None:
         refused = "Requests refused by the rate limit"
-        yield _counter("klsa_rate_refusals", refused, sources.rates.refused)
-    if sources.recorder is not None:
-        recorder = sources.recorder
+        yield _counter("klsa_rate_refusals", refused, resources.rates.refused)
+    if resources.recorder is not None:
+        recorder = resources.recorder
         lost = "Searches and events that analytics lost, as the queue was full"
         yield _counter("klsa_analytics_lost", lost, recorder.lost)
         queued = "Searches and events that analytics have not stored yet"
         yield _gauge("klsa_analytics_queued", queued, recorder.waiting)
-    failures = {(watch.name,): watch.failures for watch in sources.watches}
+    failures = {(watch.name,): watch.failures for watch in resources.watches}
     failed = "Failures of background work that were retried"
     yield _counter("klsa_background_failures", failed, failures, labels=("work",))
 

@@ -2,37 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import Writes
+from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.metrics import Metrics
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.replication import Replication
-from klsa_search.service.write_failures import WriteFailures
 
 
-@dataclass(frozen=True)
+def _heavy() -> Admission:
+    return Admission(running=HEAVY, waiting=HEAVY_WAITING)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Resources:
     """What all requests of an application share.
 
-    admission     threads for requests
-    heavy         threads for expensive requests
+    admission     threads for requests; by default as many as fit this machine
+    heavy         threads for expensive requests, likewise
+    rates         rate limit of each client; None if there is none
     writes        queue of writes; None if the service is read-only
-    jobs          refits of indexes; None if there are none
+    jobs          refits of indexes, automatic or requested; None if there are none
     replications  backups of the indexes, and following of others
     recorder      of analytics; None if they are off
     """
 
     catalog: Catalog
-    admission: Admission
-    heavy: Admission
-    metrics: Metrics
-    write_failures: WriteFailures
+    keys: Keys
+    admission: Admission = field(default_factory=Admission)
+    heavy: Admission = field(default_factory=_heavy)
+    rates: Rates | None = None
     writes: Writes | None = None
     jobs: Jobs | None = None
     replications: Sequence[Replication] = ()
     recorder: Recorder | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run refits, replications and analytics until the block ends; then close the catalog."""
+        with ExitStack() as started:
+            started.callback(self.catalog.close)
+            for task in self._background:
+                started.enter_context(task)
+            yield
+
+    @property
+    def pools(self) -> dict[str, Admission]:
+        """The admission of requests by name."""
+        writes = {} if self.writes is None else {"write": self.writes}
+        return {"search": self.admission, "heavy": self.heavy, **writes}
+
+    @property
+    def watches(self) -> list[PeriodicTask]:
+        """The periodic tasks."""
+        return [self.catalog.watch, *(task.watch for task in self._background)]
+
+    @property
+    def _background(self) -> list[Replication | Jobs | Recorder]:
+        tasks = (*self.replications, self.jobs, self.recorder)
+        return [task for task in tasks if task is not None]

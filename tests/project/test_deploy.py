@@ -10,9 +10,9 @@ import yaml
 
 from klsa_search.cli.serve import serve
 from klsa_search.service.admission import Admission
+from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog_app import ROUTERS
-from klsa_search.service.metrics import Metrics, Sources
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.server import DESCRIPTORS, GRACE
 from klsa_search.service.settings import PREFIX, ServiceSettings
@@ -36,7 +36,7 @@ def labels_by_metric():
     replications = [
         SimpleNamespace(work=work, state=lambda: state) for work in ("backup", "follow")
     ]
-    sources = Sources(
+    resources = SimpleNamespace(
         pools=pools,
         jobs=Jobs(),
         rates=Rates(1.0),
@@ -44,7 +44,7 @@ def labels_by_metric():
         replications=replications,
         recorder=SimpleNamespace(lost=0, waiting=0),
     )
-    metrics = Metrics(sources)
+    metrics = Metrics(resources)
     scope = {"method": "GET", "path": "/search"}
     metrics.observe_request(scope, 200, 0.1)
     metrics.observe_search("klsa", 0.0, 0.1, 0.2, 0.3)

@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 from klsa_search import build
 from klsa_search.evaluation.replay import record_run, write_record
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tests.service.test_guide import sent
+from tests.support.application import catalog_app
 from tools.openapi_examples import LAMP
 from tools.reference_page import COMMANDS
 

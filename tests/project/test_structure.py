@@ -24,9 +24,8 @@ OPTION_LISTS = {
     "collection/opened_collection.py:__init__",
     "indexing/build.py:build",
     "search/costs.py:estimated_cost",
-    "service/catalog_app.py:catalog_app",
 }
-"""Functions whose keyword-only parameters are options of the public API, or of an application."""
+"""Functions whose keyword-only parameters are options of the public API."""
 
 ANY = {
     "analysis": 2,

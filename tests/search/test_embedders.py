@@ -16,7 +16,7 @@ from klsa_search.search import models
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 from tests.support.embedders import Meanings
 from tests.support.waiting import PATIENCE
 

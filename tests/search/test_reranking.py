@@ -14,7 +14,7 @@ from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 
 DOCUMENTS = [
     {"id": f"d{n}", "title": f"Note {n}", "text": "wet roads " * (n + 1) + "and so on"}

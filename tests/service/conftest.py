@@ -6,8 +6,8 @@ from starlette.testclient import TestClient
 from klsa_search.indexing.build import build
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware import auth
+from tests.support.application import catalog_app
 
 DOCUMENTS = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},

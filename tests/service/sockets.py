@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import uvicorn
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
 
@@ -63,7 +63,7 @@ def serving(
         catalog,
         admission=desk,
         heavy=slow,
-        allowed_hosts=hosts,
+        allowed_hosts=hosts or ("*",),
         keys=keys,
         writes=writes,
         jobs=jobs,

@@ -17,9 +17,9 @@ from klsa_search.service.analytics.recorder import Recorder, normalised
 from klsa_search.service.analytics.reports import searched_queries
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of
 

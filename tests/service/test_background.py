@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE
 
 

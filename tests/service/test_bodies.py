@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import BodyTooSlow
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware.bodies import RequestBody
+from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of
 

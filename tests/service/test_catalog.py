@@ -10,13 +10,13 @@ from klsa_search.search.opening import open_index
 from klsa_search.search.parts.reader import Reader
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.opening import generation_mark
 from klsa_search.service.schemas.index_answers import IndexDetails
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.manifest import read_manifest
 from tests.storage.worlds import point_current
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -296,7 +296,7 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
         ("000001", len(DOCUMENTS)),
         ("000001", 2),
     ]
-    told, _ = app.state.resources.metrics.exposition(statuses, "")
+    told, _ = app.state.metrics.exposition(statuses, "")
     assert b'klsa_index_documents{index="second"} 2.0' in told
 
 

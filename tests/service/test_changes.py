@@ -15,12 +15,12 @@ from klsa_search.search.opening import open_index
 from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE
 
 

@@ -5,10 +5,10 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 OURS, ANOTHER = "https://one.example", "https://evil.example"
 

@@ -19,11 +19,11 @@ from klsa_search.cli.search import klsa_search as klsa_search_command
 from klsa_search.core.keywords import IndexSettings
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
+from tests.support.application import catalog_app
 
 from .test_guide import BLOCK, sent
 

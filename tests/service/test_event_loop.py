@@ -13,8 +13,8 @@ from klsa_search.search.parts.reader import Reader
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
+from tests.support.application import catalog_app
 from tests.support.endpoints import ENDPOINTS
 
 from .test_scopes import ask

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from klsa_search.errors import StoreError
 from klsa_search.service import catalog
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.maintenance import indexes_in
+from tests.support.application import catalog_app
 from tests.support.waiting import wait_until
 
 from .conftest import build_tiny, failure_of

@@ -12,8 +12,8 @@ from klsa_search import build
 from klsa_search.cli.index import klsa_index
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from tests.conftest import ROOT
+from tests.support.application import catalog_app
 
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 REPORTS = [

@@ -6,12 +6,12 @@ from starlette.testclient import TestClient
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.replication import Replication
 from tests.service.conftest import build_tiny
+from tests.support.application import catalog_app
 
 
 @pytest.fixture

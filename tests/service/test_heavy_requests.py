@@ -12,10 +12,10 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.pages.options import Query
 from klsa_search.service.admission import Admission
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
 from .sockets import serving

@@ -6,10 +6,10 @@ from starlette.testclient import TestClient
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
+from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of
 

@@ -15,10 +15,10 @@ from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
+from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny

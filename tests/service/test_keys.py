@@ -12,13 +12,13 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import create_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware import auth
 from klsa_search.service.middleware.auth import Keys, needs_key
 from klsa_search.service.middleware.guard import Guard
 from klsa_search.service.settings import ServiceSettings
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 SEARCH = "/search?q=wing&index=first"
 LAMP = {"id": "lamp", "text": "A lamp."}

@@ -14,7 +14,6 @@ from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -26,6 +25,7 @@ from klsa_search.storage.replication_state import (
 )
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 from tests.support.waiting import wait_until
 
 
@@ -194,7 +194,7 @@ from starlette.testclient import TestClient
 from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 

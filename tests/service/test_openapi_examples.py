@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.schemas.document_answers import LineAnswer
+from tests.support.application import catalog_app
 from tools.openapi_examples import LINES, PAGE, examples, page
 
 BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)

@@ -8,10 +8,10 @@ from starlette.testclient import TestClient
 from klsa_search import build
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 DOCUMENTS = [
     {"id": f"d{number}", "title": f"Wing {number}", "text": f"a wing and word{number % 5}",

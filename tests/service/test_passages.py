@@ -14,7 +14,7 @@ from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of
 from .sockets import serving

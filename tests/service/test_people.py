@@ -10,7 +10,6 @@ from klsa_search.errors import SettingsError
 from klsa_search.service import passwords, sign_in
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
@@ -18,6 +17,7 @@ from klsa_search.service.sign_in import BURST, PAUSE, SignIn
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
+from tests.support.application import catalog_app
 
 
 @pytest.fixture(autouse=True)

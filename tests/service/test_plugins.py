@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 from tests.support.plugins import forget, use, write_package, write_template
 from tests.support.waiting import PATIENCE
 
@@ -61,7 +61,7 @@ def test_starting_a_service_reads_no_metadata_of_packages():
     code = (
         "from klsa_search.core import plugins\n"
         "del plugins.entry_points_of\n"
-        "import klsa_search.service.catalog_app, klsa_search.cli.search, klsa_search.cli.index\n"
+        "import klsa_search.service.application, klsa_search.cli.search, klsa_search.cli.index\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 

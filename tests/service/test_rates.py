@@ -5,12 +5,12 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import RateExceeded
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware import limits
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 
 class Clock:

@@ -12,7 +12,6 @@ from klsa_search import open_index
 from klsa_search.core.child_processes import command_of
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.service.application import CHILD
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
@@ -20,6 +19,7 @@ from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow
 from klsa_search.storage.replication_state import read_state
 from klsa_search.storage.repository import Repository
+from tests.support.application import catalog_app
 from tests.support.waiting import wait_until
 
 WRITES_ITS_ID = """

@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import KeyUses, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import JsonLog
+from tests.support.application import catalog_app
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'
 

@@ -8,9 +8,9 @@ from starlette.testclient import TestClient
 import klsa_search
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest
+from tests.support.application import catalog_app
 
 TEXTS = {
     "/indexes/{name}/export",

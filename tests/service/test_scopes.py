@@ -11,12 +11,13 @@ from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
+from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import ROUTERS, catalog_app
 from klsa_search.service.dependencies import Requires
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
+from tests.support.application import catalog_app
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
 

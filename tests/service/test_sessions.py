@@ -7,13 +7,13 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.sessions import PAGE_HEADER
 from klsa_search.service.signing import Signer
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
+from tests.support.application import catalog_app
 
 HOST = "search.example:8000"
 PAGE = {PAGE_HEADER: "klsa", "Host": HOST, "Origin": f"http://{HOST}"}

@@ -13,7 +13,6 @@ from klsa_search.errors import QueryError
 from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.routes import (
     aliases,
     analytics,
@@ -37,6 +36,7 @@ from klsa_search.service.schemas.mining import (
 from klsa_search.service.schemas.requests import MAX_HITS, MAX_QUERY
 from klsa_search.service.schemas.responses import MAX_ANSWER, encoded
 from klsa_search.storage.log import MAX_ID_BYTES
+from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of
 

@@ -26,8 +26,8 @@ from klsa_search.indexing import refit
 from klsa_search.indexing.build import build
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.maintenance import rollback, undo_writes
+from tests.support.application import catalog_app
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
 COLOURS = ("red", "blue", "light green")

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from starlette.testclient import TestClient
 
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.storage.synonyms import read_synonyms
+from tests.support.application import catalog_app
 
 from .conftest import failure_of
 

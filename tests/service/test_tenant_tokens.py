@@ -8,12 +8,12 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.signing import Signer
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 OLD = "year = 1950"
 """Filter that only the document `a/b c?%` of each index matches."""

@@ -10,7 +10,7 @@ from klsa_search import build, open_index
 from klsa_search.collection.vectors import MAX_DIMENSION, quantised, vectors_of
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
+from tests.support.application import catalog_app
 
 from .conftest import failure_of
 

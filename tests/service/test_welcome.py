@@ -7,12 +7,12 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.page_files import PREFIX, SearchPage, prefers_html
 from tests.conftest import ROOT
+from tests.support.application import catalog_app
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 HTML = {"Accept": BROWSER}
@@ -106,7 +106,7 @@ def test_the_page_is_light_and_whole():
 def test_the_page_has_the_logo_title_and_index_of_the_operator(tiny_home, tmp_path):
     logo = tmp_path / "logo.PNG"
     logo.write_bytes(b"an image")
-    page = SearchPage("Our <help>", logo=logo, front_index="tiny")
+    page = {"title": "Our <help>", "logo": logo, "front_index": "tiny"}
     with Catalog(tiny_home) as catalog:
         client = TestClient(catalog_app(catalog, page=page))
         start = client.get("/", headers=HTML).text

@@ -104,7 +104,8 @@ async def _run(service: IndexService, request: Request, work: Callable[[Keys], T
     InsufficientScope for a key that is restricted to some indexes; QueryError.
     """
     service.access.require_all("people")
-    keys: Keys = request.app.state.keys
+    resources: Resources = request.app.state.resources
+    keys = resources.keys
 
     def checked() -> T:
         try:
@@ -113,5 +114,4 @@ async def _run(service: IndexService, request: Request, work: Callable[[Keys], T
             message = error.message.replace(str(keys.path), keys.path.name)
             raise QueryError(message, field=error.field) from None
 
-    resources: Resources = request.app.state.resources
     return await resources.heavy.run(checked)

@@ -12,7 +12,7 @@ from pydantic import Field
 from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.keys import Scope
-from klsa_search.service.middleware.auth import Access, Keys
+from klsa_search.service.middleware.auth import Access
 from klsa_search.service.middleware.limits import address_of
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes.documents import refuse_other_types
@@ -82,14 +82,13 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     """
     refuse_other_types(request, "application/json")
     sessions: Sessions = request.app.state.sessions
-    keys: Keys = request.app.state.keys
-    if not keys.needed:
+    resources: Resources = request.app.state.resources
+    if not resources.keys.needed:
         raise QueryError("cannot sign in: the service has neither API keys nor people")
     sessions.refuse_others(request)
     request.state.is_change = True  # for the audit log
     attempts: SignIn = request.app.state.sign_in
     attempts.take(body.name, address_of(request.scope))
-    resources: Resources = request.app.state.resources
     person = await resources.heavy.run(partial(attempts.check, body.name, body.password))
     access = replace(Access.of_key(person), key_id=None, by_session=True)
     request.scope["state"]["access"] = access

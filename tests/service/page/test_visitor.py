@@ -6,7 +6,6 @@ from klsa_search import build
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
-from klsa_search.service.page_files import SearchPage
 from tests.service.sockets import serving
 
 from .conftest import api, watched
@@ -116,7 +115,7 @@ def test_an_index_has_a_title_and_one_that_a_key_does_not_allow_none(browser, tm
 def test_visitors_get_the_index_of_the_operator_and_no_tools(browser, tmp_path):
     for name in ("a", "help"):
         build([{"id": "1", "text": f"A bicycle of {name}."}], name=name, home=tmp_path).close()
-    search_page = SearchPage("Help", front_index="help")
+    search_page = {"title": "Help", "front_index": "help"}
     with Catalog(tmp_path) as catalog:
         with (
             serving(catalog, page=search_page) as served,

@@ -10,12 +10,12 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.application import CHILD
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.catalog_app import catalog_app
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.server import configured
 from klsa_search.service.settings import ServiceSettings
 from tests.service.sockets import Served
+from tests.support.application import catalog_app
 from tests.support.waiting import wait_until
 
 SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},

@@ -1,0 +1,42 @@
+"""The application over an open catalog."""
+
+from contextlib import asynccontextmanager
+
+from klsa_search.service.application import create_app
+from klsa_search.service.keys import FILE
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.resources import Resources
+from klsa_search.service.settings import ServiceSettings
+
+
+def catalog_app(
+    catalog,
+    *,
+    keys=None,
+    origins=(),
+    allowed_hosts=("*",),
+    log_queries=False,
+    page=None,
+    **resources,
+):
+    """Return an application, read-only without `writes`, whose lifespan does nothing.
+
+    keys  by default those of the index directory; while it has none, all is allowed
+    page  settings of the search page
+    """
+    keys = keys or Keys(catalog.home / FILE, {"search", "write", "metrics"})
+    settings = ServiceSettings(
+        home=catalog.home,
+        cors_origins=origins,
+        allowed_hosts=allowed_hosts,
+        log_queries=log_queries,
+        **page or {},
+    )
+    app = create_app(settings, resources=Resources(catalog=catalog, keys=keys, **resources))
+
+    @asynccontextmanager
+    async def lifespan(_):
+        yield
+
+    app.router.lifespan_context = lifespan
+    return app
