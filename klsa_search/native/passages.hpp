@@ -55,40 +55,37 @@ inline void append_utf8(std::string& out, u32 point) {
     for (int left = more - 1; left >= 0; left--) out.push_back(char(u8(0x80 | (point >> (6 * left) & 0x3F))));
 }
 
-inline bool is_ascii(std::span<const u8> text) {
-    u8 bits = 0;
-    for (const u8 character : text) bits |= character;
-    return bits < 128;
-}
-
 // Write a text with each run of blank space as one character, without those at its ends. It is a
 // line feed if it contains one, a form feed if it contains several or a form feed, else a blank.
 //
-// Returns false if the text goes beyond ASCII and the tables do not. Cost: 0.3 ns a byte.
+// Returns false if the text goes beyond ASCII, and the tables or the characters of the line do not.
+// Cost: 0.3 ns a byte.
 template <class Reader, class Char>
 bool fold(Reader reader, const CharacterTables& characters, std::vector<Char>& line) {
-    line.resize(reader.left());
+    line.resize(reader.left() + ByteBlock::SIZE);
     Char* const out = line.data();
     size_t size = 0;
     bool after_space = true;
     while (reader.has_more()) {
         if constexpr (requires { reader.content; }) {
-            // Copy what does not change: printable characters of ASCII, and single blanks.
-            if (reader.left() >= AsciiBlock::SIZE) {
-                const u8* text = reader.content.data() + reader.at;
-                const AsciiBlock block(text);
-                const u64 blanks = block.equal_to(BLANK), repeated = blanks & (blanks << 8 | u64(after_space) << 7);
-                const u64 changes = block.beyond_ascii() | block.below(BLANK) | repeated;
-                const size_t same = changes ? size_t(std::countr_zero(changes)) / 8 : AsciiBlock::SIZE;
-                for (i64 i = 0; i < AsciiBlock::SIZE; i++) out[size + i] = text[i];
-                size += same;
-                reader.at += same;
-                if (same > 0) after_space = text[same - 1] == BLANK;
-                if (!changes) continue;
-            }
+            // Copy what does not change: printable characters of ASCII, single blanks and line ends.
+            const auto text = reader.content.subspan(reader.at);
+            const ByteBlock block(text);
+            const u64 line_ends = block.equal_to(LINE_END), spaces = block.equal_to(BLANK) | line_ends;
+            const u64 repeated = spaces & (spaces << 1 | u64(after_space));
+            const u64 changes = block.from(128) | (block.below(BLANK) & ~line_ends) | repeated;
+            const size_t same = size_t(std::countr_zero(changes));
+            if constexpr (sizeof(Char) == 1)
+                block.copy_to(out + size);
+            else
+                std::copy_n(text.begin(), same, out + size);
+            size += same;
+            reader.at += same;
+            if (same > 0) after_space = spaces >> (same - 1) & 1;
+            if (!changes || !reader.has_more()) continue;
         }
         const u32 point = reader.read();
-        if (point >= 128 && characters.is_ascii()) return false;
+        if (point >= 128 && (sizeof(Char) == 1 || characters.is_ascii())) return false;
         const bool space = (characters.class_of(point) & ~CHANGED) == SPACE;
         const bool is_kept = !space || !after_space;
         if (is_kept) out[size] = Char(space ? BLANK : point);
@@ -134,10 +131,6 @@ inline Window best_window(std::span<const i32> terms, const WordOffsets& places,
     return window;
 }
 
-inline bool is_ascii_word_character(u32 point) {
-    return ('a' <= (point | 32) && (point | 32) <= 'z') || ('0' <= point && point <= '9');
-}
-
 // Return whether a sentence, list item or table row of a folded line begins at `i`.
 //
 // begin  nothing before it is looked at for the end of the last sentence
@@ -162,14 +155,23 @@ bool begins_sentence(LineOf<Char> line, i64 i, i64 begin) {
 template <class Char>
 std::vector<i64> sentences(LineOf<Char> line, i64 begin, i64 last) {
     std::vector<i64> starts;
-    for (i64 i = begin; i <= last; i++) {
-        if constexpr (sizeof(Char) == 1) {  // in ASCII, only after blank space
-            u64 blanks = 0;
-            for (; !blanks && i > 0 && i + AsciiBlock::SIZE - 2 <= last; i += blanks ? 0 : AsciiBlock::SIZE)
-                blanks = AsciiBlock(line.data() + i - 1).below(BLANK + 1);
-            i += blanks ? std::countr_zero(blanks) / 8 : 0;
-        }
+    auto add_if_begins = [&](i64 i) {
         if (i <= last && begins_sentence(line, i, begin)) starts.push_back(i);
+    };
+    i64 at = begin;
+    if constexpr (sizeof(Char) == 1) {
+        // In ASCII only after blank space, which follows no word unless it ends a line.
+        if (begin == 0) add_if_begins(at++);
+        u64 inside = at > 1 && is_ascii_word_character(line[at - 2]);
+        for (; at <= last; at += ByteBlock::SIZE) {
+            const ByteBlock before(line.subspan(size_t(at - 1)));
+            const u64 letters = before.letters(), after_words = letters << 1 | inside;
+            u64 spaces = (before.equal_to(BLANK) & ~after_words) | before.below(BLANK);
+            for (; spaces; spaces &= spaces - 1) add_if_begins(at + std::countr_zero(spaces));
+            inside = letters >> 63;
+        }
+    } else {
+        for (; at <= last; at++) add_if_begins(at);
     }
     return starts;
 }

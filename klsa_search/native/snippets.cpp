@@ -108,6 +108,11 @@ nb::object decoded(std::span<const u8> text) {
     return result;
 }
 
+// Read the first 16 cache lines of the bytes of a document ahead: most documents have fewer.
+void read_ahead(std::span<const u8> bytes) {
+    for (size_t at = 0; at < std::min<size_t>(bytes.size(), 16 * 64); at += 64) prefetch(bytes.data() + at);
+}
+
 // The records of documents: the sizes of ID, title, metadata and text, each in four bytes, then these.
 class Records {
   public:
@@ -148,10 +153,7 @@ class Records {
         return Fields{id, title, metadata, rest};
     }
 
-    void read_ahead(i64 document) const {
-        const u8* record = records_.of(document).data();
-        for (int line = 0; line < 4; line++) prefetch(record + 64 * line);
-    }
+    void read_ahead(i64 document) const { klsa::read_ahead(records_.of(document)); }
 
   private:
     Fields checked_fields(i64 document) const {
@@ -217,16 +219,16 @@ class PassageFinder {
         // End a passage; as one line, if no character may have a meaning in Markdown.
         void end_passage() {
             const size_t begin = ends.empty() ? 0 : ends.back();
-            const std::span passage(text.data() + begin, text.size() - begin);
-            u8 marks = 0, zeros = 0;  // bytes, so that many are compared at once
-            for (const char of : passage) {
-                marks |= u8(of == '*') | u8(of == '#') | u8(of == '`') | u8(of == '|') | u8(of == '[');
-                zeros |= u8(of == 0);
+            const std::span passage(reinterpret_cast<u8*>(text.data()) + begin, text.size() - begin);
+            require(!std::memchr(passage.data(), 0, passage.size()), "a text contains a zero byte");
+            u64 marks = 0;
+            for (size_t at = 0; at < passage.size(); at += ByteBlock::SIZE) {
+                const ByteBlock block(passage.subspan(at));
+                for (const char mark : {'*', '#', '`', '|', '['}) marks |= block.equal_to(u8(mark));
             }
-            require(!zeros, "a text contains a zero byte");
             if (marks) marked.push_back(i64(ends.size()));
-            for (char& of : passage.first(marks ? 0 : passage.size()))
-                of = of == LINE_END || of == PARAGRAPH_END ? char(BLANK) : of;
+            for (u8& of : passage.first(marks ? 0 : passage.size()))
+                of = (of == LINE_END) | (of == PARAGRAPH_END) ? u8(BLANK) : of;
             ends.push_back(text.size());
         }
     };
@@ -239,7 +241,7 @@ class PassageFinder {
         WordOffsets places;
         WordLocator locator(characters);
         auto add = [&](auto& line, std::span<const u8> text, i64 document) {
-            if (!fold(Utf8Reader{text}, characters, line)) return page.is_complete = false;
+            if (!fold(Utf8Reader{text}, characters, line)) return false;
             const std::span of(std::as_const(line));
             if (i64(of.size()) <= passage_length) {
                 page(of);
@@ -256,11 +258,12 @@ class PassageFinder {
         };
         for (const i64 document : documents) {
             records_.read_ahead(document);
-            prefetch(codes_of(document).next());
+            klsa::read_ahead(codes_.of(document));
         }
         for (const i64 document : documents) {
             const auto text = records_.fields(document).value_or(Records::Fields{}).text;
-            if (!(is_ascii(text) ? add(ascii, text, document) : add(points, text, document))) return;
+            page.is_complete = add(ascii, text, document) || add(points, text, document);
+            if (!page.is_complete) return;
         }
     }
 
