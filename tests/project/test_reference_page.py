@@ -1,17 +1,13 @@
 """The reference pages contain everything that the code declares."""
 
-import pytest
-
 from tests.project.test_packaging import PROJECT
 from tools.reference_page import COMMANDS, pages
 
-PAGES = pages()
 
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_pages_are_as_generated(path):
-    wanted = PAGES[path]
-    assert path.read_text(encoding="utf-8") == wanted, "run: python -m tools.reference_page"
+def test_pages_are_as_generated():
+    wanted = pages()
+    stale = [path.stem for path in wanted if path.read_text(encoding="utf-8") != wanted[path]]
+    assert stale == [], "run: python -m tools.reference_page"
 
 
 def test_every_command_has_a_page():

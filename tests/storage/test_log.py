@@ -183,7 +183,7 @@ def test_an_unstorable_document_is_named_and_its_batch_is_not_written(tmp_path, 
 def test_the_largest_documents_and_ids(tmp_path):
     deep = {"a": {"b": [{"c": [1, 2.5, None, "d"]}]}, "n": 10**400}
     wanted = [
-        doc("ü" * 256, "x\n" * (MAX_DOCUMENT_BYTES // 3 - 20)),
+        doc("ü" * 256, "ü\n" * (MAX_DOCUMENT_BYTES // 4 - 20)),
         doc("largest", "x" * (MAX_DOCUMENT_BYTES - len('{"text": ""}'))),
         *(doc(f"{n}", "x" * (MAX_DOCUMENT_BYTES // 2)) for n in range(4)),
         Document(id="deep", metadata=deep),
@@ -378,6 +378,10 @@ def test_a_log_cut_short_is_named(tmp_path):
     with LogWriter(tmp_path) as writer:
         writer.append([doc(f"{n}", "some text " * 20) for n in range(100)])
     whole = (tmp_path / "WRITES").read_bytes()
+    with closing(sqlite3.connect(tmp_path / "WRITES", isolation_level=None)) as connection:
+        connection.execute("delete from writes where seq = 100")
+    with pytest.raises(IndexDamaged, match="rows 100 to 100 are missing"):
+        list(WriteLog(tmp_path).rows())
     for length in (0, 1, 99, 4096, 8192, len(whole) - 4096):
         (tmp_path / "WRITES").write_bytes(whole[:length])
         with pytest.raises(StoreError, match=r"cannot read `.*WRITES`"):
