@@ -14,14 +14,13 @@ frequency understates that. The logarithm of the ratio is the residual idf of [C
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search.core.array_types import DocIds, GrowableArray, Scores
 from klsa_search.core.build_settings import IdfName
-from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.bm25 import idf_of
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.segments import Segments
@@ -64,6 +63,48 @@ class DocumentCounts:
     occurrences: _Numbers
 
 
+class TermGroups:
+    """Groups terms with the same statistics, which have the same weights; for one thread.
+
+    A write changes the statistics of few terms, but N and with it the weights of all. They are
+    computed for each group: of 150,000 terms of 300,000 documents there are 8,000.
+    """
+
+    def __init__(self) -> None:
+        nothing = np.zeros(0, np.int64)
+        self._counts = self._groups = DocumentCounts(0, nothing, nothing)
+        self._group_of = GrowableArray(np.int64)
+        self._limit = 0  # number of groups, of which some may have no term left
+
+    def of(self, counts: DocumentCounts) -> tuple[DocumentCounts, _Numbers]:
+        """Return the statistics of each group, and (V,) the group of each term until the next call.
+
+        Cost: 0.2 ms for 150,000 terms of which few have changed, 5 ms to group all.
+        """
+        n, c, before = counts.frequencies, counts.occurrences, self._counts
+        V = len(before.frequencies)
+        changed = np.ones(len(n), np.bool_)
+        if len(n) >= V:
+            np.not_equal(n[:V], before.frequencies, out=changed[:V])
+            changed[:V] |= c[:V] != before.occurrences
+        terms, size = np.flatnonzero(changed), len(self._groups.frequencies)
+        if len(n) >= V and size + len(terms) <= self._limit:
+            n, c = n[terms], c[terms]
+            self._group_of.extend(np.zeros(len(changed) - V, np.int64))
+            self._group_of.rows[terms] = np.arange(size, size + len(terms))
+            n = np.append(self._groups.frequencies, n)
+            c = np.append(self._groups.occurrences, c)
+        else:
+            pairs = n * (c.max(initial=0) + 1) + c
+            _, terms, group_of = np.unique(pairs, return_index=True, return_inverse=True)
+            self._group_of = GrowableArray(np.int64)
+            self._group_of.extend(group_of)
+            self._limit = 2 * len(terms)
+            n, c = n[terms], c[terms]
+        self._counts, self._groups = counts, DocumentCounts(counts.documents, n, c)
+        return self._groups, self._group_of.rows
+
+
 @dataclass(frozen=True)
 class QueryKernel:
     """BM25 between queries and documents.
@@ -75,7 +116,7 @@ class QueryKernel:
     burstiness    (V,) float32, b(t)
     unseen        w of a term that no document contains
     counts        statistics of the live documents, of all partitions
-    deleted       statistics of deleted documents in the postings; None without any
+    local_counts  statistics of the live documents in these postings
     """
 
     postings: Segments
@@ -85,42 +126,51 @@ class QueryKernel:
     burstiness: _Floats
     unseen: float
     counts: DocumentCounts
-    deleted: DocumentCounts | None = None
+    local_counts: DocumentCounts
 
     @classmethod
     def of(
         cls,
         postings: Postings | Segments,
-        deleted: DocumentCounts | None = None,
+        live: DocumentCounts | None = None,
         weighting: TermWeighting = PLAIN,
         collection: DocumentCounts | None = None,
+        groups: TermGroups | None = None,
     ) -> QueryKernel:
-        """Return the kernel of postings. Cost O(V).
+        """Return the kernel of postings.
 
-        It depends on integers summed over all segments and partitions, so their division does not
-        change a bit.
+        live        statistics of the live documents in them; by default of all
+        collection  of those of all partitions; by default the same
+        groups      of the terms, to weigh terms with the same statistics once
+        Cost O(V). It depends on integers summed over all segments and partitions, so their division
+        does not change a bit.
         """
         segments = Segments.single(postings) if isinstance(postings, Postings) else postings
-        counts = _live(segments, deleted) if collection is None else collection
-        documents, frequencies = counts.documents, counts.frequencies
-        occurrences = counts.occurrences
-        burstiness = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
-        term_weights = idf_of(frequencies, documents, weighting.idf) * burstiness
-        term_weights[weighting.common] *= weighting.common_weight
-        weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
-        full_weights, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
-        (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(segments, documents, full_weights, weights, factors, unseen, counts, deleted)
+        if live is None:
+            live = DocumentCounts(segments.size, segments.frequencies, segments.occurrences)
+        counts = live if collection is None else collection
+        if groups is None:
+            arrays = _weigh(counts, weighting)
+        else:
+            of_groups, group_of = groups.of(counts)
+            arrays = [array[group_of] for array in _weigh(of_groups, weighting)]
+        common = weighting.common
+        n, c = counts.frequencies[common], counts.occurrences[common]
+        common_counts = DocumentCounts(counts.documents, n, c)
+        for array, values in zip(
+            arrays, _weigh(common_counts, weighting, weighting.common_weight), strict=True
+        ):
+            array[common] = values
+        term_weights, weights, burstiness = arrays
+        (unseen,) = idf_of(np.zeros(1), counts.documents, weighting.idf).tolist()
+        return cls(
+            segments, counts.documents, term_weights, weights, burstiness, unseen, counts, live
+        )
 
     @property
     def local_documents(self) -> int:
         """Return the number of live documents in these postings."""
-        return self.postings.size - (0 if self.deleted is None else self.deleted.documents)
-
-    @lazy_property
-    def local_counts(self) -> DocumentCounts:
-        """Return the statistics of the live documents in these postings. Cost O(V), once."""
-        return _live(self.postings, self.deleted)
+        return self.local_counts.documents
 
     @property
     def frequencies(self) -> _Numbers:
@@ -174,15 +224,15 @@ class QueryKernel:
         return float(weights[is_matched].sum() / weights.sum())
 
 
-def _live(postings: Segments, deleted: DocumentCounts | None) -> DocumentCounts:
-    """Return the statistics of the live documents in postings."""
-    if deleted is None:
-        return DocumentCounts(postings.size, postings.frequencies, postings.occurrences)
-    return DocumentCounts(
-        postings.size - deleted.documents,
-        postings.frequencies - deleted.frequencies,
-        postings.occurrences - deleted.occurrences,
-    )
+def _weigh(
+    counts: DocumentCounts, weighting: TermWeighting, factor: float = 1.0
+) -> list[npt.NDArray[Any]]:
+    """Return h · w(t), the same in 65,536ths, and b(t), of terms with the same h(t)."""
+    n, N = counts.frequencies, counts.documents
+    burstiness = burst_factors(n, counts.occurrences, N, weighting.burstiness)
+    term_weights = idf_of(n, N, weighting.idf) * burstiness * factor
+    weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
+    return [term_weights.astype(np.float32), weights, burstiness.astype(np.float32)]
 
 
 def burst_factors(

@@ -98,18 +98,19 @@ class Segments:
     @lazy_property
     def frequencies(self) -> _Numbers:
         """Return n_t: (V,) document frequencies. Cost O(V), once."""
-        frequencies = np.zeros(self.terms, np.int64)
-        for part in self.parts:
-            frequencies[part.term_indices] += part.postings.frequencies
-        return frequencies
+        return self._sum([part.postings.frequencies for part in self.parts])
 
     @lazy_property
     def occurrences(self) -> _Numbers:
         """Return Σ_d f(t,d): (V,) occurrences of each term. Cost O(V), once."""
-        occurrences = np.zeros(self.terms, np.int64)
-        for part in self.parts:
-            occurrences[part.term_indices] += part.postings.occurrences
-        return occurrences
+        return self._sum([part.postings.occurrences for part in self.parts])
+
+    def _sum(self, of_parts: Sequence[_Numbers]) -> _Numbers:
+        total = np.zeros(self.terms, np.int64)
+        total[self.parts[0].term_indices] = of_parts[0]
+        for part, numbers in zip(self.parts[1:], of_parts[1:], strict=True):
+            total[part.term_indices] += numbers
+        return total
 
     @lazy_property
     def best(self) -> npt.NDArray[np.uint16]:
@@ -118,7 +119,8 @@ class Segments:
         if not later and len(first.postings.best) == self.terms:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
-        for part in self.parts:
+        best[first.term_indices] = first.postings.best
+        for part in later:
             best[part.term_indices] = np.maximum(best[part.term_indices], part.postings.best)
         return best
 

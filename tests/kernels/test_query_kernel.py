@@ -17,6 +17,7 @@ from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.query_kernel import (
     DocumentCounts,
     QueryKernel,
+    TermGroups,
     TermWeighting,
     burst_factors,
 )
@@ -143,9 +144,14 @@ def test_the_share_of_a_query_that_a_document_holds():
     assert kernel.matched_share(terms[:1], counts[:1], 2) == 0
 
 
-def test_counts_are_computed_once_after_deletions():
-    counts = counts_of("a b", "b b")
-    postings = Postings.of(counts.matrix, np.ones(2), 1.2)
-    kernel = QueryKernel.of(postings, DocumentCounts(1, np.array([1, 1]), np.array([1, 1])))
-    assert kernel.frequencies.tolist() == [0, 1]
-    assert kernel.frequencies is kernel.frequencies
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1), st.randoms())
+def test_groups_have_the_statistics_of_their_terms(pairs, random):
+    groups, pairs = TermGroups(), list(pairs)
+    for documents in range(6):
+        pairs[random.randrange(len(pairs))] = (random.randrange(5), random.randrange(3))
+        pairs.append((random.randrange(5), 1))
+        frequencies, more = np.array(pairs, np.int64).T
+        of_groups, group_of = groups.of(DocumentCounts(documents, frequencies, frequencies + more))
+        assert of_groups.documents == documents
+        assert of_groups.frequencies[group_of].tolist() == frequencies.tolist()
+        assert of_groups.occurrences[group_of].tolist() == (frequencies + more).tolist()

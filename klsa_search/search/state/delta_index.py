@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, GrowableLists, SparseRows
+from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct
@@ -19,7 +19,7 @@ from klsa_search.delta.segment_cache import SegmentCache
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermGroups, TermWeighting
 from klsa_search.kernels.segments import Segment, Segments
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.answers import AnswerCache
@@ -158,9 +158,12 @@ class DeltaIndex:
         self._lengths.extend(base.lengths)
         self._words = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._later_common = statistics.common - base.vocabulary.numbers.keys()
-        zeros = np.zeros(len(base.vocabulary), np.int64)
-        self._deleted = DocumentCounts(0, zeros, zeros)
-        self._deleted_of_build = 0
+        counts = base.query_kernel.local_counts
+        self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
+        self._frequencies.extend(counts.frequencies)
+        self._occurrences.extend(counts.occurrences)
+        self._groups = TermGroups()
+        self._deleted = self._deleted_of_build = 0
         self._delta_words = self._unseen = 0  # of live documents of the delta
 
     def apply(self, writes: Sequence[Write]) -> None:
@@ -178,6 +181,7 @@ class DeltaIndex:
             self._vectors.extend(documents, doc_id)
             self._new_terms += segment.new_terms
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
+            self._count_terms(segment.terms[segment.count_terms], segment.counts, 1)
             self._answers.write(segment.terms.tolist(), len(self._vocabulary))
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
             self._live.extend(np.ones(len(documents), np.bool_))
@@ -225,16 +229,16 @@ class DeltaIndex:
         """Return the drift from the build. Cost: none."""
         deleted = self._deleted_of_build
         return Drift(
-            added=self._builder.after - self._builder.first - (self._deleted.documents - deleted),
+            added=self._builder.after - self._builder.first - (self._deleted - deleted),
             deleted=deleted,
-            passed=self._deleted.documents - deleted,
+            passed=self._deleted - deleted,
             words=self._delta_words,
             unseen=self._unseen,
             bytes=self._builder.bytes + self._codes.bytes + self._records.bytes,
         )
 
     def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
-        """Return the present state. Cost O(max_doc + V), some ms for 300,000.
+        """Return the present state. Cost O(max_doc + V), 3 ms for 300,000 documents.
 
         weighing  statistics of all partitions; None for an index without partitions
         """
@@ -257,8 +261,13 @@ class DeltaIndex:
         common = np.concatenate((base.common, np.array(later, np.int64)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        deleted = self._deleted_counts(terms) if self._deleted.documents else None
-        query_kernel = QueryKernel.of(segments, deleted, weighting, collection)
+        later_terms = np.zeros(terms - len(self._frequencies), np.int64)
+        counts = DocumentCounts(
+            self._count(),
+            np.concatenate((self._frequencies.rows, later_terms)),
+            np.concatenate((self._occurrences.rows, later_terms)),
+        )
+        query_kernel = QueryKernel.of(segments, counts, weighting, collection, self._groups)
         snapshot_ = replace(
             base,
             vocabulary=vocabulary.without(query_kernel.frequencies == 0),
@@ -307,7 +316,7 @@ class DeltaIndex:
 
     def _count(self) -> int:
         """Return the number of live documents."""
-        return self._builder.after - self._deleted.documents
+        return self._builder.after - self._deleted
 
     def _segments(self, length: float) -> list[Segment]:
         """Return segments of all postings, saturated by a quantised mean length."""
@@ -325,12 +334,8 @@ class DeltaIndex:
         terms = len(self._base.vocabulary) + len(self._new_terms)
         counts = self._forward(terms).rows(doc_ids)
         self._answers.write(np.unique(counts.indices).tolist(), terms)
-        deleted = self._deleted_counts(terms)
-        self._deleted = DocumentCounts(
-            deleted.documents + len(doc_ids),
-            deleted.frequencies + np.bincount(counts.indices, minlength=terms),
-            deleted.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
-        )
+        self._count_terms(counts.indices, counts.data, -1)
+        self._deleted += len(doc_ids)
         lengths = self._lengths.rows[doc_ids].astype(np.int64)
         later = doc_ids >= self._builder.first
         self._deleted_of_build += int((~later).sum())
@@ -340,11 +345,10 @@ class DeltaIndex:
         self._unseen -= int(counts.data[is_new].sum(dtype=np.int64))
         self._live.rows[doc_ids] = False
 
-    def _deleted_counts(self, terms: int) -> DocumentCounts:
-        """Return the counts of deleted documents, for V terms."""
-        later = np.zeros(terms - len(self._deleted.frequencies), np.int64)
-        return DocumentCounts(
-            self._deleted.documents,
-            np.concatenate((self._deleted.frequencies, later)),
-            np.concatenate((self._deleted.occurrences, later)),
-        )
+    def _count_terms(self, terms: Integers, counts: Integers, sign: int) -> None:
+        """Add, or subtract, the counts of terms of documents."""
+        missing = len(self._base.vocabulary) + len(self._new_terms) - len(self._frequencies)
+        for array in (self._frequencies, self._occurrences):
+            array.extend(np.zeros(missing, np.int64))
+        np.add.at(self._frequencies.rows, terms, sign)
+        np.add.at(self._occurrences.rows, terms, sign * counts.astype(np.int64))

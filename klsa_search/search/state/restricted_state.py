@@ -54,8 +54,8 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     assert snapshot.numbering is not None
     assert snapshot.live is not None
     counts = snapshot.numbering.counts(statistics)
-    deleted = snapshot.query_kernel.deleted
-    weighed = _weighed(restricted, snapshot.live, deleted, counts)
+    local = snapshot.query_kernel.local_counts
+    weighed = _weighed(restricted, snapshot.live, local, counts)
     weighed = replace(weighed, vectors=statistics.spaces(weighed.vectors))
     return replace(restricted, snapshot=weighed)
 
@@ -63,7 +63,7 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
 def _restricted_to(state: State, allowed: DocumentMask) -> State:
     """Return a state in which only these documents, and their passages, are live."""
     live = allowed & state.snapshot.live_docs()
-    snapshot = _weighed(state, Mask(live), _deleted_counts(state.snapshot, live))
+    snapshot = _weighed(state, Mask(live), _live_counts(state.snapshot, live))
     passages = state.passages
     if passages is not None:
         restricted_passages = _restricted_to(passages.state, live[passages.document_of])
@@ -80,19 +80,19 @@ def _restricted_to(state: State, allowed: DocumentMask) -> State:
 
 
 def _weighed(
-    state: State, live: Mask, deleted: DocumentCounts | None, counts: DocumentCounts | None = None
+    state: State, live: Mask, local: DocumentCounts, counts: DocumentCounts | None = None
 ) -> Snapshot:
     """Return the snapshot of a state with these live documents.
 
-    deleted  statistics of all others in the postings
-    counts   of the live documents of all partitions; None if there are no others
+    local   their statistics
+    counts  of the live documents of all partitions; None if there are no others
     """
     snapshot, settings = state.snapshot, state.info.settings
     unrestricted = snapshot.unrestricted or snapshot
     weighting = TermWeighting(
         settings.burstiness, snapshot.common, settings.common_weight, settings.idf
     )
-    kernel = QueryKernel.of(snapshot.query_kernel.postings, deleted, weighting, counts)
+    kernel = QueryKernel.of(snapshot.query_kernel.postings, local, weighting, counts)
     allowed = live.allowed
     return replace(
         snapshot,
@@ -110,24 +110,19 @@ def _weighed(
     )
 
 
-def _deleted_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
-    """Return the statistics of all documents in the postings that are not live."""
-    kernel, terms = snapshot.query_kernel, len(snapshot.vocabulary)
+def _live_counts(snapshot: Snapshot, live: DocumentMask) -> DocumentCounts:
+    """Return the statistics of these documents, all of which are live in the snapshot."""
+    terms = len(snapshot.vocabulary)
     visible, hidden = np.flatnonzero(live), np.flatnonzero(snapshot.live_docs() & ~live)
     fewer = hidden if len(hidden) < len(visible) else visible
     counts = snapshot.counts_of(fewer)
     frequencies = np.bincount(counts.indices, minlength=terms)
     occurrences = np.bincount(counts.indices, counts.data, terms).astype(np.int64)
     if fewer is hidden:
-        before = kernel.local_counts
+        before = snapshot.query_kernel.local_counts
         frequencies = before.frequencies - frequencies
         occurrences = before.occurrences - occurrences
-    postings = kernel.postings
-    return DocumentCounts(
-        postings.size - len(visible),
-        postings.frequencies - frequencies,
-        postings.occurrences - occurrences,
-    )
+    return DocumentCounts(len(visible), frequencies, occurrences)
 
 
 def bytes_of(state: State) -> int:

@@ -61,6 +61,7 @@ def cut_world(
         *map(around, (plain.term_weights, plain.weights, plain.burstiness)),
         plain.unseen,
         plain.counts,
+        plain.local_counts,
     )
     return Snapshot(
         generation=Path(),

@@ -95,13 +95,13 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
 )
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
     segments = cut_into(world.query_kernel.postings, COUNTS, cuts, block_bits=7)
-    held = COUNTS[sorted(gone)]
-    without = DocumentCounts(
-        len(gone),
+    held = COUNTS[sorted(set(range(SIZE)) - gone)]
+    live = DocumentCounts(
+        SIZE - len(gone),
         np.bincount(held.indices, minlength=segments.terms),
         np.asarray(held.sum(axis=0)).ravel().astype(np.int64),
     )
-    kernel = QueryKernel.of(segments, without, WEIGHTING)
+    kernel = QueryKernel.of(segments, live, WEIGHTING)
     engine = Bm25Engine(kernel, all_but(gone))
     left = [number for number in range(SIZE) if number not in gone]
     counts = counts_of(*(DOCUMENTS[number] for number in left))
