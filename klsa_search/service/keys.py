@@ -24,7 +24,7 @@ from typing import Annotated, Final, Literal
 from filelock import FileLock
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from klsa_search.errors import SettingsError
+from klsa_search.errors import InvalidApiKey, SettingsError
 from klsa_search.service.changes import Changes
 from klsa_search.service.passwords import hashed, new_password
 from klsa_search.storage.files import read_regular, replace_file
@@ -136,6 +136,24 @@ def add_key(
 
     _change(path, added)
     return secret
+
+
+def change_password(path: Path, person: Key, password: str) -> Key:
+    """Replace the password of a person, and return the person with a new ID, which ends sessions.
+
+    InvalidApiKey if the person was removed or changed meanwhile. Cost: 0.2 s.
+    """
+    update = {"id": secrets.token_hex(4), "password": hashed(password)}
+    changed = person.model_copy(update=update)
+
+    def replaced(keys: list[Key]) -> list[Key]:
+        if person not in keys:
+            raise InvalidApiKey(f"person {person.name!r} was changed or removed; sign in again")
+        (KeyUses(path).folder / person.id).unlink(missing_ok=True)
+        return [changed if key == person else key for key in keys]
+
+    _change(path, replaced)
+    return changed
 
 
 def revoke_key(path: Path, name: str, *, is_person: bool | None = None) -> None:

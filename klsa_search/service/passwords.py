@@ -1,6 +1,6 @@
 """Passwords of people: random ones, and their hashes by scrypt (RFC 7914).
 
-The service chooses passwords, so none can be guessed; browsers remember them.
+The service chooses the first password of a person, so it cannot be guessed; browsers remember it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import unicodedata
 from typing import Final
 
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -50,8 +51,10 @@ def is_password(password: str, hash_: str | None) -> bool:
 
 
 def _scrypt(password: str, salt: bytes) -> bytes:
+    # Keyboards differ in how they write é.
+    written = unicodedata.normalize("NFKC", password.strip())
     return hashlib.scrypt(
-        password.strip().encode("utf-8", "surrogateescape"),
+        written.encode("utf-8", "surrogatepass"),
         salt=salt,
         n=_COST,
         r=_BLOCK,

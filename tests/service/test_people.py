@@ -6,12 +6,12 @@ import logging
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.errors import SettingsError
+from klsa_search.errors import InvalidApiKey, SettingsError
 from klsa_search.service import passwords, sign_in
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
-from klsa_search.service.keys import add_key, read_keys, revoke_key
+from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.sign_in import BURST, PAUSE, SignIn
 from tests.service.conftest import failure_of
@@ -55,7 +55,8 @@ def cookie_of(answer):
 def test_a_person_signs_in_and_does_what_its_scopes_allow(client, file):
     password = add_key(file, "anna", ["search"], ["first"], is_person=True)
     answer = enter(client, "anna", password)
-    assert answer.json() == {"key": "anna", "scopes": ["search"], "signed_in": True}
+    told = {"key": "anna", "scopes": ["search"], "is_person": True, "signed_in": True}
+    assert answer.json() == told
     assert answer.headers["cache-control"] == "no-store"
     cookie = cookie_of(answer)
     assert password not in cookie
@@ -94,6 +95,43 @@ def test_sessions_end_with_the_person(client, file, after, monkeypatch):
             add_key(file, "anna", ["search"], is_person=True)
     assert call(client, cookie).status_code == 401
     assert enter(client, "anna", password).status_code == 401
+
+
+def test_a_person_changes_its_password(client, file, caplog):
+    password = add_key(file, "anna", ["search"], ["first"], is_person=True)
+    here, elsewhere = (cookie_of(enter(client, "anna", password)) for _ in range(2))
+    assert call(client, here).status_code == 200
+
+    def change(old, new):
+        body = {"name": "anna", "password": old, "new_password": new}
+        return client.post("/sign-in", json=body, headers={**PAGE, "Cookie": here})
+
+    assert change("wrong", "correct horse battery").status_code == 401
+    for too_short in ("12345678901", " 1234567890\t "):
+        failure_of(change(password, too_short), 422)
+    assert call(client, elsewhere).status_code == 200
+    with caplog.at_level(logging.INFO, "klsa_search.changes"):
+        renewed = change(password, "Grüße vom Kaffee")
+        cookie = cookie_of(renewed)
+        assert call(client, cookie, path="/session").json() == renewed.json()
+    assert "person anna was replaced" in caplog.messages
+    assert "Grüße" not in caplog.text
+    (person,) = read_keys(file)
+    assert (person.name, person.scopes, person.indexes) == ("anna", ("search",), ("first",))
+    for ended in (here, elsewhere):
+        assert call(client, ended).status_code == 401
+    assert enter(client, "anna", password).status_code == 401
+    for written in ("Grüße vom Kaffee", "Gru\u0308ße vom Kaffee "):
+        assert enter(client, "anna", written).status_code == 200
+
+
+def test_a_password_is_not_changed_if_the_person_was_changed_meanwhile(file):
+    add_key(file, "anna", ["search"], is_person=True)
+    (person,) = read_keys(file)
+    changed = change_password(file, person, "correct horse battery")
+    with pytest.raises(InvalidApiKey, match="sign in again"):
+        change_password(file, person, "another horse battery")
+    assert read_keys(file) == [changed]
 
 
 def test_failures_do_not_tell_who_has_a_name(client, file):

@@ -52,6 +52,7 @@ class Access:
     key_id      ID of the key, if the request has the key itself: only then it may begin a session
     expires     time at which the key expires
     by_session  whether it has a session in the place of the key
+    is_person   whether the key is a person
     filters     of a tenant token, by index or alias: only documents that match them are visible
     """
 
@@ -61,6 +62,7 @@ class Access:
     key_id: str | None = None
     expires: datetime | None = None
     by_session: bool = False
+    is_person: bool = False
     filters: Mapping[str, FilterLike] | None = None
 
     @classmethod
@@ -76,7 +78,8 @@ class Access:
     def of_key(cls, key: Key) -> Access:
         """Return the access of a key."""
         indexes = None if key.indexes is None else frozenset(key.indexes)
-        return cls(frozenset(key.scopes), indexes, key.name, key.id, key.expires)
+        scopes = frozenset(key.scopes)
+        return cls(scopes, indexes, key.name, key.id, key.expires, is_person=key.is_person)
 
     @property
     def client(self) -> str | None:
@@ -237,11 +240,16 @@ class Keys:
 
 
 def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
-    """Log which keys and people were added and revoked, to the audit log."""
-    for change, keys, without in (("added", now, before), ("revoked", before, now)):
-        for id_ in keys.keys() - without.keys():
-            kind = "person" if keys[id_].is_person else "API key"
-            CHANGES.info("%s %s was %s", kind, keys[id_].name, change)
+    """Log which keys and people were added, replaced and revoked, to the audit log."""
+    new, old = (
+        {key.name: key for id_, key in keys.items() if id_ not in without}
+        for keys, without in ((now, before), (before, now))
+    )
+    for name, key in (old | new).items():
+        change = (
+            "replaced" if name in old and name in new else "added" if name in new else "revoked"
+        )
+        CHANGES.info("%s %s was %s", "person" if key.is_person else "API key", name, change)
 
 
 def _token(headers: Mapping[str, str]) -> str | None:

@@ -146,6 +146,7 @@ function drawFoot() {
   fill(document.getElementById("foot"),
     session.signed_in ? [
       el("span.quiet", phrase("Signed in as {name}", { name: el("em", session.key) })),
+      session.is_person ? el("button.plain", { type: "button", on: { click: passwordAsked } }, t("Change password")) : null,
       el("button.plain", { type: "button", on: { click: leave } }, t("Sign out")),
     ] : null,
     isVisitor() ? null : el("button.plain", { type: "button", id: "tools", "aria-pressed": String(showsTools(state)),
@@ -219,34 +220,45 @@ function showFailure(failure) {
     el("p", reasonOf(failure)), again));
 }
 
-/** Ask for name and password, or for a key, until one signs in; rejects when the user cancels. */
-function keyAsked() {
-  const dialog = document.getElementById("key");
-  const form = document.getElementById("key-form");
-  const [name, secret] = ["key-name", "key-value"].map((id) => document.getElementById(id));
-  const trouble = document.getElementById("key-trouble");
+/** Show a dialog until what it enters signs in, as `send` does; rejects when the user cancels. */
+function entered(id, send) {
+  const dialog = document.getElementById(id);
+  const form = dialog.querySelector("form");
+  const reply = dialog.querySelector(".reply");
   const before = document.activeElement;
   form.reset();
-  fill(trouble);
+  fill(reply);
   dialog.showModal();
   return new Promise((resolve, reject) => {
     form.onsubmit = async (event) => {
       event.preventDefault();
       try {
-        session = await signIn(name.value.trim(), secret.value);
+        session = await send((name) => document.getElementById(`${id}-${name}`).value);
       } catch (failure) {
-        return fill(trouble, alertOf(failure));
+        return fill(reply, alertOf(failure));
       }
       dialog.close();
       if (before === document.body) document.getElementById("q").focus(); // else `before` has it again
       return resolve();
     };
-    document.getElementById("key-cancel").onclick = () => dialog.close();
+    dialog.querySelector(".cancel").onclick = () => dialog.close();
     dialog.onclose = () => {
       form.reset(); // what was entered is kept nowhere
       reject(new KlsaError(t("Sign in to search."), { code: SIGNED_OUT, status: 401 }));
     };
   });
+}
+
+/** Ask for name and password, or for a key. */
+function keyAsked() {
+  return entered("key", (value) => signIn(value("name").trim(), value("value")));
+}
+
+/** Ask for the present password and another. */
+function passwordAsked() {
+  document.getElementById("password-name").defaultValue = session.key; // which browsers save with it
+  return entered("password", (value) => signIn(session.key, value("old"), value("new")))
+    .then(() => (status.textContent = t("The password was changed.")), () => null); // null: cancelled
 }
 
 async function boot() {

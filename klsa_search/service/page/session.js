@@ -38,11 +38,11 @@ export const client = new Client(".", { fetch: sentSignedIn, retries: 0 });
  * dialog, which would take the focus from what is being typed. */
 export const optional = new Client(".", { fetch: sent, retries: 0 });
 
-/** Sign in by name and password, or by an API key alone, which are only sent here: the service
- * remembers them by a cookie. */
-export function signIn(name, secret) {
-  return name
-    ? optional.request("POST", "/sign-in", { body: { name, password: secret } })
+/** Sign in by name and password, which another may replace, or by an API key alone. They are only
+ * sent here: the service remembers them by a cookie. Keys have no other signs, which no header has. */
+export function signIn(name, secret, replacement) {
+  return name || !/^[!-~]*$/.test(secret)
+    ? optional.request("POST", "/sign-in", { body: { name, password: secret, new_password: replacement } })
     : new Client(".", { key: secret, fetch: sent, retries: 0 }).request("POST", "/session");
 }
 

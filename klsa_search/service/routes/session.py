@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import get_args
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from klsa_search.errors import QueryError
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.keys import Scope
+from klsa_search.service.keys import Scope, change_password
 from klsa_search.service.middleware.auth import Access
 from klsa_search.service.middleware.limits import address_of
 from klsa_search.service.resources import Resources
@@ -24,6 +24,10 @@ from klsa_search.service.sign_in import SignIn
 
 router = APIRouter()
 
+NewPassword = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=12, max_length=200)
+]
+
 _ANY: tuple[Scope, ...] = get_args(Scope)
 
 
@@ -32,6 +36,9 @@ class SignInBody(RequestModel):
 
     name: Name = Field(description="name of the person")
     password: str = Field(max_length=200)
+    new_password: NewPassword | None = Field(
+        None, description="replaces the password, and ends the other sessions of the person"
+    )
 
 
 class SessionAnswer(Answer):
@@ -41,12 +48,18 @@ class SessionAnswer(Answer):
         description="name of the API key or person; null if the service has no keys"
     )
     scopes: list[str] = Field(description="what the request may do")
+    is_person: bool = Field(description="whether it is a person, who has a password")
     signed_in: bool = Field(description="whether DELETE /session signs out")
 
     @classmethod
     def of(cls, access: Access, *, signed_in: bool) -> SessionAnswer:
         """Describe the access of a request."""
-        return cls(key=access.key, scopes=sorted(access.scopes), signed_in=signed_in)
+        return cls(
+            key=access.key,
+            scopes=sorted(access.scopes),
+            is_person=access.is_person,
+            signed_in=signed_in,
+        )
 
 
 @router.get("/session", dependencies=requires(*_ANY), summary="Get the session")
@@ -78,7 +91,8 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
 async def sign_in_by_name(request: Request, response: Response, body: SignInBody) -> SessionAnswer:
     """Begin a session of a person, as POST /session does for a key.
 
-    For the page only. A name and an address have ten attempts, and one more every 30 seconds.
+    It may also change the password, by `new_password`. For the page only. A name and an address
+    have ten attempts, and one more every 30 seconds.
     """
     refuse_other_types(request, "application/json")
     sessions: Sessions = request.app.state.sessions
@@ -90,6 +104,9 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     attempts: SignIn = request.app.state.sign_in
     attempts.take(body.name, address_of(request.scope))
     person = await resources.heavy.run(partial(attempts.check, body.name, body.password))
+    if body.new_password is not None:
+        work = partial(change_password, resources.keys.path, person, body.new_password)
+        person = await resources.heavy.run(work)
     access = replace(Access.of_key(person), key_id=None, by_session=True)
     request.scope["state"]["access"] = access
     sessions.begin(request, response, person.id, person.expires)
@@ -100,4 +117,4 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
 async def sign_out(request: Request, response: Response) -> SessionAnswer:
     """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
     request.app.state.sessions.end(request, response)
-    return SessionAnswer(key=None, scopes=[], signed_in=False)
+    return SessionAnswer(key=None, scopes=[], is_person=False, signed_in=False)

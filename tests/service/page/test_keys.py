@@ -12,7 +12,7 @@ from tests.service import sockets
 from tests.service.sockets import serving
 
 from .conftest import api, until, watched
-from .writable_service import give_key
+from .writable_service import SIZES, give_key, serious
 
 pytestmark = pytest.mark.browser
 
@@ -173,3 +173,31 @@ def behind_prefix(app, settings, **options):
         await app({**scope, "path": path}, receive, send)
 
     return configured(proxy, settings, **options)
+
+
+@pytest.mark.parametrize("size", ["wide", "phone"])
+def test_a_person_changes_its_password(browser, home, file, size):
+    password, chosen = add_key(file, "anna", ["search"], is_person=True), "Grüße vom Kaffee"
+    with ExitStack() as stack:
+        address = stack.enter_context(keyed(home, file))
+        options = {"expected": ["401"], **SIZES[size]}
+        page = stack.enter_context(watched(browser, address, **options))
+        page.goto(f"{address}/?q=oven")
+        give_key(page, password, "anna")
+        page.get_by_role("button", name="Change password").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_role("heading", name="Change password")).to_be_visible()
+        assert serious(page) == []
+        dialog.get_by_label("New password").fill(chosen)
+        dialog.get_by_label("Present password").fill("wrong")
+        page.keyboard.press("Enter")
+        expect(dialog).to_contain_text("Check that you copied all of it")
+        dialog.get_by_label("Present password").fill(password)
+        dialog.get_by_role("button", name="Change password").click()
+        expect(dialog).to_have_count(0)
+        expect(page.get_by_role("status")).to_have_text("The password was changed.")
+        page.reload()
+        page.get_by_role("button", name="Sign out").click()
+        give_key(page, chosen, "anna")
+        expect(page.get_by_text("Signed in as anna")).to_be_visible()
+        assert chosen not in stored(page)
