@@ -52,6 +52,19 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
+_ID: Final = re.compile(
+    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|#|№)|.+#)|.*[a-z]I[dD]"
+)
+
+
+def may_name_ids(name: str) -> bool:
+    """Return whether a column may have IDs by its name.
+
+    >>> [name for name in ("Ticket ID", "orderId", "Nr.", "Part #", "paid") if may_name_ids(name)]
+    ['Ticket ID', 'orderId', 'Nr.', 'Part #']
+    """
+    return _ID.fullmatch(name.strip()) is not None
+
 
 def listed(names: Iterable[str]) -> str:
     """Return names for a message."""
@@ -177,7 +190,10 @@ def _first_choices(names: Iterable[str]) -> list[str]:
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths of ID, title and text if a single nested object has them, as `_source`."""
+    """Return the paths of ID, title and text of the only nested object with them, as `_source`.
+
+    Of several, the outermost counts.
+    """
     objects: dict[str, dict[str, list[str]]] = {}
     for path in names:
         outer, dot, name = path.rpartition(".")
@@ -186,10 +202,12 @@ def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
         for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)) if dot else ():
             if name.lower() in role_names or name.lower() in COMMON_NAMES[role]:
                 objects.setdefault(outer, {}).setdefault(role, []).append(path)
-    with_text = [roles for roles in objects.values() if "text" in roles]
-    if len(with_text) != 1:
+    with_text = [outer for outer, roles in objects.items() if "text" in roles]
+    depth = min((outer.count(".") for outer in with_text), default=0)
+    outermost = [outer for outer in with_text if outer.count(".") == depth]
+    if len(outermost) != 1:
         return {}
-    roles = with_text[0]
+    roles = objects[outermost[0]]
     for role, role_names in (("title", ("title",)), ("text", TEXT_NAMES)):
         exact = [path for path in roles.get(role, ()) if path.rpartition(".")[2] in role_names]
         roles[role] = exact[:1] or roles.get(role, [])

@@ -58,7 +58,7 @@ class Dialect(NamedTuple):
             f"delimiter {self.delimiter!r}" * (self.delimiter != ","),
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
-            "blanks before quotes" * self.spaced,
+            "blanks before quotes" * (self.spaced and self.delimiter != " "),
             f"{self.preamble} lines before the header left out" * bool(self.preamble),
         ]
         return ", ".join(filter(None, differences))
@@ -93,12 +93,13 @@ def recognised(
     is_header  whether cells are a header with the columns of documents
     encoding   if it was named
 
-    Commas are preferred if they divide the first row into a header. Otherwise delimiters are
-    ranked by whether they give a header, by the share of rows as long as the first, and by the
-    number of columns. Single quotes are recognised by a header that begins with one, and
-    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`,
-    as Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand
-    before the header.
+    Commas are preferred if they divide the first row into a header. Otherwise delimiters are ranked
+    by whether they give a header, by the share of rows as long as the first, and by the number of
+    columns. Blanks divide cells, as R writes them, if no other delimiter gives a header, and all
+    rows are of one length. Single quotes are recognised by a header that begins with one, and
+    backslashes before quotes if the sample cannot be read without them. A first line `sep=;`, as
+    Excel reads it, names the delimiter. Up to `MAX_PREAMBLE` lines of fewer cells may stand before
+    the header.
     """
     sample, is_complete = _sample(path, encoding)
     first, _, rest = sample.partition("\n")
@@ -111,6 +112,9 @@ def recognised(
     if len(trials) > 1 and not is_header(trials[0].header):
         trials = [trial for trial in trials if len(trial.header) > 1] or trials
         trials.sort(key=lambda trial: trial.rank(is_header), reverse=True)
+        by_blanks = _Trial(Dialect(" ", skipped=skipped, spaced=True), sample, is_complete)
+        if not is_header(trials[0].header) and is_header(by_blanks.header) and by_blanks.is_table:
+            return by_blanks.dialect
     best = trials[0]
     if not is_header(best.header):
         best = _after_preamble(best, delimiters, sample, is_complete, is_header) or best
@@ -178,6 +182,9 @@ class _Trial:
     is_complete  whether the sample is the whole file; otherwise its last row is ignored
     header  cells of the first row
     fits    whether no row is broken, and all have as many cells
+    is_table
+            whether there are several columns and rows that fit, or have one cell more than the
+            header, as R writes the names of rows
     """
 
     def __init__(self, dialect: Dialect, sample: str, is_complete: bool) -> None:
@@ -189,6 +196,9 @@ class _Trial:
         matching = sum(row is not None and _fits(row, len(self.header)) for row in rows)
         self.share = matching / len(rows) if rows else 0.0
         self.fits = matching == len(rows)
+        sizes = {len(row or ()) for row in rows[1:]}
+        columns = len(self.header)
+        self.is_table = columns > 1 and len(sizes) == 1 and sizes <= {columns, columns + 1}
 
     def rank(self, is_header: Callable[[list[str]], bool]) -> tuple[bool, float, int]:
         """Return how well the dialect suits the sample; larger is better."""

@@ -12,7 +12,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from klsa_search.collection.columns import COMMON_NAMES, ID_NAMES, TEXT_NAMES, Columns, listed
+from klsa_search.collection.columns import (
+    COMMON_NAMES,
+    ID_NAMES,
+    TEXT_NAMES,
+    Columns,
+    listed,
+    may_name_ids,
+)
 from klsa_search.collection.csv_dialects import (
     TSV,
     Dialect,
@@ -42,8 +49,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     quoting of CSV are recognised; otherwise it follows RFC 4180 strictly. TSV has no quoting,
     unless `recognised_tsv` finds it: a tab always ends a field, a newline a record. A row with more
     or fewer cells than the header is refused, unless the additional ones are blank. Rows of blank
-    cells are skipped. A first column without a name is the ID if no other column is and its values
-    differ, as pandas and R write it.
+    cells are skipped. A first column without a name, as pandas and R write it, or with one such as
+    `Ticket ID` is the ID if no other column is and its values differ.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -73,10 +80,9 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         cells = ["", *cells]
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
-    key = None
-    has_id = intake.columns.id or intake.columns.id_in(header.names)
-    if 0 in header.nameless and not has_id and _is_key(ahead()):
-        key = header.names[0]
+    key = (
+        header.names[0] if header.may_begin_with_ids(intake.columns) and _is_key(ahead()) else None
+    )
 
     def readable() -> Iterator[tuple[str, list[str]]]:
         for number, row in rows:
@@ -203,6 +209,14 @@ class Header(NamedTuple):
         )
         repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
         return cls(names, origin, nameless, repeated, set())
+
+    def may_begin_with_ids(self, columns: Columns) -> bool:
+        """Return whether the first column may have the IDs, as no column of the usual name has."""
+        if columns.id or columns.id_in(self.names) is not None:
+            return False
+        if 0 in self.nameless:
+            return True
+        return may_name_ids(self.names[0]) and not columns.common("id", self.names[1:])
 
     def record(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return a row of texts or values as a mapping; blank cells under no name are left out."""

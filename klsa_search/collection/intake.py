@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.columns import TEXT_NAMES, Columns
+from klsa_search.collection.columns import TEXT_NAMES, Columns, may_name_ids
 from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Problems, Unread
@@ -129,7 +130,7 @@ class Intake:
             before = {"id": self.columns.id, "title": "", "text": ""}
             chosen = {role: name for role, name in used.items() if name and name != before[role]}
             uses = ", ".join(f"{name!r} as {role}" for role, name in chosen.items())
-            options = " ".join(f"--{role} {name}" for role, name in chosen.items())
+            options = " ".join(f"--{role} {shlex.quote(name)}" for role, name in chosen.items())
             self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
         else:
             self.uniform = False
@@ -140,8 +141,10 @@ class Intake:
         numbered = columns.id_in(names) is None and not self.columns.id
         if numbered:
             self.numbered.append(str(file))
-            for name in columns.common("id", names):
-                self.note(file, f"column {name!r} is not used as ID; --id {name} uses it")
+            for name in columns.common("id", names) or list(filter(may_name_ids, names))[:1]:
+                self.note(
+                    file, f"column {name!r} is not used as ID; --id {shlex.quote(name)} uses it"
+                )
         return columns, numbered
 
     def documents(

@@ -70,12 +70,16 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**nested, **fields} if nested.keys() & fields.keys() else fields | nested
 
 
-def path_names(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of an object, and the paths of the objects in it, one level down."""
+def path_names(record: Mapping[str, Any], levels: int = 3) -> list[str]:
+    """Return the names of an object, and the paths in the objects in it, so many levels down.
+
+    >>> path_names({"_id": "1", "_source": {"doc": {"title": "Pump"}}})
+    ['_id', '_source', '_source.doc', '_source.doc.title']
+    """
     names = list(record)
     for name, value in record.items():
-        if isinstance(value, Mapping):
-            names += [f"{name}.{inner}" for inner in value]
+        if levels and isinstance(value, Mapping):
+            names += [f"{name}.{inner}" for inner in path_names(value, levels - 1)]
     return names
 
 

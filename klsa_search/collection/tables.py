@@ -173,7 +173,8 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)
         rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
         values = [row[0] for row in rows]
-        is_key = 0 in header.nameless and None not in values and len({*values}) == len(values)
+        is_key = header.may_begin_with_ids(intake.columns)
+        is_key = is_key and None not in values and len({*values}) == len(values)
         located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
         yield from row_documents(path, intake, header, located, header.names[0] if is_key else None)
 

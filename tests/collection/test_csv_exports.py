@@ -23,6 +23,8 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         "Unnamed: 0,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n",
         '"","title","text"\n"0","Pump","It leaks"\n"1","Valve","Stuck"\n',
         '"title","text"\n"0","Pump","It leaks"\n"1","Valve","Stuck"\n',  # write.table of R
+        '"title" "text"\n"0" "Pump" "It leaks"\n"1" "Valve" "Stuck"\n',
+        "id title  text\n0  Pump   'It leaks'\n1  Valve  Stuck\n".replace("'", '"'),
         ";title;text\r\n0;Pump;It leaks\r\n1;Valve;Stuck\r\n",
         "id,title,text,\n0,Pump,It leaks,\n1,Valve,Stuck,\n",
         "id,title,text,,\n0,Pump,It leaks,, \n1,Valve,Stuck,,\n",
@@ -61,6 +63,29 @@ def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_pat
         ("y", {"column_1": "1"}),
     ]
     assert source.notes == [f"{tmp_path}/x.csv: columns without a name are called column_1"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ticket ID", "ticket_id", "orderId", "Ticket No.", "Nr.", "Part #", "Key", "Bestell-Nr"],
+)
+def test_a_first_column_of_ids_is_the_id_if_its_values_differ(tmp_path, name):
+    found, source = read(tmp_path, f"{name},title,text\nA-1,Pump,a\nA-2,Valve,b\n")
+    assert [row[0] for row in found] == ["A-1", "A-2"]
+    assert f"using column {name!r} as id" in source.notes[0]
+    found, source = read(tmp_path, f"{name},title,text\nA-1,Pump,a\nA-1,Valve,b\n")
+    assert [(row[0], row[3]) for row in found] == [("1", {name: "A-1"}), ("2", {name: "A-1"})]
+    assert f"column {name!r} is not used as ID" in source.notes[0]
+    found, source = read(tmp_path, f"title,{name},text\nPump,A-1,a\nValve,A-2,b\n")
+    assert [row[0] for row in found] == ["1", "2"]
+    assert f"column {name!r} is not used as ID" in source.notes[0]
+
+
+@pytest.mark.parametrize("name", ["paid", "Grid", "Phone", "Candidate"])
+def test_other_first_columns_are_metadata(tmp_path, name):
+    found, source = read(tmp_path, f"{name},title,text\n1,Pump,a\n2,Valve,b\n")
+    assert [row[3] for row in found] == [{name: "1"}, {name: "2"}]
+    assert not source.notes
 
 
 def test_columns_without_a_name_are_kept_where_they_have_values(tmp_path):

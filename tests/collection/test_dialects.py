@@ -139,11 +139,14 @@ def test_common_names_are_used_in_a_source_without_title_and_text(tmp_path, kind
 
 def test_given_columns_and_plain_names_win_over_common_ones(tmp_path):
     source, [document] = opened(tmp_path, TICKETS, columns={"text": "Subject"})
-    assert (document.id, document.title, document.text) == ("1", "", "Pump")
+    assert (document.id, document.title, document.text) == ("SUP-1", "", "Pump")
     source, [document] = opened(tmp_path, "key,title,body,message\n7,Pump,It leaks,x\n")
-    assert (document.id, document.text) == ("1", "")
-    assert "column 'body' is not searched; --text body searches it" in source.notes[0]
-    assert "column 'key' is not used as ID; --id key uses it" in source.notes[2]
+    assert (document.id, document.text) == ("7", "")
+    assert "column 'body' is not searched; --text body searches it" in source.notes[1]
+    lines = '{"key": 7, "title": "Pump"}'
+    source, [document] = opened(tmp_path, lines, "a.jsonl")
+    assert document.id == "1"
+    assert "column 'key' is not used as ID; --id key uses it" in source.notes[0]
     lines = '{"id": 1, "subject": "a"}\n{"id": 2, "subject": "b", "text": "c"}\n'
     source, (one, two) = opened(tmp_path, lines, "a.jsonl")
     assert (one.title, two.title, two.text, two.metadata) == ("a", "", "c", {"subject": "b"})

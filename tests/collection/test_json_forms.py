@@ -230,6 +230,25 @@ def test_an_id_outside_of_nested_texts_is_used(tmp_path):
     assert [document.id for document in documents_of(tmp_path, json.dumps(row))] == ["1"]
 
 
+def test_texts_in_an_object_of_an_object_are_used(tmp_path):
+    hits = [
+        {"_id": "a1", "_source": {"doc": {"title": "Pump", "body": "It leaks"}, "n": 1}},
+        {"_id": "a2", "_source": {"doc": {"title": "Valve", "body": "Stuck"}, "n": 2}},
+    ]
+    lines = "\n".join(map(json.dumps, hits))
+    for name, content in (("x.jsonl", lines), ("x.json", json.dumps({"hits": {"hits": hits}}))):
+        path = tmp_path / name
+        path.write_text(content)
+        source = open_collection(path)
+        documents = list(source.documents())
+        assert [(d.id, d.title, d.text) for d in documents] == [
+            ("a1", "Pump", "It leaks"),
+            ("a2", "Valve", "Stuck"),
+        ]
+        assert documents[0].metadata == {"_source": {"n": 1}}
+        assert any("'_source.doc.body' as text" in note for note in source.notes)
+
+
 def test_one_line_of_json_lines_is_one_document(tmp_path):
     path = tmp_path / "qa.jsonl"
     path.write_text('{"question": "How to fix?", "answer": "Turn it off"}\n')

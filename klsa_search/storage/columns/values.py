@@ -68,28 +68,11 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
 """Start of a string whose digits are a code: 00123, a telephone number."""
 
-PLACEHOLDERS: Final = frozenset(
-    {
-        "n/a",
-        "#n/a",
-        "na",
-        "nan",
-        "null",
-        "nil",
-        "none",
-        "-",
-        "--",
-        "\\n",
-        "(null)",
-        "<na>",
-        "#value!",
-        "#ref!",
-        "#div/0!",
-        "\N{EN DASH}",
-        "\N{EM DASH}",
-        "?",
-    }
-)
+PLACEHOLDERS: Final = frozenset({
+    "na", "n/a", "n.a.", "#na", "#n/a", "<na>", "null", "(null)", "nil", "none", "nan", "-nan",
+    "#value!", "#ref!", "#div/0!", "#num!", "#name?", "#null!", "1.#ind", "-1.#ind", "1.#qnan",
+    "\\n", "-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", ":", "?",
+})  # fmt: skip
 """Strings, in lower case, that conventionally stand for a missing number or date."""
 
 

@@ -249,6 +249,8 @@ def _content(fields):
         ([5, 6, "free"], "number"),
         ([5, {"a": 1}, 6], "number"),
         (["2024-03-01", "N/A"], "date"),
+        (["2024-03-01", ".", ".."], "date"),
+        (["5", "#NUM!", ":"], "number"),
         ([["a", "b"], "c"], "keyword"),
         (["01234", "2024"], "keyword"),
         (["2024-03-01", "unknown"], "keyword"),
