@@ -1,5 +1,6 @@
 """Commands run in a temporary folder, as from a shell."""
 
+import io
 import json
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,13 @@ DOCUMENTS = [
     {"id": "tyre", "title": "Tyres", "text": "Worn tyres slip on wet roads."},
     {"id": "road", "title": "Roads", "text": "Wet roads are slippery; tyres matter."},
 ]
+
+
+class Terminal(io.StringIO):
+    """A text stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
 
 
 @dataclass
@@ -56,6 +64,13 @@ def cars(tmp_path):
     path = tmp_path / "cars.jsonl"
     path.write_text("".join(json.dumps(document) + "\n" for document in DOCUMENTS))
     return path
+
+
+@pytest.fixture
+def built(shell, cars):
+    """Build the index `cars` of these documents, and return `shell`."""
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    return shell
 
 
 @pytest.fixture

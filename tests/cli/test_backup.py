@@ -11,9 +11,8 @@ from klsa_search.storage.log_writer import LogWriter
 
 
 @pytest.fixture
-def ids(shell, cars):
+def ids(shell, built):
     """Ids of an index that was written to after its build: one document gone, one new."""
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
     found = [
         json.loads(line)["id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
     ]
@@ -61,16 +60,6 @@ def test_info_counts_the_writes(shell, ids):
     assert written["bytes"] > 4096
     told = shell("klsa-index", "info", "cars").out
     assert "1 written, 1 deleted, 1 batches, 1 undone, " in told
-
-
-def test_remains_of_an_interrupted_restore_are_listed_and_restored(shell, ids):
-    assert shell("klsa-index", "backup", "cars", "kept").code == 0
-    half = Path("index/half")
-    half.mkdir()
-    (half / "KLSA-INDEX").write_bytes(Path("kept/KLSA-INDEX").read_bytes())
-    assert "half is unfinished" in shell("klsa-index", "list", "--json").out
-    assert shell("klsa-index", "restore", "kept", "--name", "half").code == 0
-    assert exported(shell("klsa-index", "export", "half").out) == ids
 
 
 def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):

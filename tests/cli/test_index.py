@@ -1,4 +1,3 @@
-import io
 import re
 import sys
 from pathlib import Path
@@ -8,6 +7,8 @@ import pytest
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from tests.storage.worlds import point_current
+
+from .conftest import Terminal
 
 
 def test_build_ends_with_a_summary(shell, cars):
@@ -138,9 +139,6 @@ def test_a_folder_of_the_user_is_not_built_into(shell, cars, tmp_path):
     assert (done.code, done.out) == (2, "")
     assert "the source reports lies within" in done.err
     assert "--home" in done.err
-    done = shell("klsa-index", "build", cars, "--name", "reports", "--home", ".")
-    assert (done.code, done.out) == (1, "")
-    assert "is not an index" in done.err
     assert note.read_text() == "Engines overheat."
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cars.jsonl", "reports"]
 
@@ -226,10 +224,6 @@ def test_another_source_needs_an_option_without_a_terminal(shell, cars, ten):
 def test_a_terminal_asks_before_another_source_replaces(
     shell, cars, ten, monkeypatch, answer, code, left
 ):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     asked = []
     monkeypatch.setattr(sys, "stdin", Terminal())
     monkeypatch.setattr(
@@ -247,10 +241,6 @@ def test_a_terminal_asks_before_another_source_replaces(
 
 
 def test_a_terminal_asks_before_a_damaged_index_is_replaced(shell, cars, monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     build = ["klsa-index", "build", "--name", "cars", cars]
     assert shell(*build).code == 0
     for manifest in Path("index/cars").glob("0*/manifest.json"):
@@ -287,16 +277,6 @@ def test_an_index_of_stop_words_is_warned_of(shell, tmp_path):
     assert "only queries of stop words" in done.err
     found = shell("klsa-search", "stop", "not to be", "--json").json["hits"]
     assert [hit["id"] for hit in found] == ["1"]
-
-
-def test_an_index_of_nothing_does_not_replace_another(shell, cars):
-    build = ["klsa-index", "build", cars, "--name", "cars"]
-    shell(*build)
-    cars.write_text("")
-    done = shell(*build)
-    assert done.code == 1
-    assert "has no documents" in done.err
-    assert shell("klsa-index", "list").out.splitlines()[1].split()[:2] == ["cars", "4"]
 
 
 def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):

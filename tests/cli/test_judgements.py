@@ -10,8 +10,7 @@ from klsa_search.collection import read_qrels, read_queries
 
 
 @pytest.fixture
-def judged(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+def judged(built):
     index = open_index(Path("index/cars"))
     for query, id_, grade in (
         ("coolant leaks", "heat", 2),
@@ -58,8 +57,7 @@ def test_judgements_that_a_format_cannot_store_are_named(shell):
     assert "'annual report.pdf', judged 2 for query 1, was left out of own.qrels" in done.err
 
 
-def test_without_any_it_says_so(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+def test_without_any_it_says_so(shell, built):
     assert shell("klsa-index", "judgements", "cars").out == "cars has no judgements\n"
     assert "has no judgements" in shell("klsa-eval", "judgements", "cars").err
     assert shell("klsa-index", "judgements", "nothing").code == 1

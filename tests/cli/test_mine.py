@@ -3,12 +3,6 @@ import json
 import pytest
 
 
-@pytest.fixture
-def built(shell, cars):
-    shell("klsa-index", "build", cars, "--name", "cars")
-    return shell
-
-
 def test_related_shows_words_as_they_are_written(built):
     done = built("klsa-index", "related", "cars", "engines", "-k", 3)
     assert done.code == 0

@@ -1,4 +1,3 @@
-import io
 import json
 import sys
 
@@ -7,11 +6,7 @@ import pytest
 
 from klsa_search.cli.output import Column, in_bytes, write_json, write_table
 
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
+from .conftest import Terminal
 
 COLUMNS = [Column("id"), Column("text", wraps=True)]
 ROWS = [("an-id-of-some-length", "words " * 40)]

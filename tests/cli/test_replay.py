@@ -6,8 +6,7 @@ import pytest
 
 
 @pytest.fixture
-def recorded(shell, cars, tmp_path):
-    shell("klsa-index", "build", cars, "--name", "cars")
+def recorded(shell, built, tmp_path):
     (tmp_path / "queries.tsv").write_text("1\twet roads\n2\tcoolant\n")
     asked = ["--batch", "queries.tsv", "--run", "runs/out.trec", "--record", "runs/out.json"]
     done = shell("klsa-search", "cars", *asked, "--alpha", 0.5, "-k", 3)

@@ -2,14 +2,7 @@
 
 import json
 
-import pytest
-
 RULE = {"id": "ours", "when": {"query_is": "engine"}, "then": {"pin": [{"id": "x", "position": 1}]}}
-
-
-@pytest.fixture
-def built(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
 
 
 def test_rules_are_set_listed_searched_by_and_removed(shell, built, tmp_path):

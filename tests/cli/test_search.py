@@ -7,9 +7,8 @@ from klsa_search.cli.search_output import as_dict
 
 
 @pytest.fixture
-def search(shell, cars):
-    shell("klsa-index", "build", cars, "--name", "cars")
-    return lambda *arguments: shell("klsa-search", "cars", *arguments)
+def search(built):
+    return lambda *arguments: built("klsa-search", "cars", *arguments)
 
 
 def test_json_for_programs(search):

@@ -11,11 +11,6 @@ CHANGED = [{**DOCUMENTS[1], "text": "Colder."}, *NEW[1:]]
 
 
 @pytest.fixture
-def built(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
-
-
-@pytest.fixture
 def new(tmp_path):
     path = tmp_path / "new.jsonl"
     path.write_text("".join(json.dumps(document) + "\n" for document in CHANGED))

@@ -2,13 +2,6 @@
 
 import json
 
-import pytest
-
-
-@pytest.fixture
-def built(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
-
 
 def ids(done):
     assert done.code == 0, done.err

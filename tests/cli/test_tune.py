@@ -100,8 +100,7 @@ def test_a_folder_brings_both(shell, beir):
     assert "2 judged queries are too few: at least 4" in done.err
 
 
-def test_an_index_too_small_to_halve(shell, cars):
-    shell("klsa-index", "build", cars, "--name", "cars")
+def test_an_index_too_small_to_halve(shell, built):
     done = shell("klsa-index", "tune", "cars")
     assert done.code == 1
     assert "0 of the 4 documents" in done.err

@@ -17,11 +17,6 @@ def new(tmp_path):
     return path
 
 
-@pytest.fixture
-def built(shell, cars):
-    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
-
-
 def ids(shell):
     lines = shell("klsa-index", "export", "cars").out.splitlines()
     return [json.loads(line)["id"] for line in lines]
@@ -112,12 +107,6 @@ def test_writes_are_undone_by_the_batch(shell, built, new):
     assert shell("klsa-index", "rollback", "cars", "--writes", 1, "--to", "000001").code == 2
 
 
-def test_an_index_without_writes_has_none_to_undo(shell, built, tmp_path):
-    assert "has 0 batches" in shell("klsa-index", "rollback", "cars", "--writes", 1).err
-    assert not (tmp_path / "index" / "cars" / "000001" / "WRITES").exists()
-    assert "no index at" in shell("klsa-index", "rollback", "none", "--writes", 1).err
-
-
 def test_info_prints_the_drift(shell, built, new, tmp_path):
     assert shell("klsa-index", "info", "cars", "--json").json["drift"] is None
     assert "drift" not in shell("klsa-index", "info", "cars").out
@@ -132,18 +121,6 @@ def test_info_prints_the_drift(shell, built, new, tmp_path):
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")
     assert "lengths.npy" in shell("klsa-index", "info", "cars", "--json").json["drift"]["error"]
     assert "unknown: " in shell("klsa-index", "info", "cars").out
-
-
-def test_another_build_needs_a_yes_once_it_was_written_to(shell, built, cars, new):
-    shell("klsa-index", "add", "cars", new)
-    done = shell("klsa-index", "build", cars, "--name", "cars")
-    assert done.code == 1
-    assert "2 documents added and 0 deleted" in done.err
-    assert "klsa-index refit cars" in done.err
-    assert shell("klsa-index", "build", cars, "--name", "cars", "--replace").code == 0
-    assert ids(shell) == ["heat", "cold", "tyre", "road"]
-    assert shell("klsa-index", "rollback", "cars").code == 0
-    assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
 
 
 def test_a_refit_takes_other_settings_of_searching(shell, built, new):

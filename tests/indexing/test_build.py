@@ -197,15 +197,6 @@ def test_the_paper_preset_is_the_published_method():
     assert (paper.sharpness, paper.lexical_sharpness) == (1.0, 1.0)
 
 
-def test_a_collection_that_turns_out_empty_does_not_replace_documents(tmp_path):
-    build(RECORDS, name="a", home=tmp_path)
-    with pytest.raises(CollectionError, match="has no documents, and index `a` has 40"):
-        build([], name="a", home=tmp_path)
-    assert len(open_index(tmp_path / "a")) == 40
-    assert len(build([], name="b", home=tmp_path)) == 0
-    assert len(build([], name="b", home=tmp_path)) == 0
-
-
 def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -235,22 +226,6 @@ def test_progress_is_reported_by_phases(tmp_path):
     assert phases[-1] == "files"
     assert set(phases) <= set(PHASES)
     assert ("documents", 40, 40) in told
-
-
-def test_damage_is_noticed(tmp_path):
-    index = build(RECORDS, name="a", home=tmp_path)
-    path = index.path / "eigenvectors.npy"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    for opened in (open_index, verify):
-        with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy` has changed"):
-            opened(tmp_path / "a")
-    path.write_bytes(whole[:-1])
-    with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy` has \d+ bytes"):
-        open_index(tmp_path / "a")
-    path.unlink()
-    with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy` is missing"):
-        open_index(tmp_path / "a")
 
 
 def test_a_build_leaves_no_sums_to_be_compared_on_its_own_machine(tmp_path, monkeypatch):

@@ -1,15 +1,11 @@
 """Judgements of an index survive changes of its documents and generations."""
 
-from contextlib import closing
-
 import pytest
 
-from klsa_search import build, open_index
+from klsa_search import build
 from klsa_search.errors import DocumentNotFound, StoreError
-from klsa_search.indexing import refit
 from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.maintenance import delete_index
 
 DOCUMENTS = [{"id": str(n), "text": f"A wing of kind {n}."} for n in range(6)]
 
@@ -37,20 +33,6 @@ def test_documents_that_are_there_are_judged(index):
     index.delete(["new"])
     assert index.search("wing").hits == before  # it changes no ranking
     assert grades(index) == {"wing": {"1": 0, "new": 2}}
-
-
-def test_judgements_survive_builds_and_are_copied_and_deleted_with_the_index(index, tmp_path):
-    index.judge("wing", "1", 1)
-    path = tmp_path / "wings"
-    refit(path).close()
-    build(DOCUMENTS[:3], name="wings", home=tmp_path, dimensions=2, replace=True).close()
-    with closing(open_index(path)) as again:
-        assert grades(again) == {"wing": {"1": 1}}
-    copy_index(path, tmp_path / "copy")
-    delete_index(path)
-    assert not path.exists()
-    with closing(open_index(tmp_path / "copy")) as copy:
-        assert grades(copy) == {"wing": {"1": 1}}
 
 
 def test_a_copy_that_fails_leaves_nothing(index, tmp_path, monkeypatch):

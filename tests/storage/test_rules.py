@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.errors import IndexNotFound, RuleNotFound, SettingsError
 from klsa_search.indexing import refit
+from klsa_search.indexing.rewrite import rebuild
 from klsa_search.search.query.rules import checked_rules
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.index_copy import copy_index
+from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import delete_index, rollback
 from klsa_search.storage.rules import change_rule, read_rules, write_rules
+from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 
 HIDE = {"hide": ["one"]}
 RULES = checked_rules(
@@ -102,18 +105,31 @@ def test_any_json_is_read_or_refused(given_):
     assert checked_rules([rule.as_json() for rule in rules]) == rules
 
 
-def test_changes_of_the_index_keep_rules(path, tmp_path):
+def test_changes_of_the_index_keep_rules_synonyms_and_judgements(path, tmp_path):
+    synonyms = {"tv": ("television",)}
+
+    def kept(folder):
+        (judged,) = Judgements(folder).queries()
+        grades = (judged.text, dict(judged.grades))
+        return read_rules(folder), read_synonyms(folder), grades
+
     write_rules(path, RULES)
+    write_synonyms(path, synonyms)
+    Judgements(path).put("tv", "one", 1)
+    before = kept(path)
+    assert before[:2] == (RULES, synonyms)
     index = open_index(path)
     index.add([{"id": "two", "text": "Another."}])
+    index.delete(["two"])
     index.close()
-    refit(path).close()
+    for change in (refit, lambda path: rebuild(open_index(path), alpha=0.5)):
+        change(path).close()
     rollback(path)
     build([{"id": "new", "text": "x"}], name="one", home=tmp_path, replace=True).close()
-    assert read_rules(path) == RULES
+    assert kept(path) == before
     verify_shared(path)
     copy_index(path, tmp_path / "copy")
-    assert read_rules(tmp_path / "copy") == RULES
+    assert kept(tmp_path / "copy") == before
     assert delete_index(path) == []
     assert not path.exists()
 

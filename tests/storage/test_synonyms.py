@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search import build, open_index
-from klsa_search.errors import IndexNotFound, SettingsError, StoreError
-from klsa_search.indexing import refit
-from klsa_search.indexing.rewrite import rebuild
-from klsa_search.storage.checksums import verify
-from klsa_search.storage.index_copy import copy_index
-from klsa_search.storage.maintenance import delete_index, rollback
+from klsa_search import build
+from klsa_search.errors import IndexNotFound, SettingsError
 from klsa_search.storage.synonyms import (
     checked_synonyms,
     read_synonyms,
@@ -88,38 +83,6 @@ def test_texts_that_are_refused(text):
 def test_listed_synonyms_can_be_read_again(synonyms):
     found = checked_synonyms(synonyms)
     assert checked_synonyms(found) == synonyms_of_text(json.dumps(found)) == found
-
-
-def test_synonyms_survive_builds_and_deletions(path, tmp_path):
-    write_synonyms(path, TV)
-    index = open_index(path)
-    index.add([{"id": "two", "text": "Another."}])
-    index.delete(["two"])
-    index.close()
-    for change in (refit, lambda path: rebuild(open_index(path), alpha=0.5)):
-        index = change(path)
-        assert index.synonyms == TV
-        index.close()
-    rollback(path)
-    build([{"id": "new", "text": "x"}], name="one", home=tmp_path, replace=True).close()
-    assert read_synonyms(path) == TV
-    verify(path)
-
-
-def test_a_copy_has_them_and_a_deletion_leaves_nothing(path, tmp_path):
-    write_synonyms(path, TV)
-    copy_index(path, tmp_path / "copy")
-    assert read_synonyms(tmp_path / "copy") == TV
-    assert delete_index(path) == []
-    assert not path.exists()
-
-
-def test_a_copy_that_fails_leaves_nothing(path, tmp_path):
-    write_synonyms(path, TV)
-    (path / "000001" / "lengths.npy").write_bytes(b"broken")
-    with pytest.raises(StoreError):
-        copy_index(path, tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
 
 
 def test_setting_no_synonyms_removes_them(path, tmp_path):
