@@ -110,8 +110,8 @@ class SharedSeeds:
     first    k_q of the first seed, in steps
     best, seeds  number of documents of the partition that are among the best and the seeds of all
     centre, factors  of E and of the parts of a score, as results.hpp describes them
-    numbers  (f,) of the features of the seeds, ascending; `sums` (f,) of each, in steps
-    near     (n,) ordinals of the documents in the rows of the seeds, ascending
+    numbers  (f,) of the features of the seeds; `sums` (f,) of each, in steps
+    near     (n,) ordinals of the documents in the rows of the seeds
     estimates  (n,) E of these by the rows
     remote   (m,) ordinals of the best documents of other partitions, ascending, without later
              documents, which no row of this one contains; their impacts, (m · terms,)

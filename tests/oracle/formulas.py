@@ -78,7 +78,9 @@ class ExpansionScorer(NamedTuple):
     def of_shared(cls, seeds: SharedSeeds, params: KlsaParams) -> ExpansionScorer:
         """Return the scorer of seeds of several partitions."""
         *centring, step = seeds.centre
-        return cls(seeds.numbers, seeds.sums, *map(_F, centring), step, params.unit_length)
+        order = np.argsort(seeds.numbers)
+        numbers, sums = seeds.numbers[order], seeds.sums[order]
+        return cls(numbers, sums, *map(_F, centring), step, params.unit_length)
 
     def __call__(self, features: DocFeatures) -> _Floats:
         """Return E of documents: (n,). Cost: a binary search for each of their features."""

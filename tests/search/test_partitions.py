@@ -535,7 +535,7 @@ def test_pages_do_not_overlap_if_later_documents_score_higher(distinct: bool) ->
             )
             for own, kept in zip(lists, values, strict=True)
         ]
-        order = merged_order(pages, (), 4)
+        order = merged_order(pages, (), 4, 3 * count)
         assert len(order) == 3 * count or distinct
         return order[:count]
 

@@ -47,14 +47,14 @@ inline WeighedSeeds weigh_merged(const MergedSeeds& m, const Params& params, Buf
         const SeedFeatures& seed = features[i];
         f32 expansion = expansion_of(seed.entries, seed.scalars, w.centre, b.sums.data());
         expanded[i] = params.unit_length ? std::max(expansion, 0.f) : expansion;
-        for (i64 at = 0; seed.weight > 0 && at < seed.entries.size; at++) w.features.push_back(seed.entries[at] >> 8);
     }
-    std::sort(w.features.begin(), w.features.end());
-    w.features.erase(std::unique(w.features.begin(), w.features.end()), w.features.end());
-    for (u32 feature : w.features) {
-        w.sums.push_back(b.sums[feature]);
-        b.sums[feature] = 0;
-    }
+    for (const SeedFeatures& seed : features)
+        for (i64 at = 0; seed.weight > 0 && at < seed.entries.size; at++) {
+            u32 feature = seed.entries[at] >> 8;
+            if (b.sums[feature] == 0) continue;
+            w.features.push_back(feature);
+            w.sums.push_back(std::exchange(b.sums[feature], i16(0)));
+        }
     w.alpha = alpha_of(params, m.share);
     w.factors = part_factors(params, seeds, w.alpha, top, m.angle, expanded.data(), covered.data(), m.latent.data,
                              lexical.data());

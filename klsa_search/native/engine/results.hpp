@@ -122,7 +122,7 @@ struct WeighedSeeds {
     std::vector<f32> weights;
     Centre centre;
     Factors factors;
-    std::vector<u32> features;  // of seeds with a weight, ascending, and the sum of each
+    std::vector<u32> features;  // of seeds with a weight, and the sum of each that is not 0
     std::vector<i16> sums;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "index.hpp"
@@ -30,20 +31,55 @@ struct BestDocument {
     i64 steps, key, partition, place;
 };
 
+// Numbers keys from 0 in the order in which they are added.
+class Numbering {
+  public:
+    explicit Numbering(size_t most) : slots_(std::bit_ceil(2 * most + 1), -1) { keys.reserve(most); }
+
+    std::vector<i64> keys;
+
+    // The number of a key; -1 if it was not added.
+    i32 find(i64 key) const { return slots_[slot_of(key)]; }
+    i32 add(i64 key) {
+        i32& number = slots_[slot_of(key)];
+        if (number < 0) {
+            number = i32(keys.size());
+            keys.push_back(key);
+        }
+        return number;
+    }
+
+  private:
+    std::vector<i32> slots_;
+
+    size_t slot_of(i64 key) const {
+        size_t slot = size_t(u64(key) * 0x9E3779B97F4A7C15 >> 32);
+        for (;; slot++) {
+            slot &= slots_.size() - 1;
+            if (slots_[slot] < 0 || keys[slots_[slot]] == key) return slot;
+        }
+    }
+};
+
 // The best documents of all partitions, best first; equal scores in the order of ordinals, then later
-// ones, partition by partition.
+// ones, partition by partition. Those of each partition are in this order.
 inline std::vector<BestDocument> best_of(const std::vector<const Seeds*>& parts, i64 count) {
-    std::vector<BestDocument> best;
-    for (size_t number = 0; number < parts.size(); number++)
-        for (size_t i = 0; parts[number] && i < parts[number]->documents.size(); i++)
-            best.push_back(
-                {parts[number]->steps[i], key_in(parts[number]->ordinals[i], i64(number)), i64(number), i64(i)});
-    auto precedes = [](const BestDocument& one, const BestDocument& other) {
-        return one.steps != other.steps ? one.steps > other.steps : one.key < other.key;
+    std::vector<BestDocument> best, next;
+    auto follow = [&](i64 partition, i64 place) {
+        const Seeds* part = parts[partition];
+        if (!part || place >= i64(part->documents.size())) return BestDocument{0, 0, partition, place};
+        return BestDocument{part->steps[place], key_in(part->ordinals[place], partition), partition, place};
     };
-    auto end = best.begin() + std::min(count, i64(best.size()));
-    std::partial_sort(best.begin(), end, best.end(), precedes);
-    best.erase(end, best.end());
+    auto follows = [](const BestDocument& one, const BestDocument& other) {
+        return one.steps != other.steps ? one.steps < other.steps : one.key > other.key;
+    };
+    for (size_t partition = 0; partition < parts.size(); partition++) next.push_back(follow(i64(partition), 0));
+    while (i64(best.size()) < count && !next.empty()) {
+        BestDocument& first = *std::max_element(next.begin(), next.end(), follows);
+        if (first.steps == 0) break;
+        best.push_back(first);
+        first = follow(first.partition, first.place + 1);
+    }
     return best;
 }
 
@@ -82,35 +118,28 @@ inline Rows rows_of(const std::vector<const Seeds*>& parts, const BestDocument* 
 
 // The places of the neighbours of seeds among the best, -1 for others.
 inline std::vector<i32> places_of(const Rows& rows, i64 count, const std::vector<BestDocument>& best) {
-    std::vector<std::pair<i64, i32>> places;
-    for (size_t i = 0; i < best.size(); i++) places.emplace_back(best[i].key, i32(i));
-    std::sort(places.begin(), places.end());
+    Numbering places(best.size());
+    for (const BestDocument& document : best) places.add(document.key);
     std::vector<i32> result;
     for (i64 i = 0; i < count; i++)
-        for (i64 column = 0; column < rows.near; column++) {
-            i64 key = rows.documents[i * rows.columns + column];
-            auto at = std::lower_bound(places.begin(), places.end(), std::pair(key, i32(0)));
-            result.push_back(at != places.end() && at->first == key ? at->second : -1);
-        }
+        for (i64 column = 0; column < rows.near; column++)
+            result.push_back(places.find(rows.documents[i * rows.columns + column]));
     return result;
 }
 
-// The sum of rows, each times its weight: keys of documents, ascending, and the sum of each. Values
-// are added row by row, as the engine does.
-inline std::vector<std::pair<i64, f32>> sum_of(const Rows& rows, const std::vector<f32>& weights, f32 slope) {
-    std::vector<std::pair<i64, i64>> entries;
+// The sum of rows, each times its weight: keys of documents, and the sum of each. Values are added
+// row by row, as the engine does.
+inline std::pair<std::vector<i64>, std::vector<f32>> sum_of(const Rows& rows, const std::vector<f32>& weights,
+                                                            f32 slope) {
+    Numbering documents(rows.documents.size());
+    std::vector<f32> sums(rows.documents.size(), 0.f);
     for (i64 i = 0; i < i64(weights.size()); i++)
-        for (i64 at = i * rows.columns; weights[i] > 0 && at < (i + 1) * rows.columns; at++)
-            if (rows.levels[at] > 0) entries.emplace_back(rows.documents[at], at);
-    std::sort(entries.begin(), entries.end());
-    std::vector<std::pair<i64, f32>> sums;
-    for (const auto& [key, at] : entries) {
-        if (sums.empty() || sums.back().first != key) sums.emplace_back(key, 0.f);
-        i64 row = at / rows.columns;
-        f32 step = slope * weights[row] * rows.step(row, at % rows.columns);
-        sums.back().second += step * f32(rows.levels[at]);
-    }
-    return sums;
+        for (i64 column = 0; weights[i] > 0 && column < rows.columns; column++) {
+            i64 at = i * rows.columns + column;
+            if (rows.levels[at] == 0) continue;
+            sums[documents.add(rows.documents[at])] += slope * weights[i] * rows.step(i, column) * f32(rows.levels[at]);
+        }
+    return {std::move(documents.keys), std::move(sums)};
 }
 
 // The rows with ordinals, without later documents of other partitions.
@@ -164,7 +193,7 @@ std::vector<SharedSeeds> share_seeds(const std::vector<const Seeds*>& parts, con
                   step,
                   leading.angle};
     WeighedSeeds w = weigh(m);
-    auto sums = sum_of(rows, w.weights, f32(params.slope));
+    auto [near_keys, sums] = sum_of(rows, w.weights, f32(params.slope));
     bool is_explained = !leading.names.empty();
     auto name = [&](const BestDocument& document) { return parts[document.partition]->names[document.place]; };
 
@@ -196,10 +225,10 @@ std::vector<SharedSeeds> share_seeds(const std::vector<const Seeds*>& parts, con
                 if (is_explained) s.remote_names.push_back(name(best[at]));
             }
         }
-        for (const auto& [key, sum] : sums)
-            if (is_numbered(key, number)) {
-                s.near.push_back(ordinal_of(key));
-                s.estimates.push_back(sum);
+        for (size_t i = 0; i < near_keys.size(); i++)
+            if (is_numbered(near_keys[i], number)) {
+                s.near.push_back(ordinal_of(near_keys[i]));
+                s.estimates.push_back(sums[i]);
             }
         if (is_explained) s.rows = rows_for(number, rows);
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from klsa_search.search.parts.part_search import (
     PartRequest,
     PartSearch,
     PartSearches,
+    SortValue,
     rank_queries,
     scores_of,
 )
@@ -110,7 +112,7 @@ def _merged(
     plan, pages = _collected(searches, PartRequest(counted, {}, embedded=embedded), reader.name)
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
-    order = merged_order(pages, query.sort, plan.page)
+    order = merged_order(pages, query.sort, plan.page, plan.offset + plan.k)
     total, facets_of_pages = (
         sum(page.total for page in answered),
         [page.facets for page in answered],
@@ -274,43 +276,28 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
 
 
 def merged_order(
-    pages: Sequence[PartPage | None], sort: Sequence[str], size: int
+    pages: Sequence[PartPage | None], sort: Sequence[str], size: int, wanted: int
 ) -> list[_PageEntry]:
-    """Return the documents of all pages in order: as sorted, by score, by ordinal.
+    """Return the first documents of all pages in order: as sorted, by score, by ordinal.
 
-    size  of a page, which is merged of the first of each partition that are on pages up to it:
-          later ones may score higher (`ScoreCollector`), and would move into earlier pages
+    size    of a page, which is merged of the first of each partition that are on pages up to it:
+            later ones may score higher (`ScoreCollector`), and would move into earlier pages
+    wanted  number of documents; pinned ones may follow
     If values must be distinct, only the first document of each; one without a value counts as
     distinct. Pinned documents are at their positions.
     """
-    answered = [page for page in pages if page is not None]
+    answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     pinned = sorted(
-        (pin.precedence, pin, _PageEntry(partition, position))
-        for partition, page in enumerate(pages)
-        if page is not None
+        (pin.precedence, pin, _PageEntry(number, position))
+        for number, page in answered
         for position, pin in enumerate(page.pins)
     )
-    first_is_taken = any(page.named for page in answered)
+    first_is_taken = any(page.named for _, page in answered)
     positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
     position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
     descending = [spec.endswith(":desc") for spec in sort]
-    ordered: list[tuple[Any, ...]] = []
+    keys = [_order_keys(number, page, descending) for number, page in answered]
     seen: set[Any] = set()
-    order: list[_PageEntry] = []
-
-    def key(page: PartPage, entry: _PageEntry) -> tuple[Any, ...]:
-        is_named = page.named and entry.position == len(page.pins)
-        values = [
-            (is_missing, _Descending(value) if falls else value)
-            for (is_missing, value), falls in zip(
-                page.keys[entry.position], descending, strict=True
-            )
-        ]
-        follows = not (page.leading and page.leading[entry.position])
-        # Later documents are in the order of partitions: their ordinals count hidden ones.
-        ordinal = min(int(page.ordinals[entry.position]), FIRST_LATER)
-        score = page.scores[entry.position]
-        return not is_named, *values, follows, -score, ordinal, entry
 
     def is_new(entry: _PageEntry) -> bool:
         page = pages[entry.partition]
@@ -322,21 +309,53 @@ def merged_order(
         seen.add(value)
         return is_first
 
-    order += filter(is_new, position_of)
-    count = len(order)
-    first, longest = 0, max((len(page.scores) for page in answered), default=0)
-    while first < longest or ordered:
-        for partition, page in enumerate(pages):
-            if page is not None:
-                begin = first + len(page.pins)
-                for position in range(begin, min(begin + size, len(page.scores))):
-                    heappush(ordered, key(page, _PageEntry(partition, position)))
-        first += size
-        while ordered and len(order) - count < first:
-            entry = heappop(ordered)[-1]
+    order = list(filter(is_new, position_of))
+    count, begin, waiting = len(order), 0, list[tuple[Any, ...]]()
+    longest = max(map(len, keys), default=0)
+    while (begin < longest or waiting) and len(order) - count < wanted:
+        for of_page in keys:
+            waiting += of_page[begin : begin + size]
+        heapify(waiting)
+        begin += size
+        while waiting and len(order) - count < min(begin, wanted):
+            entry = heappop(waiting)[-1]
             if is_new(entry):
                 order.append(entry)
     return placed(order, [position_of.get(entry) for entry in order])
+
+
+def _order_keys(
+    partition: int, page: PartPage, descending: Sequence[bool]
+) -> list[tuple[Any, ...]]:
+    """Return what orders the documents of a page that are not pinned, which follow the pinned."""
+    pins = len(page.pins)
+    # Later documents are in the order of partitions: their ordinals count hidden ones.
+    ordinals = np.minimum(page.ordinals, FIRST_LATER).tolist()
+    columns = (page.leading or repeat(False), (-page.scores).tolist(), ordinals)
+    ordered = [
+        (True, *values, not leads, score, ordinal, _PageEntry(partition, position))
+        for position, (values, leads, score, ordinal) in enumerate(
+            zip(_comparable(page.keys, descending), *columns, strict=False)
+        )
+    ][pins:]
+    if page.named and ordered:
+        ordered[0] = (False, *ordered[0][1:])
+    return ordered
+
+
+def _comparable(
+    keys: Sequence[Sequence[SortValue]], descending: Sequence[bool]
+) -> Iterable[Sequence[tuple[bool, Any]]]:
+    """Return values to sort by, of each document, of which some fall."""
+    if not any(descending):
+        return keys
+    return (
+        [
+            (is_missing, _Descending(value) if falls else value)
+            for (is_missing, value), falls in zip(values, descending, strict=True)
+        ]
+        for values in keys
+    )
 
 
 class _Descending:

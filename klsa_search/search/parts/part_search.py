@@ -48,7 +48,6 @@ from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (
     OtherPartitions,
-    Searcher,
     intersection,
     ranks_by_seeds,
 )
@@ -357,8 +356,7 @@ def warm_up(state: State) -> None:
 
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
-    others = OtherPartitions(shared, evidence)
-    return state.with_searcher(Searcher(state.snapshot, state.info.defaults, others))
+    return state.with_searcher(state.searcher.within(OtherPartitions(shared, evidence)))
 
 
 def sort_values(

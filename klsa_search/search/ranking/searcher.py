@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -76,10 +77,17 @@ class Searcher:
     engines  to use instead of those of the snapshot
     """
 
-    def __init__(
-        self, snapshot: Snapshot, defaults: SearchSettings, others: OtherPartitions | None = None
-    ) -> None:
-        self._snapshot, self._defaults, self._others = snapshot, defaults, others
+    _others: OtherPartitions | None = None
+
+    def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
+        self._snapshot, self._defaults = snapshot, defaults
+
+    def within(self, others: OtherPartitions) -> Searcher:
+        """Return a searcher of one of several partitions, for one search."""
+        _ = self._defaults_use_klsa_engine, self._default_params  # made once for all searches
+        searcher = copy(self)
+        searcher._others = others
+        return searcher
 
     @property
     def snapshot(self) -> Snapshot:
