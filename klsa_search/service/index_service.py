@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast
 from fastapi import Response
 from starlette.datastructures import State
 
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.config import Settings
 from klsa_search.core.service_reports import Job, Setting
 from klsa_search.errors import (
@@ -358,6 +359,7 @@ class IndexService:
                     {**index.settings.model_dump(), **_without_code(settings)}
                 )
                 if needing_refit(index.manifest.checked_settings(), chosen):
+                    Analyzer(chosen)  # else only the refit would find an unknown language
                     return jobs.request(index.name, index.generation, settings)
                 jobs.refuse_conflict(index.name, settings)
                 change_settings(index.path.parent, settings)

@@ -1,6 +1,10 @@
 """Idle, slow and unusual connections, over real sockets."""
 
+import httpx
 import pytest
+
+from klsa_search.service.background import Writes
+from tests.support.waiting import wait_until
 
 from .conftest import build_tiny
 from .sockets import Client, serving
@@ -17,6 +21,19 @@ def test_input_other_than_http_is_refused(served):
         client.send("no HTTP\r\n\r\n")
         assert client.file.readline().startswith(b"HTTP/1.1 400 ")
     assert served.get("/search?q=wing")[0] == 200
+
+
+def test_a_client_that_leaves_is_no_failure(catalog_of, tmp_path, caplog):
+    build_tiny(tmp_path)
+    with serving(catalog_of(tmp_path), writes=Writes()) as served:
+        for kind in ("application/json", "application/x-ndjson"):
+            with served.client() as client:
+                client.send("POST /indexes/tiny/documents HTTP/1.1\r\nHost: x\r\n")
+                client.send(f"Content-Type: {kind}\r\nContent-Length: 99\r\n\r\n[")
+        url = "http://{}:{}/metrics".format(*served.address)
+        counted = 'method="POST",route="/indexes/{name}/documents",status="499"'
+        wait_until(lambda: f"{{{counted}}} 2.0" in httpx.get(url).text)
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 def test_longest_query_is_answered(served):

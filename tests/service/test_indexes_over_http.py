@@ -84,6 +84,8 @@ def test_a_refit_and_a_change_of_the_same_setting_exclude_each_other(service):
         ("/indexes", {"colour": 1}, "colour"),
         ("/indexes", {"tokenizer": "os:system"}, "tokenizer"),
         ("/indexes", {"spectral": "truncation", "centred": False}, "spectral"),
+        ("/indexes", {"language": "klingon"}, "language"),
+        ("/indexes/tiny", {"language": "klingon"}, "language"),
         ("/indexes/tiny", {"k1": -1}, "k1"),
         ("/indexes/tiny", {"tokenizer": "os:system"}, "tokenizer"),
         ("/indexes/tiny", {"coverage": 0.9, "latent": 0.9}, "latent"),

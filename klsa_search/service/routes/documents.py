@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
@@ -296,8 +295,6 @@ async def _write_lines(
                 size = 0
         if batch or not written:
             await write()
-    except ClientDisconnect:
-        return Response(status_code=499)
     except KlsaError as error:
         if not written:
             raise

@@ -10,7 +10,6 @@ from typing import IO, Annotated, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field
-from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.intake import ADVICE
 from klsa_search.collection.opening import open_collection
@@ -83,10 +82,7 @@ async def sync_index(
     with service.writes.slot(None):
         refuse_other_types(request, LINES)
         with closing(SpooledTemporaryFile(_IN_MEMORY)) as body:
-            try:
-                await _receive(request, body)
-            except ClientDisconnect:
-                return Response(status_code=499)
+            await _receive(request, body)
 
             def work(index: Index) -> str:
                 begin = time.perf_counter()

@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from klsa_search.errors import (
@@ -231,6 +232,11 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
     return failure_answer(StoreError.code, message)
 
 
+async def _disconnected(_: Request, __: Exception) -> Response:
+    """Return a response that nobody reads, for the log and the metrics."""
+    return Response(status_code=499)
+
+
 async def internal_error(request: Request, error: Exception) -> JSONResponse:
     """Log a bug, and return a response with the request ID; the server logs the traceback."""
     identity = request.state.request_id
@@ -247,6 +253,7 @@ HANDLERS: Final[Mapping[Any, Handler]] = MappingProxyType(
         HTTPException: _refused,
         OSError: _system_error,
         MemoryError: _system_error,
+        ClientDisconnect: _disconnected,
     }
 )
 """Functions that return the response for an error, by its kind."""
