@@ -85,7 +85,7 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 run: $(VENV)/.installed
-	@ls "$$KLSA_HOME"/*/CURRENT "$$KLSA_HOME"/*/PARTITIONS 2>/dev/null | grep -q . || \
+	@ls "$$KLSA_HOME"/*/CURRENT 2>/dev/null | grep -q . || \
 	  [ -n "$$KLSA_FOLLOW" ] || \
 	  $(BIN)/klsa-index build python-docs --name python-docs
 	@exec $(BIN)/klsa-serve

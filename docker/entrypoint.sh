@@ -12,7 +12,7 @@
 set -eu
 
 has_index() {
-    for file in "$KLSA_HOME"/*/CURRENT "$KLSA_HOME"/*/PARTITIONS; do
+    for file in "$KLSA_HOME"/*/CURRENT; do
         [ -e "$file" ] && return 0
     done
     return 1

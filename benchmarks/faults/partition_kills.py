@@ -25,8 +25,8 @@ from klsa_search import Index, build, open_index
 from klsa_search.collection.model import Document
 from klsa_search.core.progress import silent
 from klsa_search.errors import IndexBusy, IndexNotFound, PartitionsUnsupported
-from klsa_search.indexing import refit, split
-from klsa_search.indexing.repartition import repartition
+from klsa_search.indexing import split
+from klsa_search.indexing.repartition import rebuilt
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.maintenance import rollback
 
@@ -38,7 +38,7 @@ _FRESH = 12
 """Trials on one index before another is taken."""
 _WRITING = 0.8
 """Seconds that a writer works at most before it is killed."""
-_KNOWN = {"KLSA-INDEX", "PARTITIONS", "LOCK", "WRITING", "CURRENT", "CATALOG-ID"}
+_KNOWN = {"KLSA-INDEX", "LOCK", "WRITING", "CURRENT", "CATALOG-ID"}
 
 
 def text(number: int, version: int) -> str:
@@ -57,10 +57,7 @@ def build_index(home: Path, partitions: int = PARTITIONS) -> None:
 def refit_index(path: Path, _: int) -> None:
     """Build the index again from its documents, in this process."""
     with open_index(path) as index:
-        if len(index.partitions) > 1:
-            repartition(index, len(index.partitions), {}, silent, None, 1).close()
-            return
-    refit(path).close()
+        rebuilt(index, {}, silent, None, workers=1).close()
 
 
 def split_index(path: Path, partitions: int) -> None:
@@ -72,7 +69,7 @@ def split_index(path: Path, partitions: int) -> None:
 
 
 def change_index(path: Path, seed: int) -> None:
-    """Replace PARTITIONS again and again by other query settings."""
+    """Change query settings again and again."""
     with open_index(path) as index:
         for number in range(400):
             index.update_settings(alpha=(number + seed) % 100 / 100)
@@ -151,8 +148,7 @@ def left(path: Path) -> list[str]:
     """Return what is in the folder of an index and belongs to no build in use or kept for one."""
     names = {entry.name for entry in path.iterdir()} - _KNOWN
     builds = {name.split("-")[0] for name in names if name[0].isdigit()}
-    former = {f"PARTITIONS-{build}" for build in builds}
-    others = sorted(name for name in names - former if not name[0].isdigit())
+    others = sorted(name for name in names if not name[0].isdigit())
     return others + (sorted(builds) if len(builds) > 2 else [])
 
 

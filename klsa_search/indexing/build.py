@@ -135,14 +135,17 @@ def build(
         if partitions == 1:
             index = build_generation(path, source, chosen, report, budget, replace=replace)
         else:
-            from klsa_search.indexing.partitions import build_partitions  # which uses this module
+            from klsa_search.indexing.partitions import (  # which uses this
+                Division,
+                build_partitions,
+            )
 
             if workers is None or isinstance(workers, int):
                 workers = min(partitions, workers or processors())
                 if memory is None:
                     budget //= workers
             index = build_partitions(
-                path, source, chosen, partitions, workers, report, budget, replace=replace
+                path, source, chosen, Division(partitions, workers), report, budget, replace=replace
             )
     if opened is not None:
         warn_of_skipped(opened)

@@ -19,12 +19,12 @@ from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.columns.type_detection import NO_VALUE
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.current import current_build, current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
-from klsa_search.storage.partitions import is_partitioned, parts_of, read_partitions
+from klsa_search.storage.partitions import is_partitioned, parts_of
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""
@@ -140,10 +140,8 @@ def existing_index(path: Path) -> list[Manifest]:
 
     If it or CURRENT cannot be read: all readable manifests, the newest first.
     """
-    if is_partitioned(path):
-        return [read_partitions(path).manifest]
     try:
-        return [read_manifest(current_generation(path))]
+        return [read_manifest(current_build(path))]
     except StoreError:
         readable = []
         for generation in reversed(committed_generations(path)):

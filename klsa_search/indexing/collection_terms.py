@@ -26,54 +26,57 @@ from klsa_search.storage.arrays import (
     write_vocabulary,
 )
 from klsa_search.storage.checksums import note_checked
-from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.current import step_for
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
-from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST
-from klsa_search.storage.partitions import PartitionSet, read_partitions, terms_generation
+from klsa_search.storage.partitions import generations_in_use, terms_name
 
 _BLOCK: Final = 100_000
 """Terms that are written at once."""
 
 
-def with_collection_terms(path: Path, partitions: PartitionSet, trained: int) -> PartitionSet:
-    """Write the terms of partitions, and return the description of these with the number of terms.
+def write_collection_terms(build: Path, partitions: Sequence[Path], manifest: Manifest) -> int:
+    """Write the terms of the partitions of a build, and return their number.
 
-    trained  number of terms of the training
+    build       generation that has the partitions
+    partitions  their generations, by number
+    manifest    of all documents
     Cost: 2 µs for each other term in each partition, and their positions in memory.
     """
-    with new_generation(path / partitions.terms) as generation:
-        _write(path, partitions, trained, generation)
+    with new_generation(build.with_name(terms_name(build.name))) as generation:
+        _write(partitions, manifest, generation)
         terms = len(open_array(generation, "frequencies"))
-        counts = partitions.manifest.counts.model_copy(update={"terms": terms})
-        manifest = partitions.manifest.model_copy(update={"counts": counts})
-        stored = manifest.model_copy(update={"files": describe_files(generation)})
+        counts = manifest.counts.model_copy(update={"terms": terms})
+        files = describe_files(generation)
+        stored = manifest.model_copy(update={"counts": counts, "files": files})
         sync_files(generation)
         commit(generation, stored)
     note_checked(generation, stored)
-    return partitions.model_copy(update={"manifest": manifest})
+    return terms
 
 
 def verify_collection_terms(path: Path) -> None:
     """Raise IndexDamaged unless the terms of an index are those that its partitions give again."""
-    partitions = read_partitions(path)
-    generation = terms_generation(path / partitions.folders[0])
-    trained = len(
-        open_array(current_generation(path / partitions.folders[0]), "trained_frequencies")
-    )
+    _, *partitions, generation = generations_in_use(path)
+    manifest = read_manifest(generation)
     with TemporaryDirectory(prefix="klsa-verify-") as folder:
-        _write(path, partitions, trained, Path(folder))
-        if describe_files(Path(folder)) != read_manifest(generation).files:
+        _write(partitions, manifest, Path(folder))
+        if describe_files(Path(folder)) != manifest.files:
             raise IndexDamaged(
                 f"`{generation}` does not match the terms of the partitions; "
                 f"{step_for(generation / MANIFEST)}"
             )
 
 
-def _write(path: Path, partitions: PartitionSet, trained: int, folder: Path) -> None:
-    """Write the files of the terms to a folder."""
-    generations = [current_generation(path / name) for name in partitions.folders]
-    k1 = partitions.manifest.checked_settings().k1
+def _write(generations: Sequence[Path], manifest: Manifest, folder: Path) -> None:
+    """Write the files of the terms to a folder.
+
+    generations  of the partitions
+    manifest     of all documents
+    """
+    k1 = manifest.checked_settings().k1
+    trained = len(open_array(generations[0], "trained_frequencies"))
     write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
     positions = _merge(
         [islice(vocabulary_lines(generation_), trained, None) for generation_ in generations],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.indexing.computed_vectors import documents_without_vectors
-from klsa_search.indexing.rewrite import rebuilt
+from klsa_search.indexing.repartition import rebuilt
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
@@ -75,6 +75,7 @@ def embed(
     try:
         with open_progress(progress) as report:
             models = Models({space: checked})
-            return Embedded(rebuilt(index, models, {}, report, memory, replaced), lacking)
+            built = rebuilt(index, {}, report, memory, models=models, replaced=replaced)
+            return Embedded(built, lacking)
     finally:
         index.close()

@@ -42,7 +42,6 @@ from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
-from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -55,7 +54,6 @@ from klsa_search.storage.manifest import (
     plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES
-from klsa_search.storage.partitions import former_builds
 
 PartitionWorkers = Callable[[Callable[[Any], None], Sequence[Any]], Iterator[int]]
 """Calls a function with each of some tasks, and yields the numbers of those that are done."""
@@ -84,6 +82,8 @@ def build_generation(
     replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Build the next generation of the index at a path and open it. See `build`."""
+    if replay is None:
+        refuse_partitions(path)
     started = time.monotonic()
 
     def write(generation: Path) -> Built:
@@ -228,9 +228,6 @@ def write_generation(
     """
     started = time.monotonic()
     refuse_overlap(path, collection)
-    if replay is None:
-        refuse_partitions(path)
-    former = former_builds(path)
     with new_generation(path, allow_writes=replay is not None) as generation:
         if not replace:
             refuse_other_source(path, collection)
@@ -242,7 +239,6 @@ def write_generation(
         with replay(generation) if replay else nullcontext():
             commit(generation, manifest)
         note_checked(generation, manifest)
-        remove_partitions(path, set(former_builds(path)) - set(former))
     return generation
 
 

@@ -5,17 +5,18 @@
 3. Each partition is read and weighed, in a process of its own (`partition_tasks`).
 4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index.
 5. The terms that the training lacks are numbered: see `collection_terms`.
-6. `PARTITIONS` names the partitions, in one step.
+6. The generation that has the partitions is used, in one step.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection, Document
@@ -26,13 +27,10 @@ from klsa_search.indexing.checks import (
     refuse_beyond_memory,
     refuse_large_source,
     refuse_one_partition,
-    refuse_other_source,
-    refuse_overlap,
-    refuse_to_drop_writes,
     refuse_to_shrink,
     require_fields,
 )
-from klsa_search.indexing.collection_terms import with_collection_terms
+from klsa_search.indexing.collection_terms import write_collection_terms
 from klsa_search.indexing.document_spool import DocumentSpool, spooled
 from klsa_search.indexing.estimate import Size, documents_within
 from klsa_search.indexing.generation_builder import (
@@ -41,6 +39,7 @@ from klsa_search.indexing.generation_builder import (
     manifest_of,
     refuse_unused_texts,
     spectrum_entry,
+    write_generation,
 )
 from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
@@ -53,18 +52,14 @@ from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.directories import (
-    mark_index,
-    next_number,
-    partition_folders,
-    refuse_foreign,
+from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.names import SCRATCH
+from klsa_search.storage.partitions import (
+    MAX_PARTITIONS,
+    partition_names,
+    partition_of,
+    write_partitions,
 )
-from klsa_search.storage.generations import index_lock
-from klsa_search.storage.maintenance import delete_index, use_partitions
-from klsa_search.storage.manifest import SpectrumEntry, read_manifest
-from klsa_search.storage.names import PARTITIONS_WORK
-from klsa_search.storage.partitions import MAX_PARTITIONS, PartitionSet, partition_of
-from klsa_search.storage.query_settings import forget_settings
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
@@ -125,130 +120,109 @@ def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
         yield from spooled(work / str(number), int(2**32 * (1 - share)))
 
 
+class Division(NamedTuple):
+    """How an index is divided.
+
+    partitions  their number
+    workers     number of processes that build partitions at the same time, or what calls them
+    """
+
+    partitions: int
+    workers: int | PartitionWorkers
+
+
 def build_partitions(
     path: Path,
     collection: Collection,
     chosen: Settings,
-    partitions: int,
-    workers: int | PartitionWorkers,
+    division: Division,
     report: Progress,
     memory: int,
     *,
     replace: bool,
+    replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Build the index at a path in partitions and open it.
 
-    workers  number of processes that build partitions at the same time, or what calls them
     memory   limit of each process in bytes
     replace  see `build`
+    replay   see `write_generation`
     """
+    partitions, workers = division
     refuse_unpartitioned(partitions, chosen)
-    refuse_overlap(path, collection)
-    refuse_foreign(path)
-    refuse_one_partition(path)
-    if not replace:
-        refuse_other_source(path, collection)
-        refuse_to_drop_writes(path)
-    undivided = chosen.model_copy(update={"passages": "off"})
-    refuse_large_source(collection, undivided, memory, partitions)
-    path.mkdir(parents=True, exist_ok=True)
-    with index_lock(path):
-        mark_index(path)
-        partition_set = build_set(
-            path,
-            collection,
-            chosen,
-            partitions,
-            workers,
-            report,
-            memory,
-            check=partial(refuse_to_shrink, path, collection=collection, replace=replace),
-        )
-        use_partitions(path, partition_set)
+    if replay is None:
+        refuse_one_partition(path)
+    chosen = chosen.model_copy(update={"passages": "off"})
+
+    def write(generation: Path) -> Built:
+        refuse_large_source(collection, chosen, memory, partitions)
+        work = generation / SCRATCH
+        work.mkdir()
+        sizes, contents = _route(collection, work, chosen, partitions, report, memory)
+        documents = sum(sizes)
+        refuse_to_shrink(path, documents, collection, replace=replace)
+        refuse_beyond_memory(Size(documents, contents.bytes), contents.settings, memory, partitions)
+        require_fields(collection, contents.settings, contents.fields, documents)
+        built = _write(generation, collection, sizes, contents, workers, report, memory)
+        shutil.rmtree(work)
+        return built
+
+    write_generation(path, collection, write, report, replace=replace, replay=replay)
     return Index(open_reader(path))
 
 
-def build_set(
-    path: Path,
+def _write(
+    generation: Path,
     collection: Collection,
-    chosen: Settings,
-    partitions: int,
+    sizes: list[int],
+    contents: Contents,
     workers: int | PartitionWorkers,
     report: Progress,
     memory: int,
-    *,
-    check: Callable[[int], None] = lambda _: None,
-) -> PartitionSet:
-    """Build partitions, and return their description. They are not in use yet.
+) -> Built:
+    """Build the partitions of a generation whose documents are in its work folder.
 
-    check  raises an error if the number of documents is refused
-    The caller locks the index. If a build fails, its folders are removed.
+    sizes  number of documents of each
     """
-    chosen = chosen.model_copy(update={"passages": "off"})
-    started = time.monotonic()
-    generation = f"{next_number(path):06d}"
-    forget_settings(path, generation)  # of an interrupted build of this number
-    work = path / PARTITIONS_WORK
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    names = [f"{generation}-{number}" for number in range(partitions)]
-    try:
-        sizes, contents = _route(collection, work, chosen, partitions, report, memory)
-        documents, settings = sum(sizes), contents.settings
-        check(documents)
-        size = Size(documents, contents.bytes)
-        refuse_beyond_memory(size, settings, memory, partitions)
-        counts = {"documents": documents, "terms": 0, "tokens": 0, "non_zeros": 0}
-        built = Built(contents, counts, {})
-        require_fields(collection, settings, contents.fields, documents)
-        manifest = manifest_of(collection, built, started, {})
-        types = {name: column.type for name, column in contents.fields.columns.items()}
-        share = min(1, min(MOST, documents_within(size, memory)) / max(documents, 1))
-        sampled = sum(1 for _ in _sample(work, partitions, share))
-        sample = StoredCollection(
-            manifest, sampled, partial(_sample, work, partitions, share), types
-        )
-        training = work / TRAINING
-        training.mkdir()
-        spectrum = train(training, sample, settings, report, memory=memory)
-        trained = len(open_training(training, settings).trained.frequencies)
-        if not trained:
-            refuse_unused_texts(collection)
-        entry = spectrum_entry(
-            spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace
-        )
-        stored = collection if isinstance(collection, StoredCollection) else None
-        fingerprints = {} if stored is None else stored.fingerprints
-        tasks = [
-            PartitionTask(
-                path, name, number, sizes, work, manifest, types, entry, memory, fingerprints
-            )
-            for number, name in enumerate(names)
-        ]
-        take_steps(tasks, workers, report)
-        partition_set = _set_of(path, names, built, collection, started, entry)
-        partition_set = with_collection_terms(path, partition_set, trained)
-    except BaseException:
-        for folder in partition_folders(path):
-            if folder.name.partition("-")[0] == generation:
-                mark_index(folder)
-                delete_index(folder)
-        raise
-    finally:
-        shutil.rmtree(work)
-    return partition_set
+    started, path, work = time.monotonic(), generation.parent, generation / SCRATCH
+    names, settings, documents = (
+        partition_names(generation.name, len(sizes)),
+        contents.settings,
+        sum(sizes),
+    )
+    counts = {"documents": documents, "terms": 0, "tokens": 0, "non_zeros": 0}
+    built = Built(contents, counts, {})
+    manifest = manifest_of(collection, built, started, {})
+    types = {name: column.type for name, column in contents.fields.columns.items()}
+    within = documents_within(Size(documents, contents.bytes), memory)
+    share = min(1, min(MOST, within) / max(documents, 1))
+    sampled = sum(1 for _ in _sample(work, len(sizes), share))
+    sample = StoredCollection(manifest, sampled, partial(_sample, work, len(sizes), share), types)
+    training = work / TRAINING
+    training.mkdir()
+    spectrum = train(training, sample, settings, report, memory=memory)
+    if not len(open_training(training, settings).trained.frequencies):
+        refuse_unused_texts(collection)
+    entry = spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
+    stored = collection if isinstance(collection, StoredCollection) else None
+    fingerprints = {} if stored is None else stored.fingerprints
+    tasks = [
+        PartitionTask(path, name, number, sizes, work, manifest, types, entry, memory, fingerprints)
+        for number, name in enumerate(names)
+    ]
+    take_steps(tasks, workers, report)
+    generations = [current_generation(path / name) for name in names]
+    combined = _combined(built._replace(spectra={"bm25": entry}), generations)
+    terms = write_collection_terms(
+        generation, generations, manifest_of(collection, combined, started, {})
+    )
+    write_partitions(generation, len(sizes), _mean_length(generations))
+    return combined._replace(counts={**combined.counts, "terms": terms})
 
 
-def _set_of(
-    path: Path,
-    names: list[str],
-    built: Built,
-    collection: Collection,
-    started: float,
-    spectrum: SpectrumEntry,
-) -> PartitionSet:
-    """Return the description of partitions that are built, without the number of their terms."""
-    manifests = [read_manifest(current_generation(path / name)) for name in names]
+def _combined(built: Built, generations: Sequence[Path]) -> Built:
+    """Return values for the manifest of all documents, without the number of their terms."""
+    manifests = list(map(read_manifest, generations))
     counts = [part.counts for part in manifests]
     totals = {
         "documents": sum(count.documents for count in counts),
@@ -271,11 +245,11 @@ def _set_of(
         )
         for name, space in sorted(spaces.items())
     ]
-    combined = built._replace(counts=totals, spectra={"bm25": spectrum}, vectors=vectors)
-    manifest = manifest_of(collection, combined, started, {})
-    words = documents = 0
-    for name in names:
-        lengths = open_array(current_generation(path / name), "lengths")
-        words, documents = words + int(lengths.sum(dtype="i8")), documents + len(lengths)
-    length = bm25.quantised_length(words / documents if words else 1.0)
-    return PartitionSet(manifest=manifest, folders=names, length=length)
+    return built._replace(counts=totals, vectors=vectors)
+
+
+def _mean_length(generations: Sequence[Path]) -> float:
+    """Return the quantised mean length of the documents of all partitions."""
+    lengths = [open_array(generation, "lengths") for generation in generations]
+    words, documents = sum(int(part.sum(dtype="i8")) for part in lengths), sum(map(len, lengths))
+    return bm25.quantised_length(words / documents if words else 1.0)

@@ -1,7 +1,7 @@
-"""Build an index in partitions again, or divide an index into another number of partitions.
+"""Build an index again, in as many partitions or another number of them.
 
     split(path, 4)       an index with one partition, or another number of them, gets four
-    refit(path)          an index in partitions is built again with as many (`rewrite.refit`)
+    refit(path)          an index is built again with as many (`rewrite.refit`)
 
 The new build is made of the stored documents, with a training of its own, while searches and writes
 continue. Then writers wait while later writes are replayed, and the index uses the new build, in
@@ -10,8 +10,8 @@ one step. The one before is kept for `rollback`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -26,18 +26,13 @@ from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
 from klsa_search.indexing.generation_builder import build_generation
-from klsa_search.indexing.partitions import build_set, refuse_unpartitioned
+from klsa_search.indexing.partitions import Division, build_partitions, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index
-from klsa_search.search.parts.opening import open_reader
 from klsa_search.storage.columns.declared import forms_of
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.generations import index_lock
-from klsa_search.storage.maintenance import use_partitions
-from klsa_search.storage.partitions import retire_partitions
 
 
 def split(
@@ -65,65 +60,65 @@ def split(
     """
     settings = with_trusted_tokenizer(changes)
     with open_index(path) as index, open_progress(progress) as report:
-        return repartition(index, partitions, settings, report, memory, workers)
+        if partitions == 1 == len(index.partitions):
+            raise SettingsError(
+                f"partitions = 1: index `{index.name}` has one already; rebuild it with "
+                f"`klsa-index refit {index.name}`",
+                field="partitions",
+            )
+        return rebuilt(index, settings, report, memory, partitions=partitions, workers=workers)
 
 
-def repartition(
+def rebuilt(
     index: Index,
-    partitions: int,
     changes: Mapping[str, Any],
     report: Progress,
     memory: int | str | None,
-    workers: int | None = None,
     *,
+    partitions: int | None = None,
+    workers: int | None = None,
     models: Models = NO_MODELS,
     replaced: Collection[str] = (),
 ) -> Index:
-    """Build an open index again in so many partitions, with other settings: see `split`.
+    """Build an open index again with other settings: see `split` and `rewrite.rebuild`.
 
-    models, replaced  as of `rewrite.rebuilt`
+    partitions  their number, by default that of the index
+    models      of which embedders compute the vectors that documents lack
+    replaced    spaces whose vectors are computed again if they are by another model
     """
-    path, before = index.path.parent, index.snapshot()
+    path, before = index.path.parent, index.snapshot()  # without concurrent writes
+    count = len(before.partitions) if partitions is None else partitions
     settings = Settings.checked({**before.settings.model_dump(), **changes})
     collection = stored_documents(before, settings)
     budget = memory_budget(memory)
-    if partitions == 1:
-        if len(before.partitions) == 1:
-            raise SettingsError(
-                f"partitions = 1: index `{before.name}` has one already; rebuild it with "
-                f"`klsa-index refit {before.name}`",
-                field="partitions",
-            )
-        replay = partial(_in_one, before, settings)
-        return build_generation(
-            path, collection, settings, report, budget, replace=True, replay=replay
-        )
-    refuse_unpartitioned(partitions, settings)
-    at_once = min(partitions, workers or processors())
-    if memory is None:
-        budget //= at_once
-    with ExitStack() as stack:
+    refuse_rebuilt(before)
+    if count != 1:
+        refuse_unpartitioned(count, settings)
+    replay = partial(replayed, before, settings, replaced)
+    with ExitStack() as computing:
         if models.embedders:
-            computing = with_computed_vectors(
-                before, collection, models.embedders, settings, report, replaced
+            computing.enter_context(
+                with_computed_vectors(
+                    before, collection, models.embedders, settings, report, replaced
+                )
             )
-            stack.enter_context(computing)
-        stack.enter_context(index_lock(path, allow_writes=True))
-        refuse_rebuilt(before)
-        partition_set = build_set(path, collection, settings, partitions, at_once, report, budget)
-        built = partition_set.manifest.checked_settings()
-        targets = [current_generation(path / name) for name in partition_set.folders]
-        with replayed(before, built, partition_set.generation, targets, replaced):
-            use_partitions(path, partition_set)
-    return Index(open_reader(path))
-
-
-@contextmanager
-def _in_one(before: Index, settings: Settings, generation: Path) -> Iterator[None]:
-    """Replay writes to partitions in a generation, which takes their place."""
-    with replayed(before, settings, generation.name, [generation]):
-        yield
-        retire_partitions(generation.parent)
+        if count == 1:
+            return build_generation(
+                path, collection, settings, report, budget, replace=True, replay=replay
+            )
+        workers = min(count, workers or processors())
+        if memory is None:
+            budget //= workers
+        return build_partitions(
+            path,
+            collection,
+            settings,
+            Division(count, workers),
+            report,
+            budget,
+            replace=True,
+            replay=replay,
+        )
 
 
 def stored_documents(before: Index, settings: FieldSettings | None = None) -> StoredCollection:

@@ -18,7 +18,7 @@ from klsa_search.storage.arrays import has_array
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.partitions import build_in_use, partition_of
+from klsa_search.storage.partitions import build_in_use, documents_of, partition_of
 from klsa_search.storage.query_settings import read_settings, replace_settings
 
 _BATCH = 1_000
@@ -41,18 +41,13 @@ class LogTail(NamedTuple):
 
 @contextmanager
 def replayed(
-    before: Index,
-    settings: Settings,
-    build: str,
-    targets: Sequence[Path],
-    replaced: Collection[str] = (),
+    before: Index, settings: Settings, replaced: Collection[str], generation: Path
 ) -> Iterator[None]:
     """Replay later writes to a snapshot of an index, and changes of query settings, in a new build.
 
-    settings  of the new build
-    build     its name, which its query settings have
-    targets   generations of its partitions, by number
-    replaced  spaces whose vectors are by another model now: documents lose those they have
+    settings    of the new build
+    replaced    spaces whose vectors are by another model now: documents lose those they have
+    generation  the new build, which may have partitions
 
     Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
     replay is impossible: the index was rebuilt, documents of the new build were undone, its D is
@@ -64,7 +59,8 @@ def replayed(
         refuse_rebuilt(before)
         tails = [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
         chosen = replayed_settings(before.settings, _present_settings(before), settings)
-        replace_settings(path, build, settings, chosen)
+        replace_settings(path, generation.name, settings, chosen)
+        targets = documents_of(generation)
         if len(targets) == 1:
             refuse_tails(path, tails, targets[0], len(before))
         replay(tails, targets, replaced)

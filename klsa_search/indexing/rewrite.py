@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
-from klsa_search.indexing.computed_vectors import with_computed_vectors
 from klsa_search.indexing.generation_builder import build_generation
-from klsa_search.indexing.partitions import build_set
+from klsa_search.indexing.partitions import Division, build_partitions
 from klsa_search.indexing.reading import StoredCollection
-from klsa_search.indexing.repartition import repartition, stored_documents
-from klsa_search.indexing.replay import refuse_rebuilt, replayed
+from klsa_search.indexing.repartition import rebuilt, stored_documents
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.index import Index
@@ -38,9 +36,7 @@ from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_generation, last_resort
 from klsa_search.storage.export import live_documents
-from klsa_search.storage.generations import index_lock
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.maintenance import use_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import is_partitioned, read_partitions
@@ -74,48 +70,8 @@ def rebuild(
     """
     models = Models.opened(embedders or {}, None)
     with open_progress(progress) as report:
-        return rebuilt(index, models, with_trusted_tokenizer(changes), report, memory)
-
-
-def rebuilt(
-    index: Index,
-    models: Models,
-    changes: Mapping[str, Any],
-    report: Progress,
-    memory: int | str | None,
-    replaced: Collection[str] = (),
-) -> Index:
-    """Rebuild an index with other settings, and with vectors by its models: see `rebuild`.
-
-    replaced  spaces whose vectors are computed again if they are by another model
-    """
-    folder = index.path.parent
-    if len(index.partitions) > 1:
-        return repartition(
-            index, len(index.partitions), changes, report, memory, models=models, replaced=replaced
-        )
-    refuse_rebuilt(index)
-    snapshot = index.snapshot()  # without concurrent writes
-    settings = Settings.checked({**snapshot.settings.model_dump(), **changes})
-    collection = stored_documents(snapshot, settings)
-    with ExitStack() as computing:
-        if models.embedders:
-            computing.enter_context(
-                with_computed_vectors(
-                    snapshot, collection, models.embedders, settings, report, replaced
-                )
-            )
-        return build_generation(
-            folder,
-            collection,
-            settings,
-            report,
-            memory_budget(memory),
-            replace=True,
-            replay=lambda generation: replayed(
-                snapshot, settings, generation.name, [generation], replaced
-            ),
-        )
+        settings = with_trusted_tokenizer(changes)
+        return rebuilt(index, settings, report, memory, models=models)
 
 
 def refit(
@@ -205,9 +161,9 @@ def repair(
     True
     """
     path = Path(path)
-    if is_partitioned(path):
-        return _repaired_partitions(path, progress, memory)
     fault = repair_current(path)
+    if is_partitioned(path):
+        return _repaired_partitions(path, fault, progress, memory)
     verify_shared(path)
     generation = current_generation(path)
     try:
@@ -231,38 +187,44 @@ def repair(
 
 
 def _repaired_partitions(
-    path: Path, progress: Progress | bool | None, memory: int | str | None
+    path: Path, fault: str | None, progress: Progress | bool | None, memory: int | str | None
 ) -> Repair:
     """Verify and repair an index in partitions: all are built again if one is damaged."""
     partitions = read_partitions(path)
-    fault: str | None = None
     for name in partitions.all_folders:
-        if name == partitions.terms and not (path / name).is_dir():
-            break  # they are made of the partitions
-        fault = repair_current(path / name) or fault
+        # The terms are made of the partitions, which are not.
+        if (path / name).is_dir() or name in partitions.folders:
+            fault = repair_current(path / name) or fault
     verify_shared(path)
     try:
         verify_deep(path)
         return Repair(open_index(path), fault)
     except IndexDamaged as damage:
         fault = damage.message
-    with open_progress(progress) as report, index_lock(path):
-        recovered = []
-        for name in partitions.folders:
-            generation = current_generation(path / name)
-            _, records = _recovered(generation)
-            recovered.append((generation, records))
+    recovered = []
+    for name in partitions.folders:
+        generation = current_generation(path / name)
+        _, records = _recovered(generation)
+        recovered.append((generation, records))
 
-        def read() -> Iterator[Document]:
-            ordered = [_ordered(number, *part) for number, part in enumerate(recovered)]
-            return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
+    def read() -> Iterator[Document]:
+        ordered = [_ordered(number, *part) for number, part in enumerate(recovered)]
+        return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
 
-        size = sum(records.size for _, records in recovered)
-        collection = StoredCollection(partitions.manifest, size, read)
-        settings, count = partitions.settings(path), len(partitions.folders)
-        budget = memory_budget(memory)
-        use_partitions(path, build_set(path, collection, settings, count, 1, report, budget))
-    return Repair(open_index(path), fault)
+    size = sum(records.size for _, records in recovered)
+    collection = StoredCollection(partitions.manifest, size, read)
+    settings, count = partitions.settings(path), len(recovered)
+    with open_progress(progress) as report:
+        index = build_partitions(
+            path,
+            collection,
+            settings,
+            Division(count, 1),
+            report,
+            memory_budget(memory),
+            replace=True,
+        )
+    return Repair(index, fault)
 
 
 def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:

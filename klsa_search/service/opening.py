@@ -12,9 +12,9 @@ from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.storage import files
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.names import CURRENT, MANIFEST, PARTITIONS
-from klsa_search.storage.partitions import is_partitioned, parts_of
+from klsa_search.storage.current import current_build
+from klsa_search.storage.names import CURRENT, MANIFEST
+from klsa_search.storage.partitions import documents_of
 
 FAULTS = (
     KlsaError,
@@ -56,15 +56,13 @@ def generation_mark(path: Path) -> tuple[object, ...]:
     """Return a value that changes when CURRENT, or the directory it names, is replaced.
 
     Replacing by the same content changes it; writes to the index do not. That of an index in
-    partitions is PARTITIONS, with the values of all partitions.
+    partitions has the values of all partitions.
     """
-    if is_partitioned(path):
-        file = (path / PARTITIONS).stat()
-        marks = (generation_mark(part) for part in parts_of(path))
-        return file.st_ino, file.st_mtime_ns, *marks
-    generation = current_generation(path)
+    generation = current_build(path)
     files = (path / CURRENT).stat(), (generation / MANIFEST).stat()
-    return generation.name, *((file.st_ino, file.st_mtime_ns) for file in files)
+    parts = [part.parent for part in documents_of(generation) if part != generation]
+    marks = ((file.st_ino, file.st_mtime_ns) for file in files)
+    return generation.name, *marks, *map(generation_mark, parts)
 
 
 def reason_not_opened(path: Path, fault: BaseException) -> str:

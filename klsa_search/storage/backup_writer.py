@@ -25,12 +25,7 @@ from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.manifest import FileName, read_manifest
 from klsa_search.storage.names import MANIFEST
-from klsa_search.storage.partitions import (
-    generations_in_use,
-    is_partitioned,
-    read_partitions,
-    write_partitions,
-)
+from klsa_search.storage.partitions import generations_in_use
 from klsa_search.storage.replication_state import (
     ReplicationState,
     directory_id,
@@ -182,19 +177,15 @@ class IndexCopier:
                     raise  # else it was replaced meanwhile
 
     def _copy_build(self, path: Path, generations: Sequence[Path]) -> IndexCopy:
-        """Copy an index: its generation, or those of all partitions."""
+        """Copy an index: its generation, and those of all partitions."""
         files = list(map(self._copy_generation, generations))
         builds = [build_id(read_manifest(generation)) for generation in generations]
         before = self._before.get(path.name)
         by_build = {copy.build: copy for copy in before.builds} if before else {}
         logs, states = self._copy_logs(path, generations, list(map(by_build.get, builds)))
         with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
-            partition_set = read_partitions(path) if is_partitioned(path) else None
-            build = partition_set.generation if partition_set else generations[0].name
-            if rows := rows_of(path, build):
+            if rows := rows_of(path, generations[0].name):
                 Path(folder, ROWS).write_text(rows, encoding="utf-8", newline="\n")
-            if partition_set:
-                write_partitions(Path(folder), partition_set)
             shared = self._store_all(Path(folder))
         parts = zip(builds, states, files, logs, strict=True)
         copies = [

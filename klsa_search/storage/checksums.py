@@ -25,7 +25,13 @@ from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import verify_entry
-from klsa_search.storage.current import current_generation, read_current, step_for
+from klsa_search.storage.current import (
+    current_build,
+    current_generation,
+    has_partitions,
+    read_current,
+    step_for,
+)
 from klsa_search.storage.directories import is_marked
 from klsa_search.storage.files import unreadable
 from klsa_search.storage.generations import check_sizes
@@ -39,9 +45,7 @@ from klsa_search.storage.names import (
     PASSAGES,
 )
 from klsa_search.storage.partitions import (
-    former_builds,
-    is_partitioned,
-    read_partitions,
+    partitions_of,
     terms_generation,
     with_files,
 )
@@ -283,20 +287,19 @@ def verify(path: Path) -> Manifest:
     log (`delta-*.npz`, `saturated-*.bin`) are compared when they are used. Cost: one read of each.
     """
     verify_shared(path)
-    if is_partitioned(path):
-        partition_set, manifests = read_partitions(path), {}
-        terms_generation(path / partition_set.folders[0])
-        for name in partition_set.all_folders:
-            manifest = verify(path / name)
-            manifests[current_generation(path / name)] = manifest
-        return with_files(path, partition_set.manifest, manifests)
-    generation = current_generation(path)
+    generation = current_build(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_again(generation, manifest)
     WriteLog(generation).check()
     _check_kept(path)
-    return manifest
+    if not has_partitions(generation):
+        return manifest
+    folders = [path / name for name in partitions_of(generation).all_folders]
+    terms_generation(folders[0])
+    return with_files(
+        path, manifest, {current_generation(folder): verify(folder) for folder in folders}
+    )
 
 
 def _check_kept(path: Path) -> None:
@@ -313,10 +316,7 @@ def _check_kept(path: Path) -> None:
 def verify_shared(path: Path) -> None:
     """Read the files of an index outside its generations; IndexDamaged."""
     for name in INDEX_FILES:
-        if name != CURRENT or not is_partitioned(path):
-            _CHECKS[name](path)
-    for build in former_builds(path):
-        read_partitions(path, build)
+        _CHECKS[name](path)
 
 
 def _check_mark(path: Path) -> None:
@@ -328,7 +328,7 @@ def _check_mark(path: Path) -> None:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
-    CURRENT: current_generation,
+    CURRENT: current_build,
     MARKER: _check_mark,
     CATALOG_ID: verify_entry,
 }

@@ -58,13 +58,11 @@ class Current:
 def read_current(path: Path) -> Current:
     """Read CURRENT of the index at `path`; IndexNotFound if missing, IndexDamaged if invalid.
 
-    PartitionsUnsupported if it is missing, and the index has partitions.
     Raise OSError if the process has too many open files.
     """
     try:
         content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        _refuse_partitions(path)
         if _is_partition(path):
             step = last_resort(path.parent) if path.name[-1].isdigit() else repair_step(path)
             raise IndexDamaged(f"partition `{path}` is missing; {step}") from None
@@ -93,18 +91,36 @@ def write_current(path: Path, current: Current) -> None:
     sync(path)
 
 
-def current_generation(path: Path) -> Path:
-    """Return the folder of the generation in use; IndexNotFound, IndexDamaged if it is gone.
+def current_build(path: Path) -> Path:
+    """Return the folder of the generation in use, which may have partitions.
 
-    PartitionsUnsupported for an index in partitions, even if a generation is kept for a rollback.
+    IndexNotFound, IndexDamaged if it is gone.
     """
-    _refuse_partitions(path)
     name = read_current(path).generation
     generation = path / name
     if not generation.is_dir():
         raise IndexDamaged(
             f"`{path / CURRENT}` names generation {name!r}, which does not exist; "
             f"{repair_step(path)}"
+        )
+    return generation
+
+
+def has_partitions(generation: Path) -> bool:
+    """Return whether the documents of a generation are in partitions. Cost: 2 µs."""
+    return os.path.isfile(generation / PARTITIONS)
+
+
+def current_generation(path: Path) -> Path:
+    """Return the folder of the generation in use, which has documents: see `current_build`.
+
+    PartitionsUnsupported for an index in partitions.
+    """
+    generation = current_build(path)
+    if has_partitions(generation):
+        raise PartitionsUnsupported(
+            f"index `{path.name}` has partitions, which do not support this; open it again if it "
+            "was divided meanwhile, or build it with one partition"
         )
     return generation
 
@@ -137,7 +153,7 @@ def repair_step(path: Path) -> str:
 
 def _is_partition(path: Path) -> bool:
     """Return whether a folder is that of a partition, or of the terms that they share."""
-    return bool(PARTITION.fullmatch(path.name)) and os.path.lexists(path.parent / PARTITIONS)
+    return bool(PARTITION.fullmatch(path.name)) and os.path.lexists(path.parent / MARKER)
 
 
 def last_resort(path: Path) -> str:
@@ -151,15 +167,6 @@ def last_resort(path: Path) -> str:
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
     return repair_step(index_of(file.parent))
-
-
-def _refuse_partitions(path: Path) -> None:
-    """Raise PartitionsUnsupported for an index in partitions."""
-    if os.path.lexists(path / PARTITIONS):
-        raise PartitionsUnsupported(
-            f"index `{path.name}` has partitions, which do not support this; open it again if it "
-            "was divided meanwhile, or build it with one partition"
-        )
 
 
 def _missing(path: Path) -> str:

@@ -38,7 +38,6 @@ from klsa_search.storage.names import (
     NEW,
     NEW_CURRENT,
     PARTITION,
-    PARTITIONS,
     PASSAGES,
     SCRATCH,
     TEMPORARY_FOLDER,
@@ -76,7 +75,6 @@ def is_unfinished(path: Path) -> bool:
         _is_marked(path, _INDEX)
         and not os.path.lexists(path / CURRENT)
         and not os.path.lexists(path / DELETED)
-        and not os.path.lexists(path / PARTITIONS)
         and not any(map(is_committed, generations(path)))
     )
 
@@ -121,13 +119,18 @@ def mark_index(path: Path) -> bool:
 def next_number(path: Path, above: str = "") -> int:
     """Return a number above those of all generations and builds of partitions of an index."""
     names = [above or "0", *(old.name for old in generations(path))]
-    names += [folder.name.partition("-")[0] for folder in partition_folders(path)]
+    names += map(build_of, partition_folders(path))
     return max(map(int, names)) + 1
 
 
 def partition_folders(path: Path) -> list[Path]:
     """Return the folders of partitions of an index, in use or not, complete or not, by name."""
     return [folder for folder in _folders_named(path, PARTITION) if _is_own(folder)]
+
+
+def build_of(partition: Path) -> str:
+    """Return the name of the generation that the folder of a partition belongs to."""
+    return partition.name.partition("-")[0]
 
 
 def _is_own(folder: Path) -> bool:
@@ -178,7 +181,10 @@ def is_committed(generation: Path) -> bool:
 
 
 def collect_garbage(path: Path, keep: Collection[str]) -> None:
-    """Remove all generations but those to keep, and what interrupted processes left."""
+    """Remove all generations but those to keep, and what interrupted processes left.
+
+    Partitions are removed with their generation. The index is locked.
+    """
     for entry in sorted(path.iterdir()):
         if TEMPORARY_FOLDER.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
             shutil.rmtree(entry)
@@ -187,6 +193,25 @@ def collect_garbage(path: Path, keep: Collection[str]) -> None:
     for generation in generations(path):
         if generation.name not in keep:
             remove_generation(generation)
+    for folder in partition_folders(path):
+        if build_of(folder) not in keep:
+            _remove_partition(folder)
+
+
+def remove_build(generation: Path) -> None:
+    """Remove a generation and its partitions, if it has any: see `remove_generation`."""
+    for folder in partition_folders(generation.parent):
+        if build_of(folder) == generation.name:
+            _remove_partition(folder)
+    remove_generation(generation)
+
+
+def _remove_partition(folder: Path) -> None:
+    """Remove a partition, or the terms of all; files that do not belong to it stay."""
+    collect_garbage(folder, ())
+    for name in (CURRENT, MARKER, *LOCKS):
+        (folder / name).unlink(missing_ok=True)
+    remove_empty(folder)
 
 
 def remove_generation(generation: Path) -> None:

@@ -18,14 +18,14 @@ from typing import Final
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.aliases import aliases_in, replace_aliases
-from klsa_search.storage.current import current_generation
+from klsa_search.storage.current import current_build
 from klsa_search.storage.files import exclusive_lock, sync
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.names import LOG_ID, NEW, WRITES, index_path
-from klsa_search.storage.partitions import build_in_use, generations_in_use
+from klsa_search.storage.partitions import generations_in_use
 from klsa_search.storage.replication_state import (
     ReplicationState,
     read_state,
@@ -122,7 +122,7 @@ def follow_partition(repository: Repository, generation: Path, build: str) -> No
     path = generation.parent
     with exclusive_lock(path.parents[1] / FOLLOWER_LOCK, timeout=_PATIENCE):
         if generation_of_build(path, build) == generation:
-            _replace_log(repository, partition_copy(repository, path, build), path)
+            _replace_log(repository, partition_copy(repository, path, build), generation)
 
 
 def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
@@ -140,11 +140,10 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         try:
             # The logs of partitions follow one another.
             if is_same_build(path, copy) and all(
-                _replace_log(repository, build, generation.parent)
+                _replace_log(repository, build, generation)
                 for build, generation in zip(copy.builds, generations_in_use(path), strict=True)
             ):
-                in_use, _ = build_in_use(path)
-                replace_shared_files(repository, copy, path, in_use)
+                replace_shared_files(repository, copy, path, current_build(path).name)
             else:
                 install_copy(repository, copy, path)
         except StoreError as fault:  # the others can still follow
@@ -156,13 +155,12 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         delete_index(home / name)
 
 
-def _replace_log(repository: Repository, copy: BuildCopy, path: Path) -> bool:
-    """Replace the log of the generation in use by that of a copy of the same build.
+def _replace_log(repository: Repository, copy: BuildCopy, generation: Path) -> bool:
+    """Replace the log of a generation in use by that of a copy of the same build.
 
     Return False if it is not a later state of the log, as after the source was restored.
     """
-    generation = current_generation(path)
-    log = WriteLog(generation)
+    path, log = generation.parent, WriteLog(generation)
     if log.state_id() == copy.log_state:
         return True
     if not copy.log or (generation / f"{WRITES}-wal").exists():  # left by another program

@@ -33,8 +33,8 @@ from klsa_search.storage.directories import (
     make_generation,
     mark_index,
     refuse_foreign,
+    remove_build,
     remove_empty,
-    remove_generation,
 )
 from klsa_search.storage.files import (
     exclusive_lock,
@@ -96,7 +96,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
                 gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()
                 if named(path) != generation.name:
                     with suppress(OSError):  # the next build removes what remains
-                        remove_generation(generation)
+                        remove_build(generation)
                 if gone:
                     raise StoreError(
                         f"`{generation}` was removed during the build by another "

@@ -10,26 +10,19 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import replace_rows, rows_of
-from klsa_search.storage.current import current_generation, step_for
-from klsa_search.storage.directories import is_unfinished, mark_index
+from klsa_search.storage.current import step_for
+from klsa_search.storage.directories import is_unfinished
 from klsa_search.storage.generations import (
     check_sizes,
     commit,
-    index_lock,
     new_generation,
     sync_files,
     writing,
 )
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.maintenance import remove_partitions
 from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import CURRENT, LOG_ID, WRITES
-from klsa_search.storage.partitions import (
-    is_partitioned,
-    read_partitions,
-    with_files,
-    write_partitions,
-)
+from klsa_search.storage.partitions import generations_in_use, with_build, with_files
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
@@ -44,18 +37,23 @@ def copy_index(source: Path, target: Path) -> Manifest:
     """
     if os.path.lexists(target) and not is_unfinished(target):
         raise _taken(target)
-    if is_partitioned(source):
-        return _copy_partitions(source, target)
-    generation = current_generation(source)
-    with new_generation(target) as fresh:
+    generations = generations_in_use(source)
+    with new_generation(target) as copy, ExitStack() as partitions:
         if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
             raise _taken(target)
-        manifest = _copy_files(generation, fresh)
-        WriteLog(generation).copy_to(fresh)
-        replace_rows(target, rows_of(source, generation.name), fresh.name)
-        sync_files(fresh)
-        commit(fresh, manifest)
-    return manifest
+        fresh = [copy]
+        for generation in generations[1:]:
+            folder = with_build(generation.parent, copy)
+            fresh.append(partitions.enter_context(new_generation(folder)))
+        manifests = list(map(_copy_files, generations, fresh))
+        copy_logs(source, generations, fresh)
+        replace_rows(target, rows_of(source, generations[0].name), copy.name)
+        copied = dict(zip(fresh, manifests, strict=True))
+        for generation, manifest in reversed(copied.items()):  # last the one that has the others
+            sync_files(generation)
+            commit(generation, manifest)
+    manifest = copied.pop(copy)
+    return with_files(target, manifest, copied) if copied else manifest
 
 
 def _copy_files(generation: Path, fresh: Path) -> Manifest:
@@ -79,30 +77,6 @@ def _copy_files(generation: Path, fresh: Path) -> Manifest:
     return manifest
 
 
-def _copy_partitions(source: Path, target: Path) -> Manifest:
-    """Copy an index in partitions, with all writes up to one moment: see `copy_index`."""
-    target.mkdir(parents=True, exist_ok=True)
-    with index_lock(target):
-        if is_partitioned(target):
-            raise _taken(target)
-        mark_index(target)
-        remove_partitions(target)
-        partitions = read_partitions(source)
-        names = partitions.all_folders
-        generations = [current_generation(source / name) for name in names]
-        with ExitStack() as folders:
-            fresh = [folders.enter_context(new_generation(target / name)) for name in names]
-            manifests = list(map(_copy_files, generations, fresh))
-            copy_logs(source, generations, fresh)
-            for folder, manifest in zip(fresh, manifests, strict=True):
-                sync_files(folder)
-                commit(folder, manifest)
-        build = partitions.generation
-        replace_rows(target, rows_of(source, build), build)
-        write_partitions(target, partitions)
-    return with_files(target, partitions.manifest, dict(zip(fresh, manifests, strict=True)))
-
-
 def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) -> None:
     """Copy the logs of all partitions of an index, as they are at one moment, to empty folders.
 
@@ -116,7 +90,7 @@ def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) 
                 for name in (LOG_ID, WRITES):  # of the first attempt
                     (target / name).unlink(missing_ok=True)
                 log.copy_to(target)
-            if [log.last() for log in logs] == before:
+            if len(logs) == 1 or [log.last() for log in logs] == before:
                 return
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -13,13 +12,12 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import change_entry
-from klsa_search.storage.current import Current, current_generation, write_current
+from klsa_search.storage.current import Current, current_build, current_generation, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
     is_abandoned,
     is_index,
     mark_index,
-    partition_folders,
     refuse_foreign,
     remove_empty,
 )
@@ -44,22 +42,8 @@ from klsa_search.storage.names import (
     LOCKS,
     MARKER,
     NAME,
-    NEW,
-    PARTITIONS,
-    PARTITIONS_WORK,
 )
-from klsa_search.storage.partitions import (
-    PartitionSet,
-    former_builds,
-    former_file,
-    is_partitioned,
-    keep_partitions,
-    parts_of,
-    read_partitions,
-    restore_partitions,
-    retire_partitions,
-    write_partitions,
-)
+from klsa_search.storage.partitions import generations_of_build, parts_of
 
 
 @dataclass(frozen=True)
@@ -97,7 +81,6 @@ def unfinished_in(home: Path) -> list[Path]:
         if NAME.fullmatch(path.name)
         and (is_abandoned(path) or (os.path.isfile(path / MARKER) and is_index(path)))
         and not os.path.lexists(path / CURRENT)
-        and not is_partitioned(path)
     )
 
 
@@ -112,77 +95,14 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     """
     _refuse_other(path)
     with index_lock(path):
-        before = _in_use(path)
+        before = named(path)
         committed = committed_generations(path)
-        builds = sorted({*(generation.name for generation in committed), *former_builds(path)})
-        target = _chosen(path, builds, before, to)
-        if target in former_builds(path):
-            manifest = _checked(path, target)
-            if before is not None and is_partitioned(path):
-                keep_partitions(path)
-            restore_partitions(path, target)
-        else:
-            manifest = read_manifest(path / target)
-            check_sizes(path / target, manifest)
-            write_current(path, Current(target, manifest_checksums(path, committed)))
-            if before is not None and is_partitioned(path):
-                retire_partitions(path)
-            else:
-                (path / PARTITIONS).unlink(missing_ok=True)
+        target = _chosen(path, [generation.name for generation in committed], before, to)
+        for generation in generations_of_build(path / target):
+            check_sizes(generation, read_manifest(generation))
+        write_current(path, Current(target, manifest_checksums(path, committed)))
         (path / DELETED).unlink(missing_ok=True)
-    return Rollback(manifest, target, before)
-
-
-def _in_use(path: Path) -> str | None:
-    """Return the name of the build in use; None if CURRENT or PARTITIONS is damaged."""
-    if not is_partitioned(path):
-        return named(path)
-    try:
-        return read_partitions(path).generation
-    except IndexDamaged:
-        return None
-
-
-def _checked(path: Path, build: str) -> Manifest:
-    """Return the manifest of a former build of partitions; errors as of `rollback`."""
-    partition_set = read_partitions(path, build)
-    for name in partition_set.all_folders:
-        generation = current_generation(path / name)
-        check_sizes(generation, read_manifest(generation))
-    return partition_set.manifest
-
-
-def use_partitions(path: Path, partition_set: PartitionSet) -> None:
-    """Use new partitions, in one step; the index is locked.
-
-    What was in use before is kept for a rollback, and other builds are removed.
-    """
-    before = read_partitions(path).generation if is_partitioned(path) else None
-    if before is not None:
-        keep_partitions(path)
-    write_partitions(path, partition_set)
-    if before is not None:
-        (path / CURRENT).unlink(missing_ok=True)
-    kept = named(path)
-    collect_garbage(path, [] if kept is None else [kept])
-    remove_partitions(path, {partition_set.generation, before or partition_set.generation})
-
-
-def remove_partitions(path: Path, keep: Collection[str] = ()) -> None:
-    """Remove all partitions but those of some builds, and what an interrupted build left.
-
-    The index is locked.
-    """
-    for build in former_builds(path):
-        if build not in keep:
-            former_file(path, build).unlink()
-    for fresh in path.glob(f".{PARTITIONS}*.{NEW}"):
-        fresh.unlink()
-    shutil.rmtree(path / PARTITIONS_WORK, ignore_errors=True)
-    for folder in partition_folders(path):
-        if folder.name.partition("-")[0] not in keep:
-            mark_index(folder)  # a process may have died before it did
-            delete_index(folder)
+    return Rollback(read_manifest(path / target), target, before)
 
 
 def undo_writes(path: Path, batches: int = 1) -> int:
@@ -245,8 +165,6 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         collect_garbage(path, keep=())
-        (path / PARTITIONS).unlink(missing_ok=True)
-        remove_partitions(path)
         if os.path.lexists(path / CATALOG_ID):
             with suppress(IndexDamaged), change_entry(path) as entry:
                 entry.remove()
@@ -260,7 +178,7 @@ def _refuse_other(path: Path) -> None:
     """Raise StoreError if the path is not an index, IndexNotFound if nothing is there."""
     refuse_foreign(path)
     if not is_index(path):
-        current_generation(path)
+        current_build(path)
 
 
 def _chosen(path: Path, builds: Sequence[str], before: str | None, to: str | None) -> str:
@@ -278,8 +196,6 @@ def _chosen(path: Path, builds: Sequence[str], before: str | None, to: str | Non
 
 
 def _has_current(path: Path) -> bool:
-    if is_partitioned(path):
-        return True
     try:
         (path / CURRENT).lstat()
     except PermissionError:

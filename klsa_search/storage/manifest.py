@@ -25,7 +25,7 @@ from klsa_search.storage.current import read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular, unreadable
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
-FORMAT_VERSION = 8  # the first public one: 1 to 7 were of development
+FORMAT_VERSION = 9  # the first public one: 1 to 8 were of development
 
 
 class Frozen(BaseModel):

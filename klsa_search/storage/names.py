@@ -15,20 +15,16 @@ LOCKS = (LOCK, WRITING)
 """The first is taken to change CURRENT, the second also to write to the log."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
-PARTITIONS = "PARTITIONS"
-"""File that names the partitions of an index: see `storage.partitions`."""
+PARTITIONS = "partitions.json"
+"""File of a generation that has partitions: see `storage.partitions`."""
 PARTITION = re.compile(r"[0-9]{6}-([0-9]{1,4}|terms)")
 """Folders of partitions, and of the terms that they have in common."""
-FORMER_PARTITIONS = re.compile(rf"{PARTITIONS}-[0-9]{{6}}")
-"""Files of partitions that are kept for a rollback."""
 GENERATION = re.compile(r"[0-9]{6}")
 
 # Names of incomplete files, which an interrupted process may leave; users would not choose them.
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
-PARTITIONS_WORK = f".partitions.{NEW}"
-"""Documents and training of a build of partitions."""
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 CATALOG = "catalog.db"
@@ -41,7 +37,7 @@ SCRATCH = "scratch"
 PASSAGES = "passages"
 """Folder within a generation that has the index of its passages: see `indexing.passages`."""
 
-BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt")
+BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|partitions\.json")
 """Files of a generation other than manifest and marker."""
 
 WRITES = "WRITES"
@@ -66,7 +62,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def is_built(path: Path) -> bool:
     """Return whether there is a complete index at a path, in partitions or not."""
-    return any(os.path.lexists(path / name) for name in (CURRENT, PARTITIONS))
+    return os.path.lexists(path / CURRENT)
 
 
 def index_of(generation: Path) -> Path:

@@ -1,16 +1,14 @@
-"""Partitions of an index: the file that names them, and the way of an ID to one of them.
+"""Partitions of an index: a generation that has them, and the way of an ID to one of them.
 
-<home>/<name>/PARTITIONS          names the folders in use, replaced atomically
-<home>/<name>/PARTITIONS-000001   the same of another build, kept for a rollback
-<home>/<name>/000001-0, ...       partitions of the first build, each an index of its own
-<home>/<name>/000001-terms        terms that they have in common: see `storage.collection_terms`
+<home>/<name>/000001/partitions.json   their number, with the manifest of all documents
+<home>/<name>/000001-0, ...            partitions, each an index of its own
+<home>/<name>/000001-terms             terms that they have in common: see `collection_terms`
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from hashlib import sha256
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,95 +16,119 @@ from pydantic import ValidationError
 
 from klsa_search.collection.model import id_hash
 from klsa_search.core.config import Settings
-from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.files import read_regular, replace_file, sync, unreadable
+from klsa_search.errors import IndexDamaged
+from klsa_search.storage.current import current_build, current_generation, has_partitions, step_for
+from klsa_search.storage.directories import build_of
+from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
-from klsa_search.storage.names import FORMER_PARTITIONS, PARTITION, PARTITIONS
+from klsa_search.storage.names import CURRENT, PARTITIONS
 from klsa_search.storage.query_settings import read_settings
 
 MAX_PARTITIONS: Final = 1_000
 
-_TERMS: Final = "terms"
-_BYTES: Final = 2**28
-"""More than the file of an index has."""
-
-
 Stamp = tuple[int, int, int]
 
 
-class PartitionSet(Frozen):
-    """The partitions in use.
+class _Entry(Frozen):
+    """Content of `partitions.json`: see `PartitionSet`."""
 
-    manifest  of all documents: files are those of the manifests of the partitions
-    folders   of the partitions, by number
-    length    quantised mean length of all documents of the build
+    count: int
+    length: float
+
+
+@dataclass(frozen=True)
+class PartitionSet:
+    """The partitions of a build.
+
+    generation  name of the build
+    manifest    of all documents: files are those of the manifests of the partitions
+    count       number of partitions
+    length      quantised mean length of all documents of the build
     """
 
+    generation: str
     manifest: Manifest
-    folders: list[str]
+    count: int
     length: float
 
     @property
-    def generation(self) -> str:
-        """Return the name of the build."""
-        return self.folders[0].partition("-")[0]
-
-    @property
-    def terms(self) -> str:
-        """Return the name of the folder of their terms."""
-        return f"{self.generation}-{_TERMS}"
+    def folders(self) -> list[str]:
+        """Return the names of the folders of the partitions, by number."""
+        return partition_names(self.generation, self.count)
 
     @property
     def all_folders(self) -> list[str]:
         """Return the names of the folders of the partitions and of their terms."""
-        return [*self.folders, self.terms]
+        return [*self.folders, terms_name(self.generation)]
 
     def settings(self, path: Path) -> Settings:
         """Return the settings of the build of the index at a path, with later changes."""
         return read_settings(path, self.generation, self.manifest.checked_settings())
 
 
+def partition_names(build: str, count: int) -> list[str]:
+    """Return the names of the folders of the partitions of a build, by number."""
+    return [f"{build}-{number}" for number in range(count)]
+
+
+def terms_name(build: str) -> str:
+    """Return the name of the folder of the terms that the partitions of a build share."""
+    return f"{build}-terms"
+
+
+def with_build(partition: Path, generation: Path) -> Path:
+    """Return the folder that a partition, or the terms, have in another build."""
+    return generation.with_name(f"{generation.name}-{partition.name.partition('-')[2]}")
+
+
 def is_partitioned(path: Path) -> bool:
-    """Return whether an index has partitions. Cost: 2 µs."""
-    return (path / PARTITIONS).is_file()
+    """Return whether an index has partitions. Cost: 20 µs."""
+    try:
+        return (path / CURRENT).exists() and has_partitions(current_build(path))
+    except IndexDamaged:
+        return False
 
 
 def require_index(path: Path) -> None:
     """Raise IndexNotFound or IndexDamaged unless there is an index at a path."""
-    if not is_partitioned(path):
-        current_generation(path)
+    current_build(path)
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Return a value that changes when the partitions of an index do; None if it has none.
+    """Return a value that changes when another build of an index is used; None if it has none.
 
     Cost: 2 µs.
     """
     try:
-        file = (path / PARTITIONS).stat()
+        file = (path / CURRENT).stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     return file.st_ino, file.st_size, file.st_mtime_ns
 
 
-def read_partitions(path: Path, generation: str | None = None) -> PartitionSet:
-    """Read the file of an index; IndexDamaged if it is damaged.
+def read_partitions(path: Path) -> PartitionSet:
+    """Return the partitions of an index; IndexDamaged if their description is damaged."""
+    return partitions_of(current_build(path))
 
-    generation  name of a build that is kept for a rollback, instead of the one in use
-    """
-    file = path / PARTITIONS if generation is None else former_file(path, generation)
+
+def partitions_of(generation: Path) -> PartitionSet:
+    """Return the partitions of a generation: see `read_partitions`."""
+    entry = _entry(generation)
+    return PartitionSet(generation.name, read_manifest(generation), entry.count, entry.length)
+
+
+def _entry(generation: Path) -> _Entry:
+    file = generation / PARTITIONS
     try:
-        checksum, _, content = read_regular(file, _BYTES).partition(b"\n")
-        if checksum != _checksum(content):
-            raise ValueError("it has changed since it was written")
-        partition_set = PartitionSet.model_validate_json(content)
-    except (OSError, ValueError, ValidationError) as error:
-        step = "restore a backup of the index, or build it again"
-        raise unreadable(file, error, step) from error
-    if not all(map(PARTITION.fullmatch, partition_set.folders)):
-        raise IndexDamaged(f"`{file}` names folders that are not partitions; build it again")
-    return partition_set
+        return _Entry.model_validate_json(read_regular(file))
+    except (OSError, ValidationError) as error:
+        raise unreadable(file, error, step_for(file)) from error
+
+
+def write_partitions(generation: Path, count: int, length: float) -> None:
+    """Write that the documents of a new generation are in so many partitions."""
+    entry = _Entry(count=count, length=length)
+    write_fresh(generation / PARTITIONS, entry.model_dump_json())
 
 
 def manifest_of_partitions(path: Path) -> Manifest:
@@ -167,8 +189,7 @@ def parts_of(path: Path) -> list[Path]:
 
 def terms_folder(partition: Path) -> Path:
     """Return the folder of the terms that belong to the folder of a partition."""
-    build, _, _ = partition.name.partition("-")
-    return partition.with_name(f"{build}-{_TERMS}")
+    return partition.with_name(terms_name(build_of(partition)))
 
 
 def terms_generation(partition: Path) -> Path:
@@ -179,61 +200,6 @@ def terms_generation(partition: Path) -> Path:
 def number_of_partition(partition: Path) -> int:
     """Return the number of a partition from its folder."""
     return int(partition.name.partition("-")[2])
-
-
-def write_partitions(path: Path, partition_set: PartitionSet) -> None:
-    """Replace the file of an index that is locked, durably."""
-    _write(path / PARTITIONS, partition_set)
-
-
-def former_file(path: Path, generation: str) -> Path:
-    """Return the file of a build of partitions that is kept for a rollback."""
-    return path / f"{PARTITIONS}-{generation}"
-
-
-def former_builds(path: Path) -> list[str]:
-    """Return the names of the builds of partitions that are kept for a rollback, oldest first."""
-    if not path.is_dir():
-        return []
-    names = [entry.name for entry in path.iterdir() if FORMER_PARTITIONS.fullmatch(entry.name)]
-    return sorted(name.partition("-")[2] for name in names)
-
-
-def keep_partitions(path: Path) -> None:
-    """Copy the file of the partitions in use, for a rollback; the index is locked."""
-    partition_set = read_partitions(path)
-    _write(former_file(path, partition_set.generation), partition_set)
-
-
-def retire_partitions(path: Path) -> str:
-    """Put the partitions out of use in one step, kept for a rollback; return their build.
-
-    The generation that CURRENT names is in use then. The index is locked.
-    """
-    partition_set = read_partitions(path)
-    os.replace(path / PARTITIONS, former_file(path, partition_set.generation))
-    sync(path)
-    return partition_set.generation
-
-
-def restore_partitions(path: Path, generation: str) -> None:
-    """Use the partitions of a former build, in one step; the index is locked."""
-    os.replace(former_file(path, generation), path / PARTITIONS)
-    sync(path)
-
-
-def _write(file: Path, partition_set: PartitionSet) -> None:
-    content = partition_set.model_dump_json(indent=1, exclude_defaults=True)
-    try:
-        replace_file(file, f"{_checksum(content.encode()).decode()}\n{content}")
-    except IsADirectoryError:
-        raise StoreError(
-            f"`{file}` is a folder that does not belong to the index; move it away"
-        ) from None
-
-
-def _checksum(content: bytes) -> bytes:
-    return b"sha256 " + sha256(content).hexdigest().encode()
 
 
 def partition_of(id_: str, partitions: int) -> int:
@@ -247,15 +213,26 @@ def partition_of(id_: str, partitions: int) -> int:
 
 def build_in_use(path: Path) -> tuple[str, Manifest]:
     """Return the name of the build in use of an index, and its manifest, of all partitions."""
-    if is_partitioned(path):
-        partition_set = read_partitions(path)
-        return partition_set.generation, partition_set.manifest
-    generation = current_generation(path)
+    generation = current_build(path)
     return generation.name, read_manifest(generation)
 
 
+def documents_of(generation: Path) -> list[Path]:
+    """Return the generations in use of the partitions of one, by number, or itself without any."""
+    if not has_partitions(generation):
+        return [generation]
+    names = partition_names(generation.name, _entry(generation).count)
+    return [current_generation(generation.with_name(name)) for name in names]
+
+
+def generations_of_build(generation: Path) -> list[Path]:
+    """Return a generation, and then those in use of its partitions and of their terms, if any."""
+    if not has_partitions(generation):
+        return [generation]
+    terms = current_generation(generation.with_name(terms_name(generation.name)))
+    return [generation, *documents_of(generation), terms]
+
+
 def generations_in_use(path: Path) -> list[Path]:
-    """Return the generation in use of an index, or those of its partitions and their terms."""
-    if not is_partitioned(path):
-        return [current_generation(path)]
-    return [current_generation(path / name) for name in read_partitions(path).all_folders]
+    """Return the generation in use of an index, and those of its partitions and their terms."""
+    return generations_of_build(current_build(path))

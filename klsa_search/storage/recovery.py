@@ -26,6 +26,7 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import (
     Current,
+    current_build,
     current_generation,
     last_resort,
     read_current,
@@ -63,7 +64,7 @@ def repair_current(path: Path) -> str | None:
     """
     with index_lock(path):
         try:
-            current_generation(path)
+            current_build(path)
         except (IndexDamaged, IndexNotFound) as damage:
             write_current(path, recovered_current(path))
             return damage.message

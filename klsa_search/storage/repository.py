@@ -25,7 +25,7 @@ from pydantic import StringConstraints, ValidationError
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.manifest import FileName, Frozen, Manifest
-from klsa_search.storage.names import NAME, PARTITIONS
+from klsa_search.storage.names import NAME
 from klsa_search.storage.objects import open_store
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -65,17 +65,12 @@ class BuildCopy(Frozen):
 class IndexCopy(Frozen):
     """An index in a repository.
 
-    builds  its generation, or those of its partitions and of their terms, in order
-    shared  other files that change: rows of the catalogue, and PARTITIONS if it has partitions
+    builds  its generation, and those of its partitions and of their terms, in order
+    shared  other files that change: rows of the catalogue
     """
 
     builds: list[BuildCopy]
     shared: dict[FileName, FileCopy]
-
-    @property
-    def is_partitioned(self) -> bool:
-        """Return whether the index has partitions."""
-        return PARTITIONS in self.shared
 
     def files(self) -> Iterator[FileCopy]:
         """Yield all files."""
@@ -112,7 +107,7 @@ class Backup(Frozen):
     aliases  index of each alias
     """
 
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     package_version: str
     owner: Owner
     created: str

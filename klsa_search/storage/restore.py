@@ -10,7 +10,6 @@ A generation is committed when all its files and its log are complete.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,18 +20,13 @@ from klsa_search.storage.aliases import aliases_in, replace_aliases
 from klsa_search.storage.catalog_entry import replace_rows
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.directories import is_unfinished, mark_index, next_number
+from klsa_search.storage.directories import is_unfinished, mark_index
 from klsa_search.storage.files import exclusive_lock
-from klsa_search.storage.generations import commit, index_lock, new_generation, sync_files
+from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.maintenance import remove_partitions, use_partitions
-from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.names import MANIFEST, PARTITIONS, index_path
-from klsa_search.storage.partitions import (
-    generations_in_use,
-    is_partitioned,
-    read_partitions,
-)
+from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.names import MANIFEST, index_path
+from klsa_search.storage.partitions import generations_in_use
 from klsa_search.storage.repository import ROWS, BuildCopy, IndexCopy, Repository, build_id
 
 FOLLOWER_LOCK: Final = ".follower.lock"
@@ -146,63 +140,43 @@ def _is_equal(path: Path, copy: IndexCopy) -> bool:
 
 
 def install_copy(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Restore a build with its log, or those of all partitions, then use it."""
-    if copy.is_partitioned:
-        _install_partitions(repository, copy, path)
-        return
-    (build,) = copy.builds
-    _install_build(
-        repository, build, path, lambda name: replace_shared_files(repository, copy, path, name)
-    )
-    if is_partitioned(path):  # a follower whose source has one partition now
-        with index_lock(path):
-            (path / PARTITIONS).unlink()
-            remove_partitions(path)
+    """Restore a build with its log, and those of all partitions, then use it."""
+    with new_generation(path) as generation:
+        names = [*map(str, range(len(copy.builds) - 2)), "terms"] if copy.builds[1:] else []
+        for name, build in zip(names, copy.builds[1:], strict=True):
+            _install_build(repository, build, path / f"{generation.name}-{name}")
+        manifest = _fetch(repository, copy.builds[0], generation)
+        replace_shared_files(repository, copy, path, generation.name)
+        sync_files(generation)
+        commit(generation, manifest)
+    note_checked(generation, manifest)
 
 
-def _install_partitions(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Restore all partitions under a new number, then use them, in one step."""
-    path.mkdir(parents=True, exist_ok=True)
-    with index_lock(path):
-        mark_index(path)
-        number = next_number(path)
-        folders = [f"{number:06d}-{part}" for part in range(len(copy.builds) - 1)]
-        with TemporaryDirectory(prefix="klsa-restore-") as folder:
-            repository.fetch(copy.shared[PARTITIONS], Path(folder, PARTITIONS))
-            stored = read_partitions(Path(folder))
-        partition_set = stored.model_copy(update={"folders": folders})
-        for name, build in zip(partition_set.all_folders, copy.builds, strict=True):
-            _install_build(repository, build, path / name)
-        replace_shared_files(repository, copy, path, partition_set.generation)
-        use_partitions(path, partition_set)
+def _install_build(repository: Repository, copy: BuildCopy, path: Path) -> Path:
+    """Restore a generation with its log, then use it; return its folder."""
+    with new_generation(path) as generation:
+        manifest = _fetch(repository, copy, generation)
+        sync_files(generation)
+        commit(generation, manifest)
+    note_checked(generation, manifest)
+    return generation
 
 
-def _install_build(
-    repository: Repository,
-    copy: BuildCopy,
-    path: Path,
-    before_commit: Callable[[str], None] = lambda name: None,
-) -> Path:
-    """Restore a generation with its log, then use it; return its folder.
-
-    before_commit  called with the name of the generation
-    """
-    with new_generation(path) as fresh:
-        # Those that change come first: they may be gone before a long transfer ends.
-        for name, file in (*copy.log.items(), *copy.generation.items()):
-            if name != MANIFEST:
-                (fresh / name).parent.mkdir(exist_ok=True)
-                repository.fetch(file, fresh / name)
-        with TemporaryDirectory(prefix="klsa-restore-") as folder:
-            repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
-            manifest = read_manifest(Path(folder))
-        if build_id(manifest) != copy.build:
-            raise StoreError(f"the backup of `{path.name}` is inconsistent; use another backup")
-        before_commit(fresh.name)
-        sync_files(fresh)
-        commit(fresh, manifest)
-    note_checked(fresh, manifest)
-    return fresh
+def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifest:
+    """Write the files of a build to an empty generation; return its manifest."""
+    # Those that change come first: they may be gone before a long transfer ends.
+    for name, file in (*copy.log.items(), *copy.generation.items()):
+        if name != MANIFEST:
+            (generation / name).parent.mkdir(exist_ok=True)
+            repository.fetch(file, generation / name)
+    with TemporaryDirectory(prefix="klsa-restore-") as folder:
+        repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
+        manifest = read_manifest(Path(folder))
+    if build_id(manifest) != copy.build:
+        raise StoreError(
+            f"the backup of `{generation.parent.name}` is inconsistent; use another backup"
+        )
+    return manifest
 
 
 def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, build: str) -> None:
@@ -210,7 +184,7 @@ def replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, bu
 
     build  to which the query settings belong
     """
-    if unknown := sorted(copy.shared.keys() - {ROWS, PARTITIONS}):
+    if unknown := sorted(copy.shared.keys() - {ROWS}):
         raise StoreError(
             f"the backup of `{path.name}` has a file `{unknown[0]}` that this version does not "
             "know; install the version of klsa-search that wrote it"

@@ -89,7 +89,7 @@ def test_a_partition_that_is_there_needs_no_repository(world):
 def test_a_damaged_piece_is_named_and_nothing_is_opened(world):
     start, folder = world.host(world.machines[0])
     (copy,) = Repository(world.kept).read(Repository(world.kept).find()).indexes.values()
-    piece = copy.builds[1].generation["manifest.json"].pieces[0]
+    piece = copy.builds[2].generation["manifest.json"].pieces[0]
     file = world.kept + "/objects/" + piece
     with open(file, "r+b") as stream:
         content = stream.read()
@@ -111,7 +111,7 @@ def test_an_interrupted_copy_is_repeated(world, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("klsa_search.storage.restore.commit", die)
-        patched.setattr("klsa_search.storage.generations.remove_generation", lambda _: None)
+        patched.setattr("klsa_search.storage.generations.remove_build", lambda _: None)
         with pytest.raises(KeyboardInterrupt):
             start()
     assert folder.is_dir()

@@ -261,7 +261,8 @@ def test_a_follower_follows_writes_refits_and_splits(
     with open_index(follower / "parts") as one:
         assert len(one.partitions) == 1
         assert len(one) == len(index)
-    assert not list((follower / "parts").glob("0*-*"))
+    folders = sorted(entry.name for entry in (follower / "parts").glob("0*"))
+    assert folders == ["000002", "000002-0", "000002-1", "000002-terms", "000003"]
     split(path, 3).close()
     follows()
     with open_index(path) as source:

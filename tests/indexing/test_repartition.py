@@ -10,8 +10,8 @@ import pytest
 
 from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexNotFound, PartitionsUnsupported, SettingsError, StoreError
+from klsa_search.indexing import partitions as module
 from klsa_search.indexing import rebuild, refit, split
-from klsa_search.indexing import repartition as module
 from klsa_search.storage.maintenance import delete_index, rollback, undo_writes
 from tests.support.worlds import cyclic_records
 
@@ -32,7 +32,7 @@ def scores(index: Index, query: str) -> list[tuple[str, float]]:
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Build partitions in this process, which takes a tenth of the time."""
-    monkeypatch.setattr(module, "processors", lambda: 1)
+    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
 
 
 @pytest.fixture
@@ -80,7 +80,9 @@ def test_a_refit_has_the_documents_and_keeps_the_build_before(
         assert index.generation == "000003"
         folders = [entry.name for entry in path.iterdir() if entry.is_dir()]
         assert sorted(folders) == [
-            f"{build}-{part}" for build in ("000002", "000003") for part in (0, 1, "terms")
+            f"{build}{part}"
+            for build in ("000002", "000003")
+            for part in ("", "-0", "-1", "-terms")
         ]
     with pytest.raises(StoreError, match="generations are: 000002"):
         rollback(path, "000001")
@@ -90,18 +92,17 @@ def test_writes_during_a_refit_are_replayed(
     path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = [{"id": f"later{number}", "text": f"word{number} quagga"} for number in range(9)]
-    build_set = module.build_set
+    write = module.write_partitions
 
-    def writing(*given: Any, **options: Any) -> Any:
-        found = build_set(*given, **options)
+    def writing(*given: Any) -> None:
+        write(*given)
         with open_index(path) as other:
             other.add(later)
             other.delete(["later3"])
             other.add(later[3:4])
             other.update_settings(alpha=0.75)
-        return found
 
-    monkeypatch.setattr(module, "build_set", writing)
+    monkeypatch.setattr(module, "write_partitions", writing)
     with refit(path) as index:
         assert index.drift.added == len(later)
         assert index.settings.alpha == 0.75
@@ -138,7 +139,7 @@ def test_an_index_is_divided_and_joined_under_its_name(
 
 def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -> None:
     split(path, 1).close()
-    partitions = [f"000001-{part}" for part in (0, 1, "terms")]
+    partitions = [f"000001{part}" for part in ("", "-0", "-1", "-terms")]
     assert sorted(entry.name for entry in path.glob("0*")) == [*partitions, "000002"]
     refit(path).close()
     assert sorted(entry.name for entry in path.glob("0*")) == ["000002", "000003"]
@@ -158,7 +159,7 @@ def test_a_failed_build_leaves_the_index_as_it_was(
         raise StoreError("the disk is full")
 
     before = sorted(entry.name for entry in path.iterdir())
-    monkeypatch.setattr("klsa_search.indexing.partitions.with_collection_terms", failing)
+    monkeypatch.setattr("klsa_search.indexing.partitions.write_collection_terms", failing)
     with pytest.raises(StoreError, match="the disk is full"):
         refit(path)
     assert sorted(entry.name for entry in path.iterdir()) == before

@@ -19,7 +19,6 @@ from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import PARTITIONS
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
@@ -124,7 +123,7 @@ def facts_of(
     """
     seqs, undos = zip(*positions, strict=True)
     return IndexFacts(
-        files.path / PARTITIONS,
+        files.path / files.partition_set.generation,
         files.partition_set.generation,
         files.partition_set.manifest,
         files.configuration,
