@@ -17,17 +17,17 @@ from klsa_search.analysis.languages import AUTO, NONE, language_codes
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-LONGEST: Final = 2_000
+MAX_CHARACTERS: Final = 2_000
 """Characters of a text that are read."""
 
-LEAST: Final = 60
+MIN_CHARACTERS: Final = 60
 """Letters that must agree on a language, times the confidence in it: with fewer, names and codes
 are taken for another language than that of the text."""
 
-MANY: Final = 0.1
+MIN_SHARE: Final = 0.1
 """Share of the texts from which a further language is one of a collection."""
 
-_LEAST_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
+_MIN_WORDS: Final = 6  # distinct ones: a line that is repeated tells no more than once
 _LEAST_IN_SCRIPT: Final = 10  # of a script that says the language
 _SURE: Final = 0.98  # confidence in the language of a text that counts for a further one
 _SHORTEST: Final = 15  # letters; shorter texts are left out
@@ -94,19 +94,19 @@ def detect_language(texts: Iterable[str]) -> DetectedLanguage:
     votes: dict[str, float] = defaultdict(float)
     waiting: dict[str, list[str]] = {}
     for text in texts:
-        script, letters = _script_of(text[:LONGEST])
+        script, letters = _script_of(text[:MAX_CHARACTERS])
         if script not in _CLASSIFIED:
             votes[script] += letters
             continue
         piece = waiting.setdefault(script, [])
-        piece.append(text[:LONGEST])
+        piece.append(text[:MAX_CHARACTERS])
         if sum(map(len, piece)) >= _LONG_PIECE:
             _classify(waiting.pop(script), votes, Counter())
     for piece in waiting.values():
         _classify(piece, votes, Counter())
     language = max(sorted(votes), key=votes.__getitem__, default=AUTO)
     by_script = {name for _, name in _RANGES} - _CLASSIFIED
-    least = _LEAST_IN_SCRIPT if language in by_script else LEAST
+    least = _LEAST_IN_SCRIPT if language in by_script else MIN_CHARACTERS
     if votes[language] < least:
         return DetectedLanguage(AUTO, 0.0)
     return DetectedLanguage(language, round(votes[language] / sum(votes.values()), 2))
@@ -115,9 +115,10 @@ def detect_language(texts: Iterable[str]) -> DetectedLanguage:
 def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
     """Return the languages of a collection: that of most of the text, and others of many texts.
 
-    A further language needs at least two texts, and a share of `MANY` of all. Short texts that seem
-    to be in one language are joined, and detected together. If there are several languages, the
-    share of each is its part of the text; the commonest is first. Cost: twice `detect_language`.
+    A further language needs at least two texts, and a share of `MIN_SHARE` of all. Short texts that
+    seem to be in one language are joined, and detected together. If there are several languages,
+    the share of each is its part of the text; the commonest is first.
+    Cost: twice `detect_language`.
 
     >>> german = "Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."
     >>> english = "The coolant leaks from the pump as soon as the engine is warm."
@@ -133,7 +134,7 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
         if script not in _CLASSIFIED and letters >= _LEAST_IN_SCRIPT:
             votes[script] += letters
             number[script] += 1
-        elif letters >= LEAST:
+        elif letters >= MIN_CHARACTERS:
             _classify([text], votes, number)
         elif letters >= _SHORTEST:
             alike[_identifier().classify(text)[0]].append(text)
@@ -143,7 +144,7 @@ def detect_languages(texts: Sequence[str]) -> list[DetectedLanguage]:
         language
         for language in sorted(votes, key=lambda language: (-votes[language], language))
         if language not in (NONE, AUTO)
-        and (language == first.language or number[language] >= max(2, MANY * number.total()))
+        and (language == first.language or number[language] >= max(2, MIN_SHARE * number.total()))
     ]
     if first.language in (NONE, AUTO) or len(several) < 2:
         return [first]
@@ -208,9 +209,9 @@ def _classify(piece: list[str], votes: dict[str, float], number: Counter[str]) -
     """Add the votes of texts in one script, without those in no language; count the sure ones."""
     text = "\n".join(piece)
     letters = sum(map(str.isalpha, text))
-    if letters < LEAST or len(set(text.split())) < _LEAST_WORDS:
+    if letters < MIN_CHARACTERS or len(set(text.split())) < _MIN_WORDS:
         return
-    code, confidence = _identifier().classify(text[:LONGEST])
+    code, confidence = _identifier().classify(text[:MAX_CHARACTERS])
     if code != _NO_LANGUAGE:
         votes[_names()[code]] += letters * float(confidence)
         number[_names()[code]] += len(piece) * (confidence >= _SURE)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-LONGEST: Final = 40
+MAX_IDENTIFIER: Final = 40
 """Characters of an identifier, at most; longer words are hashes and encoded data."""
 
 MAX_PARTS: Final = 6
@@ -78,7 +78,7 @@ def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = F
     present = {word.lower() for word in words}
     parts = []
     for word in dict.fromkeys(words):
-        if len(word) > LONGEST or (camel and not _LONG_CAMEL.search(word)):
+        if len(word) > MAX_IDENTIFIER or (camel and not _LONG_CAMEL.search(word)):
             continue
         borders = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
         if not least < len(borders) <= MAX_PARTS + 1:

@@ -136,7 +136,7 @@ QUERIES = 200
 """Limit of sampled queries."""
 NEAREST = 5
 """Relevant documents besides the one of the query."""
-SHORTEST = 20
+MIN_TERMS = 20
 """Least number of terms of a text to be cut."""
 FIRST_WORDS = 10
 """Terms of the query if there is no title."""
@@ -164,7 +164,7 @@ def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> H
     first, second, queries = [], [], []
     for document in documents:
         tokens = analyzer.tokens(document.text)
-        if len(tokens) < SHORTEST:
+        if len(tokens) < MIN_TERMS:
             continue
         cut = tokens[len(tokens) // 2].start
         first.append(replace(document, text=document.text[:cut]))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from klsa_search.analysis.language_detection import (
-    LONGEST,
-    MANY,
+    MAX_CHARACTERS,
+    MIN_SHARE,
     DetectedLanguage,
     detect_languages,
 )
@@ -43,7 +43,8 @@ class TextSample:
         for document in documents:
             if self._seen % self._distance == 0:
                 parts = searched_texts(document, self._settings.searched_fields)
-                self.texts.append("\n".join(part[:LONGEST] for part in parts)[:LONGEST])
+                text = "\n".join(part[:MAX_CHARACTERS] for part in parts)
+                self.texts.append(text[:MAX_CHARACTERS])
                 self._stated.append(language_stated(document, self._settings.language_field))
                 self._language = ()
                 if len(self.texts) == _LARGEST:
@@ -79,7 +80,7 @@ class TextSample:
         return [
             DetectedLanguage(name, round(count / total, 2))
             for name, count in sorted(supported.items(), key=lambda item: (-item[1], item[0]))
-            if count >= MANY * total
+            if count >= MIN_SHARE * total
         ]
 
     def completed(self, settings: Settings) -> Settings:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from klsa_search.lowrank.eigensolver import Spectrum
 
 
-def top_z(row: npt.NDArray[Any], z: int) -> tuple[DocIds, npt.NDArray[Any]]:
+def largest_entries(row: npt.NDArray[Any], z: int) -> tuple[DocIds, npt.NDArray[Any]]:
     """Return doc ids and values of the z largest positive entries, largest first.
 
     Ties are ordered by doc id; fewer than z are returned if fewer are positive.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.index import Index
 from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
 from klsa_search.search.ranking.parameters import checked_integer
@@ -157,7 +157,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     cosines = _cosines(vectors, query) * (frequencies / (frequencies + DAMPING))
     cosines[frequencies < 2] = 0
     cosines[numbers] = 0
-    nearest, values = top_z(cosines, k)
+    nearest, values = largest_entries(cosines, k)
     return tuple(
         RelatedTerm(
             word=word,

@@ -15,7 +15,7 @@ from klsa_search.core.plugins import find_plugin
 from klsa_search.errors import QueryError
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.plugins import feature_weighting
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.sparse_expansion import unpack_rows
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.mining.matrices import LATENT, Vectors, vectors_of_kernel
@@ -142,7 +142,7 @@ def similar(
         _refuse_unsupported(index, k, kernel)
         row, itself = _row(index, doc_id, kernel, gamma)
     row[doc_id] = 0
-    doc_ids, values = top_z(row * index.arrays.live_docs(), k)
+    doc_ids, values = largest_entries(row * index.arrays.live_docs(), k)
     return _hits(index, doc_id, doc_ids, values / itself if itself else values)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Concatenate, ParamSpec, Unpack
 
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.keywords import IndexSettings
@@ -23,6 +23,8 @@ from klsa_search.storage.synonyms import (
     checked_synonyms,
     write_synonyms,
 )
+
+P = ParamSpec("P")
 
 
 def needing_refit(built: Settings, chosen: Settings) -> list[str]:
@@ -89,9 +91,7 @@ class Configuration:
         >>> index.settings.alpha, index.search("coolant").parameters["alpha"]
         (0.5, 0.5)
         """
-        _ = self._reader.writer
-        change_settings(self._reader.path.parent, changes)
-        self._reader.refresh()
+        self._change(change_settings, changes)
 
     def set_synonyms(self, synonyms: SynonymsLike) -> None:
         """Replace the synonyms of the index.
@@ -110,9 +110,7 @@ class Configuration:
         ['leak', 'heat', 'pump']
         >>> index.set_synonyms({})
         """
-        _ = self._reader.writer
-        write_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
-        self._reader.refresh()
+        self._change(write_synonyms, checked_synonyms(synonyms))
 
     def add_synonyms(self, synonyms: SynonymsLike) -> None:
         """Add synonyms to those of the index, in either form: see `set_synonyms`.
@@ -124,9 +122,7 @@ class Configuration:
         >>> index.synonyms["chilled"]
         ('coolant', 'cold')
         """
-        _ = self._reader.writer
-        add_synonyms(self._reader.path.parent, checked_synonyms(synonyms))
-        self._reader.refresh()
+        self._change(add_synonyms, checked_synonyms(synonyms))
 
     @property
     def rules(self) -> list[dict[str, Any]]:
@@ -150,9 +146,7 @@ class Configuration:
         (['grip', 'leak'], ('grip-first',))
         >>> index.set_rules([])
         """
-        _ = self._reader.writer
-        write_rules(self._reader.path.parent, checked_rules(rules))
-        self._reader.refresh()
+        self._change(write_rules, checked_rules(rules))
 
     def put_rule(self, rule: Mapping[str, Any] | Rule) -> None:
         """Replace the rule of the same ID in its place, or add it as the last: see `set_rules`.
@@ -161,10 +155,8 @@ class Configuration:
         >>> [rule["id"] for rule in index.rules]
         ['no-copies']
         """
-        _ = self._reader.writer
         (checked,) = checked_rules([rule])
-        change_rule(self._reader.path.parent, checked.id, checked)
-        self._reader.refresh()
+        self._change(change_rule, checked.id, checked)
 
     def delete_rule(self, id: str) -> None:  # noqa: A002 - the field's own name
         """Delete a rule; RuleNotFound.
@@ -174,9 +166,7 @@ class Configuration:
         >>> index.rules
         []
         """
-        _ = self._reader.writer
-        change_rule(self._reader.path.parent, id, None)
-        self._reader.refresh()
+        self._change(change_rule, id, None)
 
     @property
     def judgements(self) -> Judgements:
@@ -197,3 +187,14 @@ class Configuration:
         """
         self._reader.doc_ids([id])
         self.judgements.put(query, id, grade)
+
+    def _change(
+        self,
+        change: Callable[Concatenate[Path, P], object],
+        *arguments: P.args,
+        **keywords: P.kwargs,
+    ) -> None:
+        """Change what is stored in the folder of the index, and search with it."""
+        self._reader.require_writer()
+        change(self._reader.path.parent, *arguments, **keywords)
+        self._reader.refresh()

@@ -141,7 +141,7 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        batch_writer = self._reader.writer
+        batch_writer = self._reader.require_writer()
         self._reader.refresh()
         now = self._reader.view()
         max_deletions(max_delete, 0)
@@ -200,7 +200,7 @@ class Writer:
         Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
         see `add`; memory is that of the batch as JSON.
         """
-        batch_writer = self._reader.writer
+        batch_writer = self._reader.require_writer()
         checked = [checked_id(id_) for id_ in deletes]
         reader = self._reader
         puts = list(map(declared_of(reader.settings, reader.fields).without_html, puts))
@@ -258,7 +258,7 @@ class Writer:
         )
 
     def _patch(self, changes: Sequence[Changes]) -> WriteResult:
-        batch_writer = self._reader.writer
+        batch_writer = self._reader.require_writer()
         embedded: Sequence[Document] = ()
         warnings: Sequence[FieldWarning] = ()
         if self._models.embedders:

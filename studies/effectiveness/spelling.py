@@ -74,7 +74,7 @@ def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
     few = random.Random(size).sample(list(task.documents), size)
     sample = bench.index(replace(task, documents=few, corpus=f"{task.name}-{size}"), {})
     counts = [0] * 4
-    with patch.object(corrections, "MANY", 0):
+    with patch.object(corrections, "MIN_DOCUMENTS", 0):
         for word, all_say in zip(drawn, by_all, strict=True):
             said = _corrected(sample, word)
             if said is not None and " " not in said:  # a word that is parted stays what it is

@@ -3,9 +3,9 @@ from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.evaluation.tuning import (
     FIRST_WORDS,
+    MIN_TERMS,
     NEAREST,
     QUERIES,
-    SHORTEST,
     halve,
     judge_by_first_halves,
 )
@@ -16,14 +16,14 @@ ANALYZER = Analyzer(AnalysisSettings(language="none"))
 
 
 def test_a_document_is_halved_and_searched_by_its_title():
-    words = [f"w{number}" for number in range(SHORTEST)]
+    words = [f"w{number}" for number in range(MIN_TERMS)]
     documents = [
         Document(id="long", title="Title", text=" ".join(words)),
         Document(id="untitled", text=" ".join(reversed(words))),
         Document(id="short", title="Title", text=" ".join(words[1:])),
     ]
     halves = halve(documents, ANALYZER)
-    half = SHORTEST // 2
+    half = MIN_TERMS // 2
     assert [document.id for document in halves.first] == ["long", "untitled"]
     assert halves.first[0].title == "Title"
     assert halves.first[0].text.split() == words[:half]
@@ -34,7 +34,7 @@ def test_a_document_is_halved_and_searched_by_its_title():
 
 
 def test_the_sample_is_seeded_and_in_document_order():
-    text = " ".join(f"w{number}" for number in range(SHORTEST))
+    text = " ".join(f"w{number}" for number in range(MIN_TERMS))
     documents = [Document(id=str(number), text=text) for number in range(QUERIES + 50)]
     sample = [int(query.id) for query in halve(documents, ANALYZER).queries]
     assert len(sample) == QUERIES

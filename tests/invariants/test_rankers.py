@@ -14,7 +14,7 @@ from klsa_search.indexing.weighing import document_kernel
 from klsa_search.kernels import tfidf
 from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.state.state import open_state
@@ -67,7 +67,7 @@ def test_alpha_1_with_all_seeds_is_the_latent_kernel(index, query):
 def test_scores_follow_the_published_formula(index, query):
     D = np.load(index.path / "expansion.npy")
     row = index.scores(query, ranker="bm25")
-    seeds, weights = top_z(row, 3)
+    seeds, weights = largest_entries(row, 3)
     expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
     assert index.scores(query, alpha=0.4, z=3) == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
@@ -106,7 +106,7 @@ def test_rows_of_d_are_stored_up_to_a_size_and_computed_above_it(tmp_path):
 
 def lengths_at_seeds(index, query, scores):
     """Length over the 20 seeds of the query kernel."""
-    seeds = top_z(index.scores(query, ranker="bm25"), 20)[0]
+    seeds = largest_entries(index.scores(query, ranker="bm25"), 20)[0]
     return np.linalg.norm(scores[seeds])
 
 

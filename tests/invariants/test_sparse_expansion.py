@@ -10,7 +10,7 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.indexing.weighing import stores_eigenvectors, stores_rows
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from tests.support.worlds import as_if_large, random_documents
 
 PLAIN = {"language": "none"}
@@ -71,7 +71,7 @@ def test_scores_do_not_depend_on_the_size_and_fast_ones_are_exact(pair, change):
         largest = np.abs(exact).max()
         # Seeds of no weight are passed over, and a coordinate of the latent space has 8 bits.
         assert np.abs(scores - exact[positions]).max() < 0.02 * largest
-        expected, values = top_z(exact, 10)
+        expected, values = largest_entries(exact, 10)
         assert len(positions) == len(expected)
         assert np.abs(np.sort(scores)[::-1] - values).max() < 0.02 * largest
 
@@ -80,7 +80,7 @@ def test_exact_ranks_by_the_scores_of_all(pair):
     for query in QUERIES:
         _, cut = pair
         positions, scores = cut.rank(query, 15, exact=True)
-        expected, values = top_z(cut.scores(query), 15)
+        expected, values = largest_entries(cut.scores(query), 15)
         assert np.array_equal(positions, expected)
         assert np.array_equal(scores, values)
 
@@ -137,7 +137,7 @@ def test_more_terms_than_the_compiled_search_takes_are_answered_in_full(pair):
     _, cut = pair
     query = " ".join(["t03", "t11", "t25"] * 100)
     positions, scores = cut.rank(query, 10)
-    expected, values = top_z(cut.scores(query), 10)
+    expected, values = largest_entries(cut.scores(query), 10)
     assert np.array_equal(positions, expected)
     assert np.array_equal(scores, values)
 

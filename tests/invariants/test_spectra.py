@@ -11,7 +11,7 @@ from sklearn.decomposition import TruncatedSVD
 from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import Expansion, expansion_rows, top_z
+from klsa_search.lowrank.expansion_matrix import Expansion, expansion_rows, largest_entries
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from tests.support.worlds import counts_of, random_documents, topic_documents
@@ -194,7 +194,7 @@ def test_stored_rows_and_eigenvectors_give_the_same_scores(name, head):
     spectrum = decompose(kernel, 12)
     gamma = EXACT[name][0]
     row = np.random.default_rng(1).uniform(0, 9, 80).astype(np.float32)
-    seeds, weights = top_z(row, 7)
+    seeds, weights = largest_entries(row, 7)
     D = expansion_rows(kernel, spectrum, name, gamma, head)
     computed = Expansion.of(
         spectrum.eigenvectors.astype(np.float32),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search._native import SharedSeeds
 from klsa_search.core.array_types import DocIds
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.engine import SHARED_COVERAGE_DEPTH, TopDocs
 from klsa_search.search.engine.mask import Mask
@@ -66,13 +66,13 @@ class Oracle(PartScorer):
         query = distinct_query(numbers)
         lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live
-        matched = top_z(lexical_scores, max(params.best, k))[0]
+        matched = largest_entries(lexical_scores, max(params.best, k))[0]
         if not len(matched) and (shared is None or not len(shared.near)):
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         first = lexical_scores[matched[0]] if shared is None else shared.first
         counts = (params.best, params.seeds) if shared is None else (shared.best, shared.seeds)
         if mask is not None:
-            filtered = top_z(lexical_scores * mask.allowed, depths.filtered)[0]
+            filtered = largest_entries(lexical_scores * mask.allowed, depths.filtered)[0]
             matched = np.concatenate((matched, filtered[~np.isin(filtered, matched)]))
         keys = lexical_scores[matched]
         best, seeds = (matched[:count] for count in counts)
@@ -155,7 +155,8 @@ class Oracle(PartScorer):
             chosen = _select(scores, candidates, k)
         chosen = np.sort(chosen)
         kept = scores[chosen]
-        order, values = top_z(np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0), k)
+        scores_of_chosen = np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0)
+        order, values = largest_entries(scores_of_chosen, k)
         is_found = (lexical_scores > 0) | is_candidate
         is_found &= True if allowed is None else allowed.allowed
         return TopDocs(chosen[order].astype(np.int32), values, int(np.count_nonzero(is_found)))
@@ -166,7 +167,7 @@ class Oracle(PartScorer):
         """Return the best documents of a query, their scores and impacts: see `LocalSeeds`."""
         query = distinct_query(numbers)
         steps = self.lexical_scores(query)
-        best = top_z(steps, params.best)[0]
+        best = largest_entries(steps, params.best)[0]
         impacts = self.terms(query, best).impacts[:-1, : len(query.terms)]
         return best, steps[best], impacts
 

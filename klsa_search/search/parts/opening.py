@@ -37,7 +37,7 @@ def reopening(reader: Reader) -> tuple[Path, str | None, PointInTime | None]:
     StoreError for a view of some documents, or of several partitions.
     """
     parts, moment = reader.parts, None
-    if reader.is_view:
+    if reader.is_read_only:
         if parts.facts.terms is not None or parts.parts[0].info.restricted:
             raise StoreError(
                 "a restricted index, and a snapshot of several partitions, cannot be pickled; "

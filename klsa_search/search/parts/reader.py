@@ -110,8 +110,8 @@ class Reader:
         return _merged(numbers.tolist(), values)
 
     @property
-    def is_view(self) -> bool:
-        """Return whether it reads one state only, so that it is read-only."""
+    def is_read_only(self) -> bool:
+        """Return whether it cannot write, as it reads one state only."""
         return self._writer is None
 
     @property
@@ -254,8 +254,7 @@ class Reader:
         """Return a view of the documents that match a filter: see `Index.restricted`."""
         return Reader(self._source, None, self.parts.restricted(filter_))
 
-    @property
-    def writer(self) -> BatchWriter:
+    def require_writer(self) -> BatchWriter:
         """Return what writes to the index; StoreError if it is a view, or closed."""
         _ = self.parts
         if self._writer is None:

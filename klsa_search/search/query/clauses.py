@@ -30,7 +30,7 @@ from klsa_search.search.query.piece import Words, words_of
 from klsa_search.search.query.pieces import CHARACTERS, Pieces, traits_of
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
-from klsa_search.search.query.term_dictionary import SHORTEST, TermDictionary
+from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary
 from klsa_search.storage.columns.columns import Field
 
 EXPANSIONS: Final = 20
@@ -93,7 +93,7 @@ class ClauseReader:
             return
         evidence = builder.rules.evidence
         pieces, words = self._pieces.of(clause.text), self._pieces.words(clause.text)
-        if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
+        if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= MIN_PREFIX:
             terms = self._term_dictionary.beginning_with(clause.text, evidence)
             self._read_terms(clause, terms, EXPANSIONS, builder)
             return

@@ -30,7 +30,7 @@ DIGITS: Final = 3
 MAX_RUNS: Final = 5
 """Runs of letters and of digits of a code that may be written joined or apart, at most."""
 
-LONGEST: Final = 32
+MAX_WORDS: Final = 32
 """Words of a query in which codes count, at most: longer ones are texts."""
 
 MAX_CODES: Final = 4
@@ -73,7 +73,7 @@ def codes_of(text: str) -> list[str]:
     """
     words = [word for piece in text.split() for word in _BETWEEN.split(piece) if word]
     count = len(words) + len(_UNSPACED.findall(text))
-    if count > LONGEST:
+    if count > MAX_WORDS:
         return []
     bare_words = [
         word.rstrip(_AROUND).lstrip(_AROUND.replace(".", ""))

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.identifiers import BORDER, LONGEST, MAX_PARTS
+from klsa_search.collection.identifiers import BORDER, MAX_IDENTIFIER, MAX_PARTS
 from klsa_search.core.cached import cached_method
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
@@ -86,7 +86,7 @@ class Compounds:
 
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
         written = word.replace(_JOINER, "")
-        if not 2 <= len(word) <= LONGEST or not written.isalnum():
+        if not 2 <= len(word) <= MAX_IDENTIFIER or not written.isalnum():
             return ()
         frequency = self._frequency(self._numbers[word])
         least = frequency / (1 if word.isalpha() else RARER)
@@ -198,7 +198,7 @@ class Compounds:
         shared  letters at the end of the first that the second begins with
         If documents contain the word, only those that may be written together often enough.
         """
-        if not 2 <= len(word) <= LONGEST or not word.isalpha():
+        if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalpha():
             return []
         frequency = self._frequency(self._numbers[word])
         folded = self._analyzer.folded(word)

@@ -31,42 +31,42 @@ from klsa_search.search.query.similar_terms import SimilarTerms, cost
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.search.query.word_forms import written_as
 
-SHORTEST: Final = 4
+MIN_WORD_LETTERS: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""
 
-SHORT: Final = 3
+MIN_FITTING_LETTERS: Final = 3
 """Letters of a word that is corrected if documents contain no word of the query, or if the
 correction fits its other words, at least."""
 
-FITS: Final = 1.0
-"""Weight of the other words from which a shorter word than `SHORTEST` is corrected."""
+MIN_CONTEXT_WEIGHT: Final = 1.0
+"""Weight of the other words from which a shorter word than `MIN_WORD_LETTERS` is corrected."""
 
-SURE: Final = 6
+SURE_LETTERS: Final = 6
 """Letters from which a similar word replaces an unknown one without regard to other words: of
 shorter unknown words in judged queries, five of six are correct.
 """
 
-MANY: Final = 1000
+MIN_DOCUMENTS: Final = 1000
 """Documents from which an unknown word is more often misspelt than correct: with fewer, most
 corrections in judged queries replace correct words (`python -m studies.effectiveness spelling`).
 """
 
-LONG: Final = 8
+TWO_EDIT_LETTERS: Final = 8
 """Letters from which two edits are allowed without regard to other words."""
 
-LONGEST: Final = 40
+MAX_WORD_LETTERS: Final = 40
 """Letters of a word that is corrected, at most."""
 
-COVERAGE: Final = 0.55
+PER_LOG_DOCUMENTS: Final = 0.55
 """How much likelier an unknown word is misspelt if the index has e times as many documents."""
 
 PER_LETTER: Final = 0.6
 """How much likelier a word is misspelt for each letter more: fewer words are similar by chance."""
 
-RARE: Final = 3
+MAX_RARE_DOCUMENTS: Final = 3
 """Documents that contain a word of which another writing is searched as well, at most."""
 
-MORE_COMMON: Final = 100
+MIN_FREQUENCY_RATIO: Final = 100
 """Factor by which that writing is more frequent, at least."""
 
 _MAX_CONTEXT: Final = 4
@@ -160,7 +160,7 @@ class Corrector:
         """Return the correction of a word that no document contains, or None.
 
         Abbreviations are only split, unless documents contain no word of the query; then also words
-        of `SHORT` letters are corrected, else only if their correction fits the other words.
+        of `MIN_FITTING_LETTERS` are corrected, else only if their correction fits the other words.
         """
         find = partial(self._correction, evidence, word, where)
         return evidence.kept(self._corrections, (word, where), find)
@@ -169,15 +169,16 @@ class Corrector:
         folded = self._analyzer.folded(word)
         if self._analyzer.term(folded) in self._common:
             return None
-        shortest = SHORTEST if where.context is None else SHORT
-        is_word = shortest <= len(folded) <= LONGEST and folded.isalpha()
+        shortest = MIN_WORD_LETTERS if where.context is None else MIN_FITTING_LETTERS
+        is_word = shortest <= len(folded) <= MAX_WORD_LETTERS and folded.isalpha()
         parts = self._compounds.parts(word, evidence, anywhere=is_word)
         best = None
         # An abbreviation such as U.S.A. is meant rather than a word that is alike.
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self._best(folded, evidence, where)
-        if best and len(folded) < SHORTEST and not where.alone and best.weight < FITS:
+        is_short = len(folded) < MIN_WORD_LETTERS and not where.alone
+        if best and is_short and best.weight < MIN_CONTEXT_WEIGHT:
             best = None
         if best is None and not parts and is_word and where.context is not None:
             parts = self._apart(word, evidence)
@@ -194,7 +195,7 @@ class Corrector:
         numbers, best = self._snapshot.vocabulary.numbers, 0
         words: Words = ()
         for halves in self._compounds.halves(word) or self._compounds.halves(word, shared=1):
-            if min(map(len, halves)) >= SHORTEST:
+            if min(map(len, halves)) >= MIN_WORD_LETTERS:
                 terms = [numbers[self._analyzer.term(half)] for half in halves]
                 count = count_all(self._snapshot, [[(term,)] for term in terms], evidence)
                 if count > best:
@@ -210,14 +211,15 @@ class Corrector:
         if sorted(form) == sorted(word):
             return True
         documents = self._snapshot.query_kernel.documents
-        large = documents >= MANY
+        large = documents >= MIN_DOCUMENTS
         by_itself = where.context is None
-        edits = 2 if by_itself and len(word) >= LONG else 1
-        if large and len(word) >= SURE and OSA.distance(word, form) <= edits:
+        edits = 2 if by_itself and len(word) >= TWO_EDIT_LETTERS else 1
+        if large and len(word) >= SURE_LETTERS and OSA.distance(word, form) <= edits:
             return True
         if where.alone:
-            return (large and not where.abbreviation) or len(word) >= SURE
-        likely = COVERAGE * math.log(documents) + PER_LETTER * max(len(word) - SURE, 0)
+            return (large and not where.abbreviation) or len(word) >= SURE_LETTERS
+        further_letters = max(len(word) - SURE_LETTERS, 0)
+        likely = PER_LOG_DOCUMENTS * math.log(documents) + PER_LETTER * further_letters
         return not by_itself and best.score + likely > 0
 
     def more_common(
@@ -233,15 +235,17 @@ class Corrector:
     def is_doubtful(self, word: Word) -> bool:
         """Return whether a word is so rare beside a similar one that it may be misspelt."""
         kernel = self._snapshot.query_kernel
-        if word.number < 0 or kernel.documents < MANY or not word.text.isalpha():
+        if word.number < 0 or kernel.documents < MIN_DOCUMENTS or not word.text.isalpha():
             return False
         frequency = int(kernel.frequencies[word.number])
         folded = self._analyzer.folded(word.text)
-        if frequency > RARE or len(folded) < SURE or any(map(str.isupper, word.text[1:])):
+        if frequency > MAX_RARE_DOCUMENTS or len(folded) < SURE_LETTERS:
+            return False
+        if any(map(str.isupper, word.text[1:])):
             return False
         terms, distances = self._near(folded, 1)
         near = terms[distances <= 1]
-        return bool((kernel.frequencies[near] >= MORE_COMMON * frequency).any())
+        return bool((kernel.frequencies[near] >= MIN_FREQUENCY_RATIO * frequency).any())
 
     def _best(
         self,
@@ -255,18 +259,18 @@ class Corrector:
         typed  the word if documents contain it: only far more frequent ones are candidates
         Its score is ln(documents), the sum of the weights of the other words, less its cost.
         """
-        longest = len(word) >= (LONG if where.context is None else SURE) and typed is None
-        edits = 2 if longest else 1
+        least = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
+        edits = 2 if len(word) >= least and typed is None else 1
         terms, distances = self._near(word, edits)
         frequencies = self._snapshot.query_kernel.frequencies
         scores = _priors(frequencies[terms], distances)
-        if where.unfinished and len(word) >= SHORTEST:
+        if where.unfinished and len(word) >= MIN_WORD_LETTERS:
             begun, distances = self.similar.begun(word, 1)
             lengths = np.array([len(self._name(term)) for term in begun.tolist()], np.int64)
             missing = _MISSING_LETTER * np.maximum(lengths - len(word), 0) + _UNFINISHED + _BOTH
             terms = np.concatenate((terms, begun))
             scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
-        least = 1 if typed is None else MORE_COMMON * int(frequencies[typed.number])
+        least = 1 if typed is None else MIN_FREQUENCY_RATIO * int(frequencies[typed.number])
         prior: dict[int, float] = {}
         for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
             if frequencies[term] >= least:
@@ -299,7 +303,7 @@ class Corrector:
         for form in counts:
             folded = self._analyzer.folded(form)
             costs.append((cost(word, folded, edits), form))
-            if unfinished and len(word) >= SHORTEST:
+            if unfinished and len(word) >= MIN_WORD_LETTERS:
                 missing = _UNFINISHED + _BOTH + _MISSING_LETTER * max(len(folded) - len(word), 0)
                 costs += (
                     (cost(word, folded[:length], 1) + missing, form)
@@ -348,11 +352,11 @@ class Corrector:
             for term in terms
         )
         where = Circumstances(context, alone=not context)
-        best = self._best(folded, evidence, where) if len(folded) >= SHORTEST else None
+        best = self._best(folded, evidence, where) if len(folded) >= MIN_WORD_LETTERS else None
         if best is not None and best.score > likely:
             return True
         documents = self._snapshot.query_kernel.documents
-        return bool(context) and likely + COVERAGE * math.log(documents) <= 0
+        return bool(context) and likely + PER_LOG_DOCUMENTS * math.log(documents) <= 0
 
     def begun(self, beginning: str) -> list[int]:
         """Return terms with a beginning at one edit of a folded text, best first."""

@@ -15,7 +15,7 @@ from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.syntax import Clause, parse, stray_signs
-from klsa_search.search.query.term_dictionary import SHORTEST
+from klsa_search.search.query.term_dictionary import MIN_PREFIX
 
 SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with
@@ -108,7 +108,7 @@ def stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]
         return {}
     stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
     short = (
-        clause for clause in clauses if clause.kind == "prefix" and len(clause.text) < SHORTEST
+        clause for clause in clauses if clause.kind == "prefix" and len(clause.text) < MIN_PREFIX
     )
     return stray | {clause.written: "short_prefix" for clause in short}
 

@@ -22,8 +22,7 @@ from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.codes import CodeReader
 from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.corrections import SHORT as SHORTEST_WORD
-from klsa_search.search.query.corrections import Corrector
+from klsa_search.search.query.corrections import MIN_FITTING_LETTERS, Corrector
 from klsa_search.search.query.counting import QueryCounter
 from klsa_search.search.query.forms import QueryForms
 from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
@@ -325,7 +324,7 @@ class QueryParser:
         (word,) = words
         corrects = rules.context is not None and rules.spelling == "auto"
         if corrects and word.number == UNKNOWN and word.text.isalpha():
-            may_be_unfinished = rules.is_typing or len(word.text) >= SHORTEST_WORD
+            may_be_unfinished = rules.is_typing or len(word.text) >= MIN_FITTING_LETTERS
             return rules._replace(unfinished=word if may_be_unfinished else None)
         has_any = rules.is_typing and self.term_dictionary.completions(word.text, rules.evidence)
         return rules._replace(last=word if has_any else None)

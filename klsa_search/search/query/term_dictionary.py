@@ -18,7 +18,7 @@ from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.word_forms import Source, sources_of, written_forms
 
-SHORTEST: Final = 2
+MIN_PREFIX: Final = 2
 """Characters of a prefix, at least."""
 
 ENDING: Final = 5
@@ -150,7 +150,7 @@ class TermDictionary:
 
     def _stem_beginning(self, beginning: str, evidence: Evidence) -> str:
         """Return a term shorter than a prefix that has words with that prefix, or ""."""
-        for length in range(len(beginning) - 1, max(SHORTEST, len(beginning) - ENDING) - 1, -1):
+        for length in range(len(beginning) - 1, max(MIN_PREFIX, len(beginning) - ENDING) - 1, -1):
             term = self._snapshot.vocabulary.numbers.get(beginning[:length])
             if term is not None:
                 (forms,) = self.forms([term], evidence)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.seeds import FIRST_LATER
@@ -107,7 +107,7 @@ def expand_query(
     evidence  adds up what depends on the documents of all partitions; documents of others are not
               returned
     """
-    local, scores = top_z(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
+    local, scores = largest_entries(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
     if snapshot.numbering is None:
         counts = snapshot.content_counts_of(local)
         return (add_terms(query, counts, scores, feedback) if len(local) else query), local
@@ -169,10 +169,10 @@ def add_terms(
     terms, columns = np.unique(counts.indices, return_inverse=True)
     terms = terms if numbers_of is None else numbers_of[terms]
     model = np.asarray(np.bincount(columns, counts.data * weights[documents]), dtype=np.float64)
-    largest, shares = top_z(model, TERMS)
+    best, shares = largest_entries(model, TERMS)
     scale = feedback.model / feedback.original * np.linalg.norm(query.counts, norm)
     numbers, positions = np.unique(
-        np.concatenate((query.numbers, terms[largest])), return_inverse=True
+        np.concatenate((query.numbers, terms[best])), return_inverse=True
     )
     added = np.concatenate((query.counts, scale * shares / np.linalg.norm(shares, norm)))
     return QueryTerms(numbers, np.bincount(positions, weights=added).astype(np.float32))

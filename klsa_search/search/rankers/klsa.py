@@ -34,7 +34,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -200,7 +200,7 @@ def parts_of(
 def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:
     """Return the best documents of a snapshot."""
     kernel = snapshot.query_kernel
-    doc_ids, values = top_z(row, count)
+    doc_ids, values = largest_entries(row, count)
     ascending = np.argsort(doc_ids)
     impacts = np.empty((len(doc_ids), len(query.numbers)), np.float32)
     impacts[ascending] = impacts_of(kernel, query.numbers, query.counts, doc_ids[ascending])

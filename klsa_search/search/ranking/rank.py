@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
 
@@ -31,7 +31,7 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
 
 def top_docs(scores: Scores, k: int) -> TopDocs:
     """Return the k best by the scores of all documents."""
-    doc_ids, best = top_z(scores, k)
+    doc_ids, best = largest_entries(scores, k)
     return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
 
 

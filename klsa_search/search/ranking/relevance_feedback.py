@@ -23,7 +23,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocIds, Matrix, Scores
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.document_kernel import FeatureSums
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.feedback import clipped_length
@@ -101,7 +101,7 @@ def add_feedback(
 
 def _first_of(snapshot: Snapshot, parts: Sequence[Scores], positive: DocIds, count: int) -> _First:
     """Return the first documents of a snapshot."""
-    doc_ids, scores = top_z(parts[0], count)
+    doc_ids, scores = largest_entries(parts[0], count)
     return _First(
         count,
         scores,

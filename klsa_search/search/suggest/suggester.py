@@ -24,7 +24,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.builder import Word
 from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with, last_word
-from klsa_search.search.query.corrections import LONGEST, SHORTEST, Circumstances
+from klsa_search.search.query.corrections import MAX_WORD_LETTERS, MIN_WORD_LETTERS, Circumstances
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_all,
@@ -258,7 +258,7 @@ class Suggester:
     def _corrections(self, before: str, last: str, evidence: Evidence) -> Iterator[Candidate]:
         """Yield corrections of a word that no term begins with."""
         folded = self._analyzer.folded(last)
-        if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
+        if not MIN_WORD_LETTERS <= len(folded) <= MAX_WORD_LETTERS or not folded.isalpha():
             return
         context = tuple(number for number in self._numbers(before) if number >= 0)
         where = Circumstances(context, alone=not context, unfinished=True)

@@ -23,7 +23,7 @@ from klsa_search.storage.documents import DocumentReader
 MAX_CANDIDATES: Final = 128
 """Titles of which the best are returned: the first by doc id."""
 
-LONGEST: Final = 1_000
+MAX_TITLE_BYTES: Final = 1_000
 """Bytes of a suggested title, at most."""
 
 _UNSPACED: Final = re.compile(
@@ -121,7 +121,7 @@ class Lines:
                         break
                     line = doc_id - chunk.first
                     length = int(chunk.lines[line + 1] - chunk.lines[line])
-                    if not live[doc_id] or length > LONGEST:
+                    if not live[doc_id] or length > MAX_TITLE_BYTES:
                         continue
                     candidates += 1
                     key = int(chunk.keys[line])

@@ -10,7 +10,7 @@ import pytest
 from klsa_search import build
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.segments import Segments
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.rankers.klsa import klsa_params
 from tests.support.worlds import as_if_large, random_documents
@@ -68,5 +68,5 @@ def test_results_have_their_exact_scores(index):
         exact = index.scores(query)
         positions, scores = index.rank(query, 10)
         assert np.abs(scores - exact[positions]).max() < 0.02 * exact.max()
-        best = set(top_z(exact, 10)[0].tolist())
+        best = set(largest_entries(exact, 10)[0].tolist())
         assert len(best & set(positions.tolist())) >= 7

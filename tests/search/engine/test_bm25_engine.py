@@ -12,7 +12,7 @@ from scipy import sparse
 
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -43,7 +43,7 @@ def collection(size, terms=12, *, density=0.4, levels=0, seed=0, block_bits=6):
 def by_row(kernel, terms, k, allowed=True):
     query = QueryTerms.of(terms)
     row = kernel.steps(query.numbers, query.counts) * np.broadcast_to(allowed, kernel.size)
-    positions, steps = top_z(row, k)
+    positions, steps = largest_entries(row, k)
     scores = (steps * kernel.postings.step).astype(np.float32)
     return positions, scores, np.count_nonzero(row)
 

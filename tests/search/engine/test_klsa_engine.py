@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.coverage import BEST
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.params import MAX_SEEDS
@@ -198,7 +198,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     row = many.query_kernel.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
     positions, scores, *_ = top_of(many.klsa_engine, [3], 100, params)
-    assert len(np.setdiff1d(positions, top_z(row, params.best)[0])) > 20
+    assert len(np.setdiff1d(positions, largest_entries(row, params.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
 
@@ -210,7 +210,7 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     positions, scores, *_ = top_of(snapshot.klsa_engine, [0], 31, klsa_params(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
-    assert positions.tolist() == top_z(exact, 31)[0].tolist()
+    assert positions.tolist() == largest_entries(exact, 31)[0].tolist()
     assert scores == pytest.approx(exact[positions], rel=1e-3)
 
 
@@ -250,7 +250,7 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
             top_of(many.klsa_engine, terms, 10, params),
         )
         assert allowed[found.doc_ids].all()
-        few_by_row.append(len(set(found.doc_ids) & set(top_z(exact, 10)[0])))
+        few_by_row.append(len(set(found.doc_ids) & set(largest_entries(exact, 10)[0])))
     assert np.mean(few_by_row) > 9
 
 
@@ -319,4 +319,4 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
         )
         order = np.lexsort((positions, -scores))
         assert order.tolist() == list(range(len(positions)))
-        assert positions[0] == top_z(exact, 1)[0][0]
+        assert positions[0] == largest_entries(exact, 1)[0][0]

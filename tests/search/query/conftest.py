@@ -29,7 +29,7 @@ def documents():
 @pytest.fixture(autouse=True)
 def few_documents_are_many(monkeypatch):
     """Correct words by the few documents of these tests, too."""
-    monkeypatch.setattr(corrections, "MANY", 1)
+    monkeypatch.setattr(corrections, "MIN_DOCUMENTS", 1)
 
 
 @pytest.fixture(scope="package")

@@ -73,7 +73,7 @@ def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
 
 @pytest.fixture
 def is_small(monkeypatch):
-    monkeypatch.setattr(corrections, "MANY", 1000)
+    monkeypatch.setattr(corrections, "MIN_DOCUMENTS", 1000)
 
 
 @pytest.fixture(
@@ -149,7 +149,7 @@ def test_an_explanation_is_of_the_corrected_query(sniffers):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_abbreviations_names_and_codes_are_not_corrected(sniffers, large, monkeypatch):
-    monkeypatch.setattr(corrections, "MANY", 100 if large else 1000)
+    monkeypatch.setattr(corrections, "MIN_DOCUMENTS", 100 if large else 1000)
     for query in ("MwSt packets", "SnIffre packets", "snIffeer packets", "sniffr1 packets"):
         said = sniffers.search(query).interpretation
         assert (said.corrections, said.words, said.did_you_mean) == ({}, ("packets",), None)
@@ -187,7 +187,7 @@ def test_words_are_corrected_to_what_is_written_alone(tmp_path):
 
 def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     """Most words are in none of a few documents: one that is near another may well be right."""
-    monkeypatch.setattr(corrections, "MANY", 3)
+    monkeypatch.setattr(corrections, "MIN_DOCUMENTS", 3)
     texts = ["The intersection graph of paths", "A survey of computer response"]
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     index = build(documents, name="small", home=tmp_path, dimensions=2)

@@ -170,7 +170,7 @@ def test_a_misspelt_word_is_put_right(index, typed, right):
 
 
 def test_words_that_are_probably_misspelt_in_documents_are_suggested_last(tmp_path, monkeypatch):
-    monkeypatch.setattr("klsa_search.search.query.corrections.MANY", 1)
+    monkeypatch.setattr("klsa_search.search.query.corrections.MIN_DOCUMENTS", 1)
     texts = ["headphnoes", *["headphones"] * 100]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     with closing(build(documents, name="shop", home=tmp_path)) as index:

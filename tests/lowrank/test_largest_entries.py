@@ -1,4 +1,4 @@
-"""top_z: the largest entries, ties by document order."""
+"""The largest entries, ties by document order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.expansion_matrix import largest_entries
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ from klsa_search.lowrank.expansion_matrix import top_z
 )
 def test_worked_examples(row, z, positions):
     row = np.array(row, dtype=np.float32)
-    found, values = top_z(row, z)
+    found, values = largest_entries(row, z)
     assert found.tolist() == positions
     assert values.tolist() == row[positions].tolist()
 
 
 @given(st.lists(st.integers(-2, 4), max_size=30), st.integers(1, 12))
-def test_top_z_equals_a_truncated_stable_sort(row, z):
+def test_largest_entries_are_those_of_a_truncated_stable_sort(row, z):
     expected = sorted((i for i, value in enumerate(row) if value > 0), key=lambda i: -row[i])[:z]
-    assert top_z(np.array(row, dtype=np.float32), z)[0].tolist() == expected
+    assert largest_entries(np.array(row, dtype=np.float32), z)[0].tolist() == expected
