@@ -58,6 +58,8 @@ def _as_tuple(value: object) -> object:
 
 Names = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_NAMES)]
 
+_PARAMETERS: Final = frozenset(SearchParameters.__annotations__)
+
 
 class RankingParameters(BaseModel):
     """Parameters of parsing and ranking; None means the setting of the index."""
@@ -88,7 +90,7 @@ class RankingParameters(BaseModel):
     @property
     def parameters(self) -> SearchParameters:
         """Return the parameters that were passed."""
-        names = self.model_fields_set & SearchParameters.__annotations__.keys()
+        names = self.model_fields_set & _PARAMETERS
         return cast(SearchParameters, {name: getattr(self, name) for name in names})
 
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from json import loads
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -139,12 +139,13 @@ class DocumentReader:
         return replace(self, parts=(*self.parts, part), updated=updated, live=live)
 
     def records(self, doc_ids: Sequence[int]) -> list[Record]:
-        """Return documents in the order of the doc ids, without reading their texts.
+        """Return documents in the order of the doc ids, without reading their texts."""
+        return list(map(Record._make, self.heads(doc_ids)))
 
-        Cost: 0.5 µs each, and their metadata.
-        """
+    def heads(self, doc_ids: Sequence[int]) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """Return ID, title and metadata of documents. Cost: 0.3 µs each, and their metadata."""
         try:
-            return list(map(Record._make, self.native.heads(doc_ids, loads)))
+            return self.native.heads(doc_ids, loads)
         except ValueError as error:
             raise self.damaged(error) from error
 

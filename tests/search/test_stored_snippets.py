@@ -90,12 +90,17 @@ class Kept:
         self.passages = StoredSnippets(self.documents, forward, self.analyzer, self.vocabulary)
         return self
 
+    def of(self, doc_ids, terms, weights=None, **options):
+        """The passages of documents."""
+        return self.passages.of(doc_ids, *self.passages.numbered(terms, weights), **options)
+
     def differing(self, query, **options):
         """The first passage that is not `snippet`'s, with that; None if there is none."""
         terms = set(self.analyzer.terms(query))
-        found = self.passages.of(range(len(self.texts)), terms, **options)
+        weights = options.pop("weights", None)
+        found = self.of(range(len(self.texts)), terms, weights, **options)
         for passage, text in zip(found, self.texts, strict=True):
-            wanted = snippet(text, terms, self.analyzer, **options)
+            wanted = snippet(text, terms, self.analyzer, weights=weights, **options)
             if passage != wanted:
                 return passage, wanted
         return None
@@ -124,7 +129,7 @@ def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
 def test_a_word_at_the_end_of_a_long_text_is_shown(tmp_path, needle):
     text = f"{'The wing of a plane, and more of it, ' * 14_000}{needle}"
     kept = Kept(tmp_path, [text])
-    (passage,) = kept.passages.of([0], set(kept.analyzer.terms(needle)))
+    (passage,) = kept.of([0], set(kept.analyzer.terms(needle)))
     assert passage.startswith("…")
     assert passage.endswith(needle)
 
@@ -192,9 +197,9 @@ def test_texts_of_ascii_do_not_ask_for_all_of_unicode(tmp_path, monkeypatch):
 def test_threads_may_share_them(tmp_path):
     texts = [f"{'flow ' * (7 * number)} wing {'naïve ' * 60}" for number in range(40)]
     kept = Kept(tmp_path, texts)
-    alone = kept.passages.of(range(40), {"wing"})
+    alone = kept.of(range(40), {"wing"})
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda n: kept.passages.of([n % 40], {"wing"})[0], range(400)))
+        found = list(threads.map(lambda n: kept.of([n % 40], {"wing"})[0], range(400)))
     assert found == alone * 10
 
 
@@ -214,7 +219,7 @@ def test_damage_gives_an_error_or_a_passage_of_every_document(tmp_path):
         for name, length in (("documents", 1_000), ("forward_codes", 200)):
             harm(folder, name, rng.integers(0, length, 3), rng.integers(0, 256, 3))
         with suppress(IndexDamaged):
-            assert len(kept.reopened().passages.of(range(2), {"wing"})) == 2
+            assert len(kept.reopened().of(range(2), {"wing"})) == 2
 
 
 def test_a_zero_byte_in_a_text_is_damage(tmp_path):
@@ -222,7 +227,7 @@ def test_a_zero_byte_in_a_text_is_damage(tmp_path):
     content = open_array(tmp_path, "documents")
     harm(tmp_path, "documents", np.flatnonzero(content == ord("w"))[1], 0)
     with pytest.raises(IndexDamaged, match="zero byte"):
-        kept.reopened().passages.of(range(2), {"wing"})
+        kept.reopened().of(range(2), {"wing"})
 
 
 def test_hits_carry_them(tmp_path):

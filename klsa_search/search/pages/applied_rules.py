@@ -55,10 +55,6 @@ class AppliedRules:
     hidden: frozenset[int] = frozenset()
     boosts: tuple[_Boost, ...] = ()
 
-    def hide(self, mask: Mask | None, size: int) -> Mask | None:
-        """Return a mask of `size` documents without those that are hidden."""
-        return without(mask, sorted(self.hidden), size) if self.hidden else mask
-
     def of_passages(self, passages: PassageIndex) -> AppliedRules:
         """Return what rules for documents change in a search of their passages, without pins."""
         rows = passages.rows_of(np.array(sorted(self.hidden), np.int64))

@@ -210,13 +210,13 @@ def collect(
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    size, request, fields = len(state.snapshot), plan.request, state.fields
+    request, fields = plan.request, state.fields
     is_blank = _is_blank(plan)
     mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
     rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
     pinned = None
     if positions:
-        top = ranked(rank, np.array([*positions], np.int64), size)
+        top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
         pinned = Pinned(top, [*positions.values()])
     distinct = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
@@ -228,9 +228,9 @@ def collect(
     order: Collector = ScoreCollector(rank, mask, plan.page)
     if facet_fields or keys or distinct or is_blank or request.min_score is not None:
         if is_blank:
-            matches = _match_all(size, mask, request.min_score)
+            matches = _match_all(len(state.snapshot), mask, request.min_score)
         else:
-            matches = _matches(size, rank, mask, request.min_score)
+            matches = _matches(len(state.snapshot), rank, mask, request.min_score)
         if keys:
             order = FieldCollector(rank, matches, keys)
         elif is_blank:
@@ -307,7 +307,7 @@ def _ranking(
 
     mask  documents that may be found, without those pinned
     """
-    request, size = plan.request, len(state.snapshot)
+    request = plan.request
     rank = state.searcher.ranking(plan.parsed, plan.parameters)
     if request.positive or request.negative:
         rank = partial(best_of, _feedback_scores(state, plan))
@@ -316,11 +316,11 @@ def _ranking(
         named = [] if plan.named is None else [plan.named]
         rank = with_vectors(rank, parts, np.array([*pins, *named], np.int64))
     if plan.rules.boosts and not is_blank:
-        rank = boosted(rank, plan.rules.factors(size))
+        rank = boosted(rank, plan.rules.factors(len(state.snapshot)))
     if plan.parsed.leading is not None and not is_blank:
         rank = leading_first(rank, plan.parsed.leading)
     if plan.named is not None:
-        rank = named_first(rank, plan.named, size)
+        rank = named_first(rank, plan.named, len(state.snapshot))
     return rank
 
 
@@ -328,18 +328,19 @@ def _mask_and_pins(
     state: State, plan: QueryPlan, *, is_blank: bool
 ) -> tuple[Mask | None, dict[int, int]]:
     """Return the documents that may be found, without those pinned, and the positions of these."""
-    size, mask, pinnable = len(state.snapshot), plan.mask, plan.pinnable
+    mask, pinnable = plan.mask, plan.pinnable
     if plan.request.filter is not None:
         filtered = state.filters.of(plan.request.filter)
         mask, pinnable = intersection(mask, filtered), intersection(pinnable, filtered)
-    mask = plan.rules.hide(mask, size)
+    if plan.rules.hidden:
+        mask = without(mask, sorted(plan.rules.hidden), len(state.snapshot))
     if is_blank:
         mask = intersection(mask, state.snapshot.live)
     if not plan.rules.pins:
         return mask, {}
     first_is_taken = plan.named is not None and (mask is None or plan.named in mask)
     positions = positions_of(plan.rules.pins, pinnable, first_is_taken=first_is_taken)
-    return without(mask, [*positions], size), positions
+    return without(mask, [*positions], len(state.snapshot)), positions
 
 
 def _feedback_scores(state: State, plan: QueryPlan) -> Scores:

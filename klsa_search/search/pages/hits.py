@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from klsa_search.collection.nested import value_at
@@ -28,18 +28,22 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
     state   that the search was executed on: see `plan_search`
     """
     check_deadline()
-    terms = state.query_parser.known_terms(plan.parsed)
-    weights = _weights(state, terms) if plan.request.highlight else None
+    numbers = [*{number for number in plan.parsed.terms if number >= 0}]
+    weights: list[float] = []
+    if plan.request.highlight:
+        weights = state.snapshot.query_kernel.term_weights[numbers].tolist()
     length = plan.request.snippet_length
     if isinstance(state.searcher, PassageSearcher):
-        best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, terms, weights)
+        best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, numbers, weights)
         snippets = best_passages.snippets
         hits = _hits_with(state, top.doc_ids.tolist(), top.scores, snippets, plan.offset)
         hits = with_places(state, best_passages, hits, top.doc_ids)
     else:
-        hits = hits_of(state, top.doc_ids, top.scores, terms, weights, plan.offset, length)
+        hits = hits_of(state, top.doc_ids, top.scores, numbers, weights, plan.offset, length)
     if plan.request.highlight:
-        hits = tuple(_add_highlights(state, plan, hit, terms, weights) for hit in hits)
+        names = state.snapshot.vocabulary.terms
+        of_terms = {names[n]: weight for n, weight in zip(numbers, weights, strict=True)}
+        hits = tuple(_add_highlights(state, plan, hit, of_terms) for hit in hits)
     if plan.request.quality:
         hits = _add_quality(state, plan, hits, top)
     if plan.request.explain and hits:
@@ -53,17 +57,19 @@ def _add_highlights(
     state: State,
     plan: QueryPlan,
     hit: Hit,
-    terms: Collection[str],
-    weights: Mapping[str, float] | None,
+    weights: Mapping[str, float],
 ) -> Hit:
-    """Return a hit with highlights of title, snippet, and a passage of each other field."""
+    """Return a hit with highlights of title, snippet, and a passage of each other field.
+
+    weights  of the terms of the query
+    """
     check_deadline()
     analyzer, length = state.info.analyzer, plan.request.snippet_length
     texts = {"title": hit.title, "snippet": hit.snippet}
     for name in state.snapshot.forward.fields.others:
         if text := field_text(value_at(hit.metadata, name)):
-            texts[name] = snippet(text, terms, analyzer, weights=weights, length=length)
-    highlights = {name: highlighted(text, terms, analyzer) for name, text in texts.items()}
+            texts[name] = snippet(text, weights, analyzer, weights=weights, length=length)
+    highlights = {name: highlighted(text, weights, analyzer) for name, text in texts.items()}
     return replace(hit, highlight=highlights)
 
 
@@ -85,24 +91,21 @@ def _add_quality(
     return tuple(replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
 
 
-def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
-    """Return the weights of terms in the ranking."""
-    numbers, weights = state.snapshot.vocabulary.numbers, state.snapshot.query_kernel.term_weights
-    return {term: float(weights[numbers[term]]) for term in terms if term in numbers}
-
-
 def hits_of(
     state: State,
     doc_ids: DocIds,
     scores: Scores,
-    terms: Collection[str],
-    weights: Mapping[str, float] | None,
+    terms: Sequence[int],
+    weights: Sequence[float],
     offset: int = 0,
     length: int = SNIPPET,
 ) -> tuple[Hit, ...]:
-    """Return hits of ranked documents, in order. See `Index.hits`."""
+    """Return hits of ranked documents, in order. See `Index.hits`.
+
+    terms, weights  as `StoredSnippets.of` takes them
+    """
     ids = doc_ids.tolist()
-    snippets = state.snippets.of(ids, terms, weights=weights, length=length)
+    snippets = state.snippets.of(ids, terms, weights, length)
     return _hits_with(state, ids, scores, snippets, offset)
 
 
@@ -111,11 +114,12 @@ def _hits_with(
 ) -> tuple[Hit, ...]:
     """Return hits of ranked documents with these snippets, in order."""
     hits, rank = [], offset
-    records = state.documents.records(doc_ids)
-    for record, snippet_, score in zip(records, snippets, scores.tolist(), strict=True):
+    heads = state.documents.heads(doc_ids)
+    for (id_, title, metadata), snippet_, score in zip(
+        heads, snippets, scores.tolist(), strict=True
+    ):
         rank += 1
-        metadata = record.metadata
         if metadata:
             metadata = state.fields.with_numbers(without_vectors(metadata))
-        hits.append(Hit(rank, record.id, score, record.title, snippet_, metadata))
+        hits.append(Hit(rank, id_, score, title, snippet_, metadata))
     return tuple(hits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -38,19 +38,23 @@ def best_passages_of(
     searcher: PassageSearcher,
     plan: QueryPlan,
     doc_ids: DocIds,
-    terms: Collection[str],
-    weights: Mapping[str, float] | None,
+    terms: Sequence[int],
+    weights: Sequence[float],
 ) -> BestPassages:
-    """Return the best passages of documents that a search found."""
+    """Return the best passages of documents that a search found.
+
+    terms, weights  of the query, as `StoredSnippets.of` takes them
+    """
     rows, counts = searcher.best_passages(plan.parsed, doc_ids, plan.parameters)
+    names = [state.snapshot.vocabulary.terms[term] for term in terms]
+    weights_of = dict(zip(names, weights, strict=False))
     snippets = [""] * len(doc_ids)
     for source, which, ids in (
         (searcher.passages.state, rows >= 0, rows),
         (state, rows < 0, doc_ids),
     ):
-        texts = source.snippets.of(
-            ids[which].tolist(), terms, weights=weights, length=plan.request.snippet_length
-        )
+        numbers = source.snippets.numbered(names, weights_of)
+        texts = source.snippets.of(ids[which].tolist(), *numbers, plan.request.snippet_length)
         for number, snippet in zip(np.flatnonzero(which).tolist(), texts, strict=True):
             snippets[number] = snippet
     return BestPassages(searcher.passages, rows, counts, snippets)

@@ -27,8 +27,7 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.rules import readings_of
-from klsa_search.search.rankers import ranker_of
-from klsa_search.search.ranking.parameters import built_dimensions, checked_mask
+from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import intersection
 from klsa_search.search.ranking.vector_ranking import QueryVector, VectorLike, checked_vector
 from klsa_search.search.state.state import State
@@ -233,11 +232,7 @@ def _rules(
 
 def _reported(state: State, parameters: SearchSettings) -> dict[str, Any]:
     """Return the parameters that a ranking uses, by name."""
-    names = ranker_of(parameters.ranker).parameters
-    used = {name: getattr(parameters, name) for name in names}
-    if "dimensions" in used:
-        built = built_dimensions(state.snapshot, parameters)
-        used["dimensions"] = min(parameters.dimensions, built)
+    used = state.parameters.used(parameters)
     if state.passages is not None:
         used["passage_weight"] = parameters.passage_weight
     return used

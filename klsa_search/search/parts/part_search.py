@@ -351,7 +351,7 @@ def warm_up(state: State) -> None:
     for ranker in ("bm25", state.info.defaults.ranker):
         rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), NO_MODELS)
     first = np.flatnonzero(state.snapshot.live_docs())[:1]
-    hits_of(state, first, np.zeros(len(first), np.float32), (), None)
+    hits_of(state, first, np.zeros(len(first), np.float32), (), ())
 
 
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:

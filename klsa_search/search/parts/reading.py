@@ -119,7 +119,8 @@ def hits(
 ) -> tuple[Hit, ...]:
     """Return hits of documents without scores: see `Index.hits`."""
     documents = np.array(doc_ids, np.int64)
-    return hits_of(state, documents, np.zeros(len(documents), np.float32), terms, weights)
+    scores = np.zeros(len(documents), np.float32)
+    return hits_of(state, documents, scores, *state.snippets.numbered(terms, weights))
 
 
 def excerpt(state: State, id_: str, span: tuple[int, int] | None, page: int | None) -> Excerpt:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import LanguageSettings, SearchSettings, unsearched
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.engine.mask import Mask
@@ -59,6 +60,21 @@ class Parameters:
             self._checked.clear()
         self._checked[key] = reading, chosen
         return reading, chosen
+
+    def used(self, ranking: SearchSettings) -> dict[str, Any]:
+        """Return the parameters that a ranking uses, by name."""
+        return dict(self._used_by_default if ranking is self._defaults else self._used(ranking))
+
+    @lazy_property
+    def _used_by_default(self) -> dict[str, Any]:
+        return self._used(self._defaults)
+
+    def _used(self, ranking: SearchSettings) -> dict[str, Any]:
+        names = ranker_of(ranking.ranker).parameters
+        used = {name: getattr(ranking, name) for name in names}
+        if "dimensions" in used:
+            used["dimensions"] = min(ranking.dimensions, built_dimensions(self._snapshot, ranking))
+        return used
 
     def _read(self, parameters: dict[str, Any]) -> LanguageSettings:
         """Remove the parameters for parsing from those of a search, and validate them."""
