@@ -92,6 +92,7 @@ _AM: Final = re.compile("([\u0e4d\u0ecd])([\u0e32\u0eb2]?)([\u0e48-\u0e4b\u0ec8-
 _DIPHTHONG: Final = re.compile(r"(?:o[àáảãạèéẻẽẹ]|u[ỳýỷỹỵ])\Z", re.IGNORECASE)
 # A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
 _NASAL: Final = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
+_MICRO: Final = re.compile("\u03bc(?=[A-Za-z])")  # typed as u: 10uF
 _APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
 _OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
 _STRESS: Final = re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]")
@@ -110,7 +111,7 @@ def bare(word: str) -> str:
     """
     if word.isascii():
         return word
-    word = _QUOTE_IN_HEBREW.sub("", word).translate(_WRITTEN_AS)
+    word = _MICRO.sub("u", _QUOTE_IN_HEBREW.sub("", word).translate(_WRITTEN_AS))
     word = _AM.sub(r"\3\1\2", _NASAL.sub("ं", _STRESS.sub("", word)))
     word = _APOSTROPHE.sub("'", _DIPHTHONG.sub(_on_first_vowel, word))
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)

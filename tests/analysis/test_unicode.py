@@ -108,6 +108,7 @@ def test_accents_go_from_latin_greek_and_cyrillic_only(word, bare):
         ("นํ้า นำ้", "น้ํา น้ํา"),
         ("三ヶ月 一ヵ所 臺灣", "三ケ月 一カ所 台灣"),
         ("ሐገር ፀሃይ ዓለም", "ሀገር ጸሀይ አለም"),
+        ("10µF 5μm μικρός", "10uF 5um μικρός"),
         ("thuỷ", "thủy"),
         ("Hawai\u02bbi", "Hawai'i"),
         ("wing\u2019s", "wing's"),

@@ -43,6 +43,7 @@ _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
+_HEXADECIMAL: Final = re.compile(r"(0x)?([\da-f]{6,16})", re.IGNORECASE)
 _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)\w+(?:\.\w+){2}")
 """From the root, with a file name, or a version or name of three parts with a digit."""
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
@@ -167,11 +168,13 @@ class CodeReader:
     def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
         """Yield the words of a code as typed, and with its runs joined in all ways.
 
-        A version may begin with a v or not.
+        A version may begin with a v or not, and a hexadecimal number with 0x.
         """
         yield tuple(self._pieces.words(text))
         if version := _VERSION.fullmatch(text):
             yield tuple(self._pieces.words(version[2] if version[1] else f"v{text}"))
+        if hexadecimal := _HEXADECIMAL.fullmatch(text):
+            yield tuple(self._pieces.words(hexadecimal[2] if hexadecimal[1] else f"0x{text}"))
         runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
         if 1 < len(runs) <= MAX_RUNS:
             for count in range(len(runs)):

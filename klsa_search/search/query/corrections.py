@@ -177,6 +177,11 @@ class Corrector:
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
         if is_word and (where.alone or not where.abbreviation) and (has_short_part or not parts):
             best = self._best(folded, evidence, where)
+        if best and parts:
+            words = [[(part.number,)] for part in parts if part.number >= 0]
+            documents = count_all(self._snapshot, words, evidence)
+            if not self._is_sure(folded, best, where) or math.log(max(documents, 1)) > best.score:
+                best = None
         is_short = len(folded) < MIN_WORD_LETTERS and not where.alone
         if best and is_short and best.weight < MIN_CONTEXT_WEIGHT:
             best = None

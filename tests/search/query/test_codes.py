@@ -26,6 +26,8 @@ CODES = {
     "v2.11.3": "firmware v2.11.3",
     "v2.11.4": "firmware v2.11.4 and 3",
     "750ml": "bottle of 750ml",
+    "0x80070057": "Windows error 0x80070057",
+    "0000007b": "stop error 0000007b",
     "750": "bottle of ml ml, model 750",
 }
 
@@ -55,6 +57,8 @@ FOUND = {
     "bottle 750 ml": {"750ml"},
     "firmware 2.11.3": {"v2.11.3"},
     "driver v1.2.3": {"1.2.3"},
+    "error 80070057": {"0x80070057"},
+    "0x0000007B": {"0000007b"},
 }
 
 

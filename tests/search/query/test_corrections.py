@@ -161,6 +161,19 @@ def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(tmp_path):
             assert [hit.id for hit in index.search("head phones", match=match)] == ["17"]
 
 
+@pytest.mark.parametrize(("typed", "written"), [("usbc", "USB-C"), ("PhD", "Ph.D.")])
+def test_a_part_of_one_letter_is_meant_rather_than_an_unsure_correction(tmp_path, typed, written):
+    texts = [f"a {written} thing", "a USB hub", "a thesis", "the Program C", "vitamin D"]
+    texts += [f"cable {n}" for n in range(20)]
+    with build(texts, name="parts", home=tmp_path) as index:
+        result = index.search(typed)
+        assert [hit.id for hit in result.hits][:1] == ["1"]
+        parts = written.replace("-", " ").replace(".", " ").split()
+        assert result.interpretation.corrections[typed].lower().split() == [
+            part.lower() for part in parts
+        ]
+
+
 def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
     texts = ["the U.S.A. and the UK", "a USB cable"] + [f"cable {n}" for n in range(20)]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
