@@ -229,6 +229,10 @@ class PartitionHost:
                 _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True
 
+    def together(self, *calls: tuple[Any, ...] | None) -> list[Any]:
+        """Return the results of calls of methods; None for no call."""
+        return [None if call is None else getattr(self, call[0])(*call[1:]) for call in calls]
+
     def begin(self, version: str, search: str, request: PartRequest) -> PartPlan:
         """Begin a search in a version, and return its plan; `search` names it in later rounds."""
         return self._search(version, search, request).search.begin()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import coroutine
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
@@ -32,6 +33,7 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
+    run_rounds,
 )
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.partitions import PartitionFiles, facts_of
@@ -242,15 +244,22 @@ class RemotePartitions:
         return answers
 
 
+@coroutine
+def _answers(calls: Sequence[Call | None]) -> Generator[Sequence[Call | None], Answers, Answers]:
+    """Wait for the answers to a round of calls."""
+    return (yield calls)
+
+
 class RemoteSearches:
     """One search in all partitions of a version: see `search.parts.part_search.PartSearches`.
 
-    All rounds call the same replicas first, which keep the search; others begin it again.
+    All rounds call the same replicas first, which keep the search; others begin it again: see
+    `RemoteParts.complete`.
     """
 
     def __init__(self, partitions: RemotePartitions, version: Version) -> None:
         self._partitions, self._version = partitions, version
-        self._first, self._name = next(_turn), uuid4().hex
+        self._name = uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
         self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
@@ -269,7 +278,7 @@ class RemoteSearches:
         numbers = range(self.count)
         return [self._partitions.read_part(self._version, n, max_doc, (), {}) for n in numbers]
 
-    def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+    async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         self._begun += 1
         for number, request in enumerate(requests):
@@ -279,20 +288,20 @@ class RemoteSearches:
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
                 partition_request = request._replace(query=query, evidence=evidence)
                 self._begins[number] = f"{self._name}-{self._begun}", partition_request
-        return self._round("begin", [None if request is None else () for request in requests])
+        return await self._round("begin", [None if request is None else () for request in requests])
 
-    def collect(
+    async def collect(
         self, shared: Sequence[SharedSeeds | None], answers: EvidenceAnswers
     ) -> list[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._rankings = [(seeds, dict(answers)) for seeds in shared]
-        collected = [part or (None, None) for part in self._round("collect", self._rankings)]
+        collected = [part or (None, None) for part in await self._round("collect", self._rankings)]
         self._hits = [hits for _, hits in collected]
         return [page for page, _ in collected]
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit] | None]:
+    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit] | None]:
         """Return the hits at some places of the pages, from their hosts if these kept them."""
-        hits = self._round(
+        hits = await self._round(
             "fetch",
             [
                 (page_positions, *ranking) if page_positions and collected is None else None
@@ -306,18 +315,19 @@ class RemoteSearches:
             for part, collected, page_positions in zip(hits, self._hits, positions, strict=True)
         ]
 
-    def explain(
+    async def explain(
         self, partition: int, id_: str, shared: SharedSeeds | None, answers: EvidenceAnswers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
         call = id_, shared, dict(answers)
         calls = [call if n == partition else None for n in range(self.count)]
-        explanation: Explanation | None = self._round("explain", calls)[partition]
+        explanations = await self._round("explain", calls)
+        explanation: Explanation | None = explanations[partition]
         if explanation is None:
             raise missing(self._failed, self.count)
         return explanation
 
-    def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
+    async def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
         """Return the answers by partition; None for those that failed, or are not called."""
         calls: list[Call | None] = []
         for number, (argument, begun) in enumerate(zip(arguments, self._begins, strict=True)):
@@ -325,7 +335,7 @@ class RemoteSearches:
                 calls.append(None)
             else:
                 calls.append((method, self._version.name, *begun, *argument))
-        answers = self._partitions.read(self._version, calls, self._first)
+        answers = await _answers(calls)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)
         return [answers.values.get(number) for number in range(self.count)]
@@ -386,6 +396,27 @@ class RemoteParts(PartSet):
     def searches(self) -> RemoteSearches:
         """Return a new search of all parts."""
         return RemoteSearches(self.partitions, self.version)
+
+    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run searches together, and return their results; a round of all is one of calls."""
+        first = next(_turn)
+
+        def answer(rounds: Sequence[Sequence[Call | None]]) -> list[Answers]:
+            if len(rounds) == 1:
+                return [self.partitions.read(self.version, rounds[0], first)]
+            together: list[Call | None] = []
+            for calls in zip(*rounds, strict=True):
+                together.append(("together", *calls) if any(calls) else None)
+            answers = self.partitions.read(self.version, together, first)
+            return [
+                Answers(
+                    {n: values[at] for n, values in answers.values.items()},
+                    {n: why for n, why in answers.failed.items() if calls[n] is not None},
+                )
+                for at, calls in enumerate(rounds)
+            ]
+
+        return run_rounds(searches, answer)
 
     def restricted(self, filter_: FilterLike) -> RemoteParts:
         """Return the parts with the documents that match a filter; PartitionMissing."""

@@ -268,6 +268,25 @@ def test_rankings_are_those_of_one_process(here, world, query):
         assert [each.tolist() for each in ours] == [each.tolist() for each in theirs]
 
 
+def test_many_queries_are_ranked_in_the_rounds_of_one(here, world):
+    def calls_of(queries):
+        before = len(world.calls)
+        found = world.index.rank_many(queries, 20)
+        assert str(found) == str(here.rank_many(queries, 20))
+        return len(world.calls) - before
+
+    assert calls_of(QUERIES) == max(calls_of([query]) for query in QUERIES)
+
+
+def test_many_queries_are_ranked_without_a_partition_that_fails(world):
+    world.failing = {(1,)}
+    with count_partitions(partial=True) as tally:
+        found = world.index.rank_many(QUERIES[:3], 20)
+        assert str(found) == str([world.index.rank(query, 20) for query in QUERIES[:3]])
+    world.failing = set()
+    assert set(tally.failed) == {1}
+
+
 @pytest.mark.parametrize("id_", ["d3", "d50"])
 def test_explanations_are_those_of_one_process(here, world, id_):
     for query in QUERIES:

@@ -34,6 +34,7 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartRequest,
     PartSearch,
+    run_rounds,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.rankers.klsa import klsa_params
@@ -116,7 +117,8 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
     for query in TOPIC_QUERIES:
         request = PartRequest(Query(query, 20), {}, ranks_only=True)
         states = [partition.state() for partition in three.partitions]
-        _, shared = plan_and_seeds(LocalSearches(states, SharedAnswers()), request, three.name)
+        searches = LocalSearches(states, SharedAnswers())
+        ((_, shared),) = run_rounds([plan_and_seeds(searches, request, three.name)], list)
         for state, own in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None

@@ -51,6 +51,10 @@ RANKERS: Final = ("klsa", "bm25", "rm3", "rocchio")
 """Rankers that add up what depends on all documents; others may need these in one place."""
 
 
+TOGETHER: Final = 32
+"""Queries that are ranked in the same rounds of calls."""
+
+
 class _PageEntry(NamedTuple):
     """A document of the merged order: partition, and position in its page."""
 
@@ -78,7 +82,9 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
         page, hits = alone.collect(None), alone.fetch(None)
         plan, total, facets = alone.plan, page.total, page.facets
     else:
-        plan, total, facets, hits = _merged(parts.searches(), query, reader, models)
+        ((plan, total, facets, hits),) = parts.complete(
+            [_merged(parts.searches(), query, reader, models)]
+        )
     return assemble_results(
         plan, total, facets, hits, reranker=models.reranker, document_of=reader.document
     )
@@ -95,21 +101,24 @@ def count_documents(reader: Reader, query: Query) -> int:
         query = query.model_copy(update={"ranker": "bm25"})
     state = parts.alone
     if state is None:
-        _, pages = _collected(parts.searches(), PartRequest(query, {}), reader.name)
+        search = _collected(parts.searches(), PartRequest(query, {}), reader.name)
+        ((_, pages),) = parts.complete([search])
         return sum(page.total for page in pages if page is not None)
     if query.match == "all" and state.passages is not None:
         state = state.with_searcher(Searcher(state.snapshot, state.info.defaults))
     return PartSearch(state, PartRequest(query, None)).collect(None).total
 
 
-def _merged(
+async def _merged(
     searches: PartSearches, query: Query, reader: Reader, models: Models
 ) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
     counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
     embedded = _embedded(reader, query, models)
-    plan, pages = _collected(searches, PartRequest(counted, {}, embedded=embedded), reader.name)
+    plan, pages = await _collected(
+        searches, PartRequest(counted, {}, embedded=embedded), reader.name
+    )
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
     order = merged_order(pages, query.sort, plan.page, plan.offset + plan.k)
@@ -121,7 +130,7 @@ def _merged(
         (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
-    hits = _fetched(searches, order, plan.offset)
+    hits = await _fetched(searches, order, plan.offset)
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins)))
@@ -141,14 +150,21 @@ def rank_parts(
     if alone is not None:
         tops = rank_queries(alone, queries, ranking, models)
         return [(top.doc_ids, top.scores) for top in tops]
-    rankings = []
+    requests = []
     for text in queries:
         query = ranking.query(text).model_copy(update={"mask": ranking.mask})
         embedded = _embedded(reader, query, models)
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
-        request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
-        rankings.append(_merged_ranking(parts.searches(), request, reader.name))
+        requests.append(PartRequest(query, {}, ranks_only=True, embedded=embedded))
+    rankings: list[tuple[DocIds, Scores]] = []
+    for begin in range(0, len(requests), TOGETHER):
+        rankings += parts.complete(
+            [
+                _merged_ranking(parts.searches(), request, reader.name)
+                for request in requests[begin : begin + TOGETHER]
+            ]
+        )
     return rankings
 
 
@@ -161,9 +177,8 @@ def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Sco
     sizes = searches.sizes
     exact: SearchParameters = {**parameters, "exact": True}
     request = Ranking(max(sum(sizes), 1), None, None, exact).query(query)
-    doc_ids, values = _merged_ranking(
-        searches, PartRequest(request, {}, ranks_only=True), reader.name
-    )
+    search = _merged_ranking(searches, PartRequest(request, {}, ranks_only=True), reader.name)
+    ((doc_ids, values),) = parts.complete([search])
     scores = np.zeros(sum(sizes), np.float32)
     scores[positions_of(doc_ids, sizes)] = values
     return scores
@@ -177,11 +192,11 @@ def _embedded(reader: Reader, query: Query, models: Models) -> EmbeddedQuery:
     return embedded_query(models.embedders, index, reader.dimensions, query.query)
 
 
-def _merged_ranking(
+async def _merged_ranking(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[DocIds, Scores]:
     """Return doc ids and scores of the best documents of several partitions."""
-    _, pages = _collected(searches, request, index)
+    _, pages = await _collected(searches, request, index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
     scores = np.concatenate([page.scores for _, page in answered])
@@ -192,46 +207,55 @@ def _merged_ranking(
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
-    request, answers, parts = PartRequest(query, None, ranks_only=True), NONE, reader.parts
+    request, parts = PartRequest(query, None, ranks_only=True), reader.parts
     if (state := parts.alone) is not None:
         return PartSearch(state, request, models).explain(id_, None, NONE)
-    searches = parts.searches()
     request = request._replace(evidence={}, embedded=_embedded(reader, query, models))
-    _, shared = plan_and_seeds(searches, request, reader.name)
-    if query.vector or request.embedded.vector:
-        answers, _ = _pages(searches, shared)
+    (explanation,) = parts.complete([_explained(parts.searches(), request, id_, reader.name)])
+    return explanation
+
+
+async def _explained(
+    searches: PartSearches, request: PartRequest, id_: str, index: str
+) -> Explanation:
+    """Return the explanation of the score of a document of one of several partitions."""
+    _, shared = await plan_and_seeds(searches, request, index)
+    answers: Answers = NONE
+    if request.query.vector or request.embedded.vector:
+        answers, _ = await _pages(searches, shared)
     partition = partition_of(id_, searches.count)
-    return searches.explain(partition, id_, shared[partition], answers)
+    return await searches.explain(partition, id_, shared[partition], answers)
 
 
-def _collected(
+async def _collected(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartPage | None]]:
     """Return the plan of a search, and its first documents in each partition."""
-    plan, shared = plan_and_seeds(searches, request, index)
-    return plan, _pages(searches, shared)[1]
+    plan, shared = await plan_and_seeds(searches, request, index)
+    _, pages = await _pages(searches, shared)
+    return plan, pages
 
 
-def _pages(
+async def _pages(
     searches: PartSearches, shared: Sequence[SharedSeeds | None]
 ) -> tuple[Answers, Sequence[PartPage | None]]:
     """Return the pages of all partitions, and the answers by which these rank."""
     answers: Answers = NONE
     while True:
-        pages = searches.collect(shared, answers)
+        pages = await searches.collect(shared, answers)
         open_answers = [page.answers for page in pages if page is not None]
         if not any(open_answers):
             return answers, pages
         answers = {**answers, **added(open_answers)}
 
 
-def plan_and_seeds(
+async def plan_and_seeds(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
     """Return the plan of a search, and the seeds of the query as each part needs them."""
     if request.query.ranker is not None:  # planning may need arrays that no partition has
         _refuse_ranker(request.query.ranker, index)
-    begun = _begun(searches, request)
+    begun = await _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
@@ -239,7 +263,7 @@ def plan_and_seeds(
     return leading.plan, share_seeds(seeds, leading.params, leading.step)
 
 
-def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
+async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:
     """Return the plans of all partitions, each of which parses the query by the evidence of all."""
     answers = searches.answers
     request = request._replace(evidence=answers)
@@ -249,7 +273,7 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
             request._replace(query=request.query.model_copy(update={"mask": mask}))
             for mask in masks_of(request.query.mask, searches.sizes)
         ]
-    begun = list(searches.begin(requests))
+    begun = list(await searches.begin(requests))
     named = [plan is not None and plan.named for plan in begun]
     if any(named) and not all(named):
         # The others rank by the words of the ID, as the partition that has the document does.
@@ -260,7 +284,7 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
             else part._replace(query=part.query.model_copy(update=words), embedded=NOT_EMBEDDED)
             for part, is_named in zip(requests, named, strict=True)
         ]
-        again = searches.begin(
+        again = await searches.begin(
             [None if is_named else part for part, is_named in zip(requests, named, strict=True)]
         )
         begun = [
@@ -271,7 +295,7 @@ def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None
         if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
             answers = {**added(asked), **answers}  # another search may have learned all
         requests = [request._replace(evidence=answers) for request in requests]
-        begun = list(searches.begin(requests))
+        begun = list(await searches.begin(requests))
     return begun
 
 
@@ -374,14 +398,16 @@ class _Descending:
         return hash(self.value)
 
 
-def _fetched(searches: PartSearches, order: Sequence[_PageEntry], offset: int) -> tuple[Hit, ...]:
+async def _fetched(
+    searches: PartSearches, order: Sequence[_PageEntry], offset: int
+) -> tuple[Hit, ...]:
     """Return hits in order, from the partitions that have them."""
     positions = [
         [entry.position for entry in order if entry.partition == partition]
         for partition in range(searches.count)
     ]
     hits: dict[_PageEntry, Hit] = {}
-    for partition, fetched in enumerate(searches.fetch(positions)):
+    for partition, fetched in enumerate(await searches.fetch(positions)):
         if fetched is None:
             continue
         entries = [_PageEntry(partition, position) for position in positions[partition]]

@@ -8,8 +8,8 @@ without others ranks by its own seeds, which the engine finds in the same call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,10 @@ from klsa_search.search.ranking.searcher import (
 )
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
+
+_Round = TypeVar("_Round")
+_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
@@ -221,6 +225,7 @@ class PartSearch:
 class PartSearches(Protocol):
     """One search in all parts of an index, here or in other processes; each method is one round.
 
+    Searches wait for rounds, which `PartSet.complete` makes for several at once.
     Answers are in the order of the partitions; None for one that does not answer, if partial
     answers are allowed.
     """
@@ -237,13 +242,13 @@ class PartSearches(Protocol):
     def sizes(self) -> Sequence[int]:
         """Return the numbers of doc ids of the parts."""
 
-    def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
+    async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
         """Plan the search in each partition, and find its best documents.
 
         requests  None for a partition that keeps its earlier plan
         """
 
-    def collect(
+    async def collect(
         self, shared: Sequence[SharedSeeds | None], answers: Answers
     ) -> Sequence[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all.
@@ -252,16 +257,43 @@ class PartSearches(Protocol):
         answers  of all partitions to questions of the ranking
         """
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> Sequence[Sequence[Hit] | None]:
+    async def fetch(
+        self, positions: Sequence[Sequence[int] | None]
+    ) -> Sequence[Sequence[Hit] | None]:
         """Return the hits at some places of the pages; partitions without places do nothing.
 
         places  None for all of a page
         """
 
-    def explain(
+    async def explain(
         self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+
+
+def run_rounds(
+    searches: Sequence[Coroutine[_Round, _Answer, _Result]],
+    answer: Callable[[Sequence[_Round]], Sequence[_Answer]],
+) -> list[_Result]:
+    """Run searches together until all are done, and return their results.
+
+    answer  returns the answers to the rounds that searches wait for
+    """
+    results: dict[int, _Result] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
+    try:
+        while answers:
+            rounds: dict[int, _Round] = {}
+            for number, search_answer in answers.items():
+                try:
+                    rounds[number] = searches[number].send(search_answer)
+                except StopIteration as done:
+                    results[number] = done.value
+            answers = dict(zip(rounds, answer(list(rounds.values())), strict=True))
+    finally:
+        for search in searches:
+            search.close()
+    return [results[number] for number in range(len(searches))]
 
 
 class LocalSearches:
@@ -276,7 +308,7 @@ class LocalSearches:
         """Return the numbers of doc ids of the parts."""
         return [len(state.snapshot) for state in self._states]
 
-    def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+    async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         begun: list[PartPlan | None] = []
         for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
@@ -287,7 +319,9 @@ class LocalSearches:
             begun.append(search.begin())
         return begun
 
-    def collect(self, shared: Sequence[SharedSeeds | None], answers: Answers) -> list[PartPage]:
+    async def collect(
+        self, shared: Sequence[SharedSeeds | None], answers: Answers
+    ) -> list[PartPage]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         return [
             search.collect(seeds, answers)
@@ -295,7 +329,7 @@ class LocalSearches:
             if search is not None
         ]
 
-    def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
+    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
         """Return the hits at some places of the pages; all of one if that is None."""
         return [
             () if positions_of == [] else search.fetch(positions_of)
@@ -303,7 +337,7 @@ class LocalSearches:
             if search is not None
         ]
 
-    def explain(
+    async def explain(
         self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""

@@ -7,10 +7,10 @@ another one, to which the name of the function is sent.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from klsa_search.errors import PartitionsUnsupported, StoreError
 from klsa_search.search.engine.collection_statistics import (
@@ -20,7 +20,7 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.partition_terms import PartitionTerms
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.parts.part_search import LocalSearches, PartSearches
+from klsa_search.search.parts.part_search import LocalSearches, PartSearches, run_rounds
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.restricted_state import restricted_state, with_statistics
 from klsa_search.search.state.restricted_states import RestrictedStates
@@ -139,6 +139,10 @@ class PartSet(ABC):
         """Return a new search of all parts."""
 
     @abstractmethod
+    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run searches together, and return their results; a round of all is one of calls."""
+
+    @abstractmethod
     def restricted(self, filter_: FilterLike) -> PartSet:
         """Return the parts with the documents that match a filter."""
 
@@ -196,6 +200,10 @@ class LocalParts(PartSet):
         if len(self._answers[0]) > MAX_ANSWERS:
             self._answers[0] = SharedAnswers()  # running searches keep theirs
         return LocalSearches([part.state for part in self.parts], self._answers[0])
+
+    def complete(self, searches: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run searches, which wait for nothing, and return their results."""
+        return run_rounds(searches, list)
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
         """Return the parts with the documents that match a filter."""
