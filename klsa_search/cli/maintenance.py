@@ -108,13 +108,12 @@ def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
-    from klsa_search.storage.partitions import is_partitioned, manifest_of_partitions, parts_of
-    from klsa_search.storage.query_settings import current_manifest
+    from klsa_search.storage.partitions import is_partitioned, manifest_in_use, parts_of
 
     divided = is_partitioned(path)
     generations = [current_generation(part) for part in parts_of(path)]
     generation = generations[0]
-    manifest = manifest_of_partitions(path) if divided else current_manifest(generation)
+    manifest = manifest_in_use(path)
     kept = {
         other.name: _generation_or_reason(other)
         for other in ([] if divided else committed_generations(path))
@@ -230,13 +229,10 @@ def delete(path: Path, yes: bool) -> None:
 
 def _manifest_or_reason(path: Path) -> Manifest | str:
     """Return the manifest of an index, or why it cannot be read."""
-    from klsa_search.storage.current import current_generation
-    from klsa_search.storage.partitions import is_partitioned, manifest_of_partitions
+    from klsa_search.storage.partitions import manifest_in_use
 
     try:
-        if is_partitioned(path):
-            return manifest_of_partitions(path)
-        return _generation_or_reason(current_generation(path))
+        return manifest_in_use(path)
     except (StoreError, OSError) as failure:
         return explain(failure)
 

@@ -51,15 +51,13 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         )
     from klsa_search.analysis.analyzer import Analyzer
     from klsa_search.analysis.tokenizers import with_trusted_tokenizer
-    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.current import current_build
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
-    from klsa_search.storage.partitions import parts_of
 
     analysis: AnalysisSettings = AnalysisSettings.checked(with_trusted_tokenizer(chosen))
     if name is not None:
-        first = parts_of(index_path(home, name))[0]
-        manifest = read_manifest(current_generation(first))
+        manifest = read_manifest(current_build(index_path(home, name)))
         analysis = manifest.checked_settings()
     tokens = Analyzer(analysis).tokens(text)
     if as_json:
@@ -84,9 +82,8 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     """
     from klsa_search.search.configuration import change_settings
     from klsa_search.storage.aliases import followed
-    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.current import current_build
     from klsa_search.storage.manifest import read_manifest
-    from klsa_search.storage.partitions import is_partitioned, read_partitions
     from klsa_search.storage.query_settings import current_settings
 
     changes = without_none(options)
@@ -95,10 +92,8 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     target = followed(path)
     if reset or changes:
         settings = change_settings(target, None if reset else changes)
-    elif is_partitioned(target):
-        settings = read_partitions(target).settings(target)
     else:
-        generation = current_generation(target)
+        generation = current_build(target)
         settings = current_settings(generation, read_manifest(generation))
     if as_json:
         write_json(settings.model_dump(mode="json"))

@@ -19,7 +19,8 @@ from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.estimate import partitions_needed
-from klsa_search.indexing.generation_builder import PartitionWorkers, build_generation
+from klsa_search.indexing.generation_builder import PartitionWorkers
+from klsa_search.indexing.partitions import Division, build_divided
 from klsa_search.search.index import Index
 from klsa_search.storage.names import index_directory, index_path
 
@@ -131,22 +132,13 @@ def build(
                 "the other; set a higher limit of memory, or `partitions`",
                 partitions,
             )
+    if workers is None or isinstance(workers, int):
+        workers = min(partitions, workers or processors())
+        if memory is None:
+            budget //= workers
+    division = Division(partitions, workers)
     with open_progress(progress) as report:
-        if partitions == 1:
-            index = build_generation(path, source, chosen, report, budget, replace=replace)
-        else:
-            from klsa_search.indexing.partitions import (  # which uses this
-                Division,
-                build_partitions,
-            )
-
-            if workers is None or isinstance(workers, int):
-                workers = min(partitions, workers or processors())
-                if memory is None:
-                    budget //= workers
-            index = build_partitions(
-                path, source, chosen, Division(partitions, workers), report, budget, replace=replace
-            )
+        index = build_divided(path, source, chosen, division, report, budget, replace=replace)
     if opened is not None:
         warn_of_skipped(opened)
     return index

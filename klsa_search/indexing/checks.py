@@ -150,21 +150,14 @@ def existing_index(path: Path) -> list[Manifest]:
         return readable
 
 
-def refuse_partitions(path: Path) -> None:
-    """Raise StoreError for an index in partitions, which one partition would replace."""
-    if is_partitioned(path):
+def refuse_other_division(path: Path, partitions: int) -> None:
+    """Raise StoreError for an index with one partition that several would replace, or reversed."""
+    divided = is_partitioned(path)
+    if existing_index(path) and divided != (partitions > 1):
+        fact, other = ("partitions", "one") if divided else ("one partition", "several")
         raise StoreError(
-            f"`{path}` has partitions, and a build with one partition would replace them; build "
-            "under another name, and delete this one or let an alias name the new one"
-        )
-
-
-def refuse_one_partition(path: Path) -> None:
-    """Raise StoreError for an index with one partition, which several would replace."""
-    if not is_partitioned(path) and existing_index(path):
-        raise StoreError(
-            f"`{path}` has one partition; build under another name, and delete this one or let an "
-            "alias name the new one"
+            f"`{path}` has {fact}, and a build with {other} would replace it; build under another "
+            "name, and delete this one or let an alias name the new one"
         )
 
 

@@ -27,7 +27,6 @@ from klsa_search.indexing.checks import (
     refuse_large_source,
     refuse_other_source,
     refuse_overlap,
-    refuse_partitions,
     refuse_to_drop_writes,
     refuse_to_shrink,
     require_fields,
@@ -82,8 +81,6 @@ def build_generation(
     replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
     """Build the next generation of the index at a path and open it. See `build`."""
-    if replay is None:
-        refuse_partitions(path)
     started = time.monotonic()
 
     def write(generation: Path) -> Built:

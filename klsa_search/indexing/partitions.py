@@ -26,7 +26,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
     refuse_beyond_memory,
     refuse_large_source,
-    refuse_one_partition,
+    refuse_other_division,
     refuse_to_shrink,
     require_fields,
 )
@@ -36,6 +36,7 @@ from klsa_search.indexing.estimate import Size, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
+    build_generation,
     manifest_of,
     refuse_unused_texts,
     spectrum_entry,
@@ -131,7 +132,7 @@ class Division(NamedTuple):
     workers: int | PartitionWorkers
 
 
-def build_partitions(
+def build_divided(
     path: Path,
     collection: Collection,
     chosen: Settings,
@@ -142,16 +143,20 @@ def build_partitions(
     replace: bool,
     replay: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
-    """Build the index at a path in partitions and open it.
+    """Build the index at a path, in one partition or several, and open it.
 
     memory   limit of each process in bytes
     replace  see `build`
     replay   see `write_generation`
     """
     partitions, workers = division
-    refuse_unpartitioned(partitions, chosen)
     if replay is None:
-        refuse_one_partition(path)
+        refuse_other_division(path, partitions)
+    if partitions == 1:
+        return build_generation(
+            path, collection, chosen, report, memory, replace=replace, replay=replay
+        )
+    refuse_unpartitioned(partitions, chosen)
     chosen = chosen.model_copy(update={"passages": "off"})
 
     def write(generation: Path) -> Built:

@@ -25,8 +25,7 @@ from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import with_computed_vectors
-from klsa_search.indexing.generation_builder import build_generation
-from klsa_search.indexing.partitions import Division, build_partitions, refuse_unpartitioned
+from klsa_search.indexing.partitions import Division, build_divided, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.search.index import Index
@@ -102,22 +101,12 @@ def rebuilt(
                     before, collection, models.embedders, settings, report, replaced
                 )
             )
-        if count == 1:
-            return build_generation(
-                path, collection, settings, report, budget, replace=True, replay=replay
-            )
         workers = min(count, workers or processors())
         if memory is None:
             budget //= workers
-        return build_partitions(
-            path,
-            collection,
-            settings,
-            Division(count, workers),
-            report,
-            budget,
-            replace=True,
-            replay=replay,
+        division = Division(count, workers)
+        return build_divided(
+            path, collection, settings, division, report, budget, replace=True, replay=replay
         )
 
 

@@ -15,11 +15,13 @@ from klsa_search.search.configuration import refuse_refit
 from klsa_search.search.index import Index
 from klsa_search.search.models import without_spaces
 from klsa_search.storage.arrays import has_array
+from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.partitions import build_in_use, documents_of, partition_of
-from klsa_search.storage.query_settings import read_settings, replace_settings
+from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.partitions import documents_of, partition_of
+from klsa_search.storage.query_settings import current_settings, replace_settings
 
 _BATCH = 1_000
 
@@ -70,8 +72,7 @@ def replayed(
 def refuse_rebuilt(before: Index) -> None:
     """Raise StoreError unless the build of a snapshot is in use."""
     path = before.path.parent
-    in_use, _ = build_in_use(path)
-    if in_use != before.generation:
+    if current_build(path).name != before.generation:
         raise StoreError(
             f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
             "and start over"
@@ -80,9 +81,8 @@ def refuse_rebuilt(before: Index) -> None:
 
 def _present_settings(before: Index) -> Settings:
     """Return the present settings of the index of a snapshot, whose build is in use."""
-    path = before.path.parent
-    build, manifest = build_in_use(path)
-    return read_settings(path, build, manifest.checked_settings())
+    generation = current_build(before.path.parent)
+    return current_settings(generation, read_manifest(generation))
 
 
 def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documents: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
@@ -22,8 +21,7 @@ from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
-from klsa_search.indexing.generation_builder import build_generation
-from klsa_search.indexing.partitions import Division, build_partitions
+from klsa_search.indexing.partitions import Division, build_divided
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.repartition import rebuilt, stored_documents
 from klsa_search.indexing.verify import verify_deep
@@ -31,15 +29,14 @@ from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
-from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import verify_shared
-from klsa_search.storage.current import current_generation, last_resort
+from klsa_search.storage.current import current_build, current_generation, last_resort
 from klsa_search.storage.export import live_documents
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
-from klsa_search.storage.partitions import is_partitioned, read_partitions
+from klsa_search.storage.partitions import documents_of, folders_of, terms_name
 from klsa_search.storage.query_settings import current_settings
 from klsa_search.storage.recovery import RecoveredRecords, repair_current
 
@@ -162,73 +159,34 @@ def repair(
     """
     path = Path(path)
     fault = repair_current(path)
-    if is_partitioned(path):
-        return _repaired_partitions(path, fault, progress, memory)
-    verify_shared(path)
-    generation = current_generation(path)
-    try:
-        read_manifest(generation)
-        verify_deep(path)
-        return Repair(Index(open_generation(generation)), fault)
-    except IndexDamaged as damage:
-        fault = damage.message
-    manifest, records = _recovered(generation)
-    settings = current_settings(generation, manifest)
-    with open_progress(progress) as report:
-        index = build_generation(
-            path,
-            StoredCollection(manifest, records.size, partial(_read, generation, records)),
-            settings,
-            report,
-            memory_budget(memory),
-            replace=True,
-        )
-    return Repair(index, fault)
-
-
-def _repaired_partitions(
-    path: Path, fault: str | None, progress: Progress | bool | None, memory: int | str | None
-) -> Repair:
-    """Verify and repair an index in partitions: all are built again if one is damaged."""
-    partitions = read_partitions(path)
-    for name in partitions.all_folders:
+    build = current_build(path)
+    for folder in folders_of(build):
         # The terms are made of the partitions, which are not.
-        if (path / name).is_dir() or name in partitions.folders:
-            fault = repair_current(path / name) or fault
+        if folder.is_dir() or folder.name != terms_name(build.name):
+            fault = repair_current(folder) or fault
     verify_shared(path)
     try:
+        read_manifest(build)
         verify_deep(path)
         return Repair(open_index(path), fault)
     except IndexDamaged as damage:
         fault = damage.message
-    recovered = []
-    for name in partitions.folders:
-        generation = current_generation(path / name)
-        _, records = _recovered(generation)
-        recovered.append((generation, records))
+    recovered = [(generation, _recovered(generation)) for generation in documents_of(build)]
 
     def read() -> Iterator[Document]:
         ordered = [_ordered(number, *part) for number, part in enumerate(recovered)]
         return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
 
-    size = sum(records.size for _, records in recovered)
-    collection = StoredCollection(partitions.manifest, size, read)
-    settings, count = partitions.settings(path), len(recovered)
+    manifest, size = read_manifest(build), sum(records.size for _, records in recovered)
+    collection, settings = StoredCollection(manifest, size, read), current_settings(build, manifest)
+    division, budget = Division(len(recovered), 1), memory_budget(memory)
     with open_progress(progress) as report:
-        index = build_partitions(
-            path,
-            collection,
-            settings,
-            Division(count, 1),
-            report,
-            memory_budget(memory),
-            replace=True,
-        )
+        index = build_divided(path, collection, settings, division, report, budget, replace=True)
     return Repair(index, fault)
 
 
-def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:
-    """Return the manifest and the documents of a damaged generation, as they were written.
+def _recovered(generation: Path) -> RecoveredRecords:
+    """Return the documents of a damaged generation, as they were written.
 
     Raise IndexDamaged if the manifest or the documents have changed.
     """
@@ -245,7 +203,7 @@ def _recovered(generation: Path) -> tuple[Manifest, RecoveredRecords]:
             f"{changed}, so a document may be altered, and nothing was built; "
             f"{last_resort(index_of(generation))}"
         )
-    return manifest, records
+    return records
 
 
 def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:

@@ -28,7 +28,6 @@ from klsa_search.storage.catalog_entry import verify_entry
 from klsa_search.storage.current import (
     current_build,
     current_generation,
-    has_partitions,
     read_current,
     step_for,
 )
@@ -44,11 +43,7 @@ from klsa_search.storage.names import (
     MARKER,
     PASSAGES,
 )
-from klsa_search.storage.partitions import (
-    partitions_of,
-    terms_generation,
-    with_files,
-)
+from klsa_search.storage.partitions import generations_of_build, with_files
 
 
 def compare_checksums(generation: Path, manifest: Manifest) -> None:
@@ -293,13 +288,9 @@ def verify(path: Path) -> Manifest:
     check_again(generation, manifest)
     WriteLog(generation).check()
     _check_kept(path)
-    if not has_partitions(generation):
-        return manifest
-    folders = [path / name for name in partitions_of(generation).all_folders]
-    terms_generation(folders[0])
-    return with_files(
-        path, manifest, {current_generation(folder): verify(folder) for folder in folders}
-    )
+    _, *parts = generations_of_build(generation)
+    manifests = {part: verify(part.parent) for part in parts}
+    return with_files(path, manifest, manifests) if parts else manifest
 
 
 def _check_kept(path: Path) -> None:

@@ -22,7 +22,7 @@ from klsa_search.storage.directories import build_of
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, PARTITIONS
-from klsa_search.storage.query_settings import read_settings
+from klsa_search.storage.query_settings import current_manifest, current_settings
 
 MAX_PARTITIONS: Final = 1_000
 
@@ -63,7 +63,7 @@ class PartitionSet:
 
     def settings(self, path: Path) -> Settings:
         """Return the settings of the build of the index at a path, with later changes."""
-        return read_settings(path, self.generation, self.manifest.checked_settings())
+        return current_settings(path / self.generation, self.manifest)
 
 
 def partition_names(build: str, count: int) -> list[str]:
@@ -129,19 +129,6 @@ def write_partitions(generation: Path, count: int, length: float) -> None:
     """Write that the documents of a new generation are in so many partitions."""
     entry = _Entry(count=count, length=length)
     write_fresh(generation / PARTITIONS, entry.model_dump_json())
-
-
-def manifest_of_partitions(path: Path) -> Manifest:
-    """Return the manifest of all documents, with the present settings and all files."""
-    partition_set = read_partitions(path)
-    generations = [current_generation(path / name) for name in partition_set.all_folders]
-    manifest = with_files(
-        path,
-        partition_set.manifest,
-        {generation: read_manifest(generation) for generation in generations},
-    )
-    settings = partition_set.settings(path).model_dump(mode="json")
-    return manifest.model_copy(update={"settings": settings})
 
 
 def generations_of(path: Path, partition_set: PartitionSet) -> list[Path]:
@@ -219,20 +206,29 @@ def build_in_use(path: Path) -> tuple[str, Manifest]:
 
 def documents_of(generation: Path) -> list[Path]:
     """Return the generations in use of the partitions of one, by number, or itself without any."""
+    return list(map(current_generation, folders_of(generation)[:-1])) or [generation]
+
+
+def folders_of(generation: Path) -> list[Path]:
+    """Return the folders of the partitions of a generation, and of their terms; none without."""
     if not has_partitions(generation):
-        return [generation]
+        return []
     names = partition_names(generation.name, _entry(generation).count)
-    return [current_generation(generation.with_name(name)) for name in names]
+    return [generation.with_name(name) for name in (*names, terms_name(generation.name))]
 
 
 def generations_of_build(generation: Path) -> list[Path]:
     """Return a generation, and then those in use of its partitions and of their terms, if any."""
-    if not has_partitions(generation):
-        return [generation]
-    terms = current_generation(generation.with_name(terms_name(generation.name)))
-    return [generation, *documents_of(generation), terms]
+    return [generation, *map(current_generation, folders_of(generation))]
 
 
 def generations_in_use(path: Path) -> list[Path]:
     """Return the generation in use of an index, and those of its partitions and their terms."""
     return generations_of_build(current_build(path))
+
+
+def manifest_in_use(path: Path) -> Manifest:
+    """Return the manifest of the build in use, with the present settings and all files."""
+    generation, *parts = generations_in_use(path)
+    manifest = current_manifest(generation)
+    return with_files(path, manifest, {p: read_manifest(p) for p in parts}) if parts else manifest
