@@ -84,34 +84,6 @@ def test_a_word_at_the_end_of_a_long_text_is_shown_and_marked(client_of, tmp_pat
     assert hit["highlight"]["title"]["html"].endswith("x <mark>fixture</mark>")
 
 
-def test_words_of_the_query_are_marked(client):
-    answer = client.get("/search?q=leaks&highlight=true&snippet_length=40").json()
-    for hit in answer["hits"]:
-        for field in ("title", "snippet"):
-            found = hit["highlight"][field]
-            assert found["text"] == hit[field]
-            assert found["html"].count("<mark>") == len(found["marks"])
-
-
-def test_the_quality_of_matches_is_returned(client):
-    answer = client.get("/search?q=leaks+of+zeppelins&quality=true").json()
-    assert 0 < answer["quality"] < 0.5
-    assert answer["good_match"] is False
-    assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
-
-
-def test_explanations_add_up(client):
-    answer = client.get("/search?q=leaks&explain=true").json()
-    assert "explanation" not in client.get("/search?q=leaks").json()["hits"][0]
-    for hit in answer["hits"]:
-        found = hit["explanation"]
-        parts = [found[part] for part in ("lexical", "coverage", "latent", "expansion")]
-        assert sum(part["value"] for part in parts) == pytest.approx(hit["score"], rel=1e-6)
-        alone = client.get(f"/indexes/one/explain/{hit['id']}?q=leaks").json()
-        assert alone["explanation"] == found
-        assert (alone["query"], alone["index"]) == ("leaks", "one")
-
-
 def test_a_page_says_which_it_is_and_how_many_there_are(client):
     answer = client.get("/search?q=leaks&page=2&hits_per_page=2").json()
     assert (answer["page"], answer["hits_per_page"], answer["total_pages"]) == (2, 2, 3)
@@ -122,16 +94,6 @@ def test_a_page_says_which_it_is_and_how_many_there_are(client):
              for page in (1, 2, 3, 4)]  # fmt: skip
     assert sorted(chain.from_iterable(every)) == sorted(YEARS)
     assert every[3] == []
-
-
-def test_facets_and_sorting_are_returned(client):
-    answer = client.get("/search?q=leaks&facets=kind,year&sort=year:desc&k=2").json()
-    assert ids(answer)[0] == "c"
-    assert answer["facets"]["kind"]["values"][:2] == [
-        {"value": "note", "count": 2}, {"value": "report", "count": 2},
-    ]  # fmt: skip
-    year = answer["facets"]["year"]
-    assert (year["low"], year["high"], year["missing"], year["type"]) == (2019, 2023, 1, "number")
 
 
 def test_fields_choose_the_parts_of_a_response(client):

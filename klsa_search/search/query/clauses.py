@@ -27,7 +27,7 @@ from klsa_search.search.query.matching import (
     pattern_names,
 )
 from klsa_search.search.query.piece import Words, words_of
-from klsa_search.search.query.pieces import CHARACTERS, Pieces, traits_of
+from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary
@@ -97,9 +97,7 @@ class ClauseReader:
             terms = self._term_dictionary.beginning_with(clause.text, evidence)
             self._read_terms(clause, terms, EXPANSIONS, builder)
             return
-        alone = {}
-        if traits_of(pieces) & CHARACTERS:
-            alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
+        alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
         if clause.has_sign and len(words) == 1 and alone:
             self._read_terms(clause, alone[words[0].text], PAIRS, builder)
             return
