@@ -397,9 +397,9 @@ class ClauseReader:
             allowed = np.zeros(len(self._snapshot), np.bool_)
             for term in terms:
                 allowed |= containing_phrase(self._snapshot, [term], clause.field)
-            builder.restrict(clause, names[:1], allowed)
+            builder.restrict(clause, names, allowed)
         elif clause.sign:
-            builder.restrict(clause, names[:1], containing_any(self._snapshot, terms))
+            builder.restrict(clause, names, containing_any(self._snapshot, terms))
 
 
 def _rank(words: list[Word], variants: Sequence[Variant], builder: QueryBuilder) -> None:

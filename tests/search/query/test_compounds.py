@@ -275,3 +275,12 @@ def test_decimals_are_not_joined(query, variants, tmp_path):
     documents = [{"id": n, "text": f"article {n}"} for n in ("125", "123456", "1250")]
     with build(documents, name="numbers", home=tmp_path) as index:
         assert index.search(query).interpretation.variants == variants
+
+
+def test_the_first_other_writings_of_a_query_count_in_any_number_of_clauses(tmp_path):
+    pairs = [(f"{a}ak{b}o", f"{a}em{b}u") for a in "bdfgk" for b in "lmnprstz"]
+    documents = [{"id": a + b, "text": a + b} for a, b in pairs]
+    with build(documents, name="many", home=tmp_path, stemmer="none") as index:
+        for join, pair in ((" ", "{} {}"), (" OR ", '"{} {}"')):
+            found = index.search(join.join(pair.format(*each) for each in pairs), 50, ranker="bm25")
+            assert {hit.id for hit in found} == {a + b for a, b in pairs[:32]}
