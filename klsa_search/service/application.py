@@ -24,11 +24,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.service import openapi
-from klsa_search.service.admission import (
-    INLINE_SECONDS,
-    MAX_QUEUE_DELAY,
-    Admission,
-)
+from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog

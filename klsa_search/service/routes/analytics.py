@@ -9,11 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.core.parameters import Text
-from klsa_search.core.service_reports import (
-    Analytics,
-    ListName,
-    SynonymProposal,
-)
+from klsa_search.core.service_reports import Analytics, ListName, SynonymProposal
 from klsa_search.errors import BadDocument
 from klsa_search.mining.synonym_proposals import propose_synonyms
 from klsa_search.search.index import Index
@@ -21,10 +17,7 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.schemas.requests import (
-    RequestModel,
-    field_error,
-)
+from klsa_search.service.schemas.requests import RequestModel, field_error
 from klsa_search.service.schemas.responses import Answer
 from klsa_search.storage.log import checked_id
 

@@ -15,10 +15,7 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.parts.exports import Format
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.schemas.requests import (
-    QueryText,
-    RequestModel,
-)
+from klsa_search.service.schemas.requests import QueryText, RequestModel
 from klsa_search.service.schemas.search_requests import (
     MAX_SNIPPET,
     MAX_WINDOW,

@@ -11,10 +11,7 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.document_answers import DocumentAnswer
-from klsa_search.service.schemas.requests import (
-    DocumentRequest,
-    ExcerptRequest,
-)
+from klsa_search.service.schemas.requests import DocumentRequest, ExcerptRequest
 from klsa_search.service.schemas.responses import encoded
 
 router = APIRouter(dependencies=requires("search", tenants=True))

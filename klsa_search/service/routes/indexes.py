@@ -17,11 +17,7 @@ from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.routes.documents import refuse_other_types
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.index_answers import (
-    IndexDetails,
-    IndexList,
-    IndexSummary,
-)
+from klsa_search.service.schemas.index_answers import IndexDetails, IndexList, IndexSummary
 from klsa_search.service.schemas.replication_answers import replication_answers
 from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer, encoded

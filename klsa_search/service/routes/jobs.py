@@ -11,10 +11,7 @@ from pydantic import Field
 
 from klsa_search.core.service_reports import Job
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.schemas.requests import (
-    Name,
-    RequestModel,
-)
+from klsa_search.service.schemas.requests import Name, RequestModel
 from klsa_search.service.schemas.responses import Answer
 
 router = APIRouter(dependencies=requires("write"))

@@ -14,10 +14,7 @@ from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.schemas.requests import (
-    QueryText,
-    RequestModel,
-)
+from klsa_search.service.schemas.requests import QueryText, RequestModel
 from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
 from klsa_search.storage.judgements import MAX_GRADE, plain
 

@@ -29,10 +29,7 @@ from klsa_search.service.schemas.errors import HANDLERS
 from klsa_search.service.schemas.federation import merged
 from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
 from klsa_search.service.schemas.index_answers import IndexSummary
-from klsa_search.service.schemas.replication_answers import (
-    ReplicationAnswer,
-    replication_answers,
-)
+from klsa_search.service.schemas.replication_answers import ReplicationAnswer, replication_answers
 from klsa_search.service.schemas.responses import MAX_ANSWER, too_large
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,

@@ -20,10 +20,7 @@ from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
 from klsa_search.service.schemas.document_answers import SyncAnswer
-from klsa_search.service.schemas.requests import (
-    RequestModel,
-    field_error,
-)
+from klsa_search.service.schemas.requests import RequestModel, field_error
 from klsa_search.service.schemas.responses import elapsed
 from klsa_search.service.schemas.writes import documents_of_lines
 
