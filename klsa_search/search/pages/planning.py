@@ -164,9 +164,11 @@ def query_vector(
 def _named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
     text = query.strip()
-    ids = [text] if _ID.fullmatch(text) else []
-    if parts := _LETTERS_AND_DIGITS.fullmatch(text):
+    ids = [text] if " " not in text and _ID.fullmatch(text) else []
+    if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
         ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
+    if not ids:
+        return None
     doc_ids = map(state.documents.find_in_any_case, ids)
     return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
 

@@ -49,7 +49,6 @@ _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
 _UNSPACED: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
 _DIGIT_OR_SLASH: Final = re.compile(r"[\d/\\]")
-MAY_BE_CODE: Final = re.compile(r"\d|[/\\]\w")
 
 
 class Code(NamedTuple):
@@ -104,8 +103,6 @@ class CodeReader:
 
     def may_be_codes(self, text: str) -> list[str]:
         """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml."""
-        if not MAY_BE_CODE.search(text):
-            return []
         return codes_of(_AMOUNT_APART.sub(self._amount, text))
 
     def _amount(self, match: re.Match[str]) -> str:

@@ -39,6 +39,7 @@ from klsa_search.search.query.pieces import (
     CHARACTERS,
     DOUBTFUL,
     HAS_UNKNOWN,
+    MAY_BE_CODE,
     SIGNS,
     VARIES,
     Pieces,
@@ -187,8 +188,6 @@ class QueryParser:
             return None
         in_capitals = query.isupper()
         has_case = not (in_capitals and _is_in_capitals(query))
-        if typed and settings.spelling != "off" and self._codes.may_be_codes(query):
-            return None
         terms, traits = self._forms.read(
             query, settings.spelling, evidence, has_case=has_case, typed=typed
         )
@@ -196,6 +195,13 @@ class QueryParser:
         if operators is not False:
             refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
         if traits & refused:
+            return None
+        if (
+            typed
+            and traits & MAY_BE_CODE
+            and settings.spelling != "off"
+            and self._codes.may_be_codes(query)
+        ):
             return None
         may_mean = has_case or "&" in query or "/" in query  # stop words
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):

@@ -6,6 +6,7 @@ words, so what a piece says is found once and then looked up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 from operator import attrgetter, or_
@@ -39,8 +40,11 @@ VARIES: Final = 16
 """Documents write one of its words in another way, which is searched as well."""
 DOUBTFUL: Final = 32
 """It has a rare word that may be misspelt, or words that documents write as one."""
-ALL_TRAITS: Final = 63
+MAY_BE_CODE: Final = 64
+"""It has a digit, or a word after a slash, as codes have."""
+ALL_TRAITS: Final = 127
 _TRAITS: Final = attrgetter("traits")
+_IN_CODES: Final = re.compile(r"\d|[/\\]\w")
 
 
 class Pieces(dict[str, Piece]):
@@ -95,6 +99,7 @@ class Pieces(dict[str, Piece]):
             | BOOLEAN * may_be_boolean(text)
             | HAS_UNKNOWN * (UNKNOWN in numbers)
             | CHARACTERS * bool(alone)
+            | MAY_BE_CODE * (_IN_CODES.search(text) is not None)
         )
         piece = Piece(
             numbers=numbers,
