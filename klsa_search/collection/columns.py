@@ -53,7 +53,7 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
 """Names of columns, in any case, that are used in a source without title and text."""
 
 _ID: Final = re.compile(
-    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|#|№)|.+#)|.*[a-z]I[dD]"
+    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)|.+#)|.*[a-z]I[dD]"
 )
 
 

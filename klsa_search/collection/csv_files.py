@@ -35,7 +35,7 @@ from klsa_search.errors import CollectionError
 LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
-_RULE: Final = re.compile(r"[ +=|-]*(?:---|===)[ +=|-]*")  # between the rows of a printed table
+_RULE: Final = re.compile(r"[ +=|:-]*(?:---|===)[ +=|:-]*")  # between the rows of a printed table
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
@@ -48,9 +48,10 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     documents are numbered. Other columns become metadata, as strings. Encoding, delimiter and
     quoting of CSV are recognised; otherwise it follows RFC 4180 strictly. TSV has no quoting,
     unless `recognised_tsv` finds it: a tab always ends a field, a newline a record. A row with more
-    or fewer cells than the header is refused, unless the additional ones are blank. Rows of blank
-    cells are skipped. A first column without a name, as pandas and R write it, or with one such as
-    `Ticket ID` is the ID if no other column is and its values differ.
+    or fewer cells than the header is refused, unless the additional ones are blank, or those that
+    it lacks are metadata, which Excel leaves out. Rows of blank cells are skipped. A first column
+    without a name, as pandas and R write it, or with one such as `Ticket ID` is the ID if no other
+    column is and its values differ.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -84,9 +85,14 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         header.names[0] if header.may_begin_with_ids(intake.columns) and _is_key(ahead()) else None
     )
 
+    needed = len(header.names) - header.optional_at_end(intake.columns)
+
     def readable() -> Iterator[tuple[str, list[str]]]:
         for number, row in rows:
             origin = f"{path}:{number}"
+            if needed <= len(row) < len(header.names):
+                intake.note_once(path, "blank cells for columns that rows end before")
+                row += [""] * (len(header.names) - len(row))
             if fault := _fault(row, header.names, dialect):
                 intake.refuse(f"{origin}: {fault}")
             else:
@@ -209,6 +215,14 @@ class Header(NamedTuple):
         )
         repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
         return cls(names, origin, nameless, repeated, set())
+
+    def optional_at_end(self, columns: Columns) -> int:
+        """Return the number of columns at the end that are metadata, which a row may lack."""
+        used = columns.completed(self.names, self.origin)
+        needed = {*KNOWN_NAMES, *used.names()}
+        return next(
+            (at for at, name in enumerate(reversed(self.names)) if name in needed), len(self.names)
+        )
 
     def may_begin_with_ids(self, columns: Columns) -> bool:
         """Return whether the first column may have the IDs, as no column of the usual name has."""

@@ -15,7 +15,7 @@ from klsa_search.errors import CollectionError
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-DEPENDENCIES: Final = ("__pycache__", "bower_components", "node_modules", "site-packages")
+DEPENDENCIES: Final = ("__pycache__", "bower_components", "node_modules", "site-packages", "venv")
 """Names of folders below a source that hold packages of others or caches, and are left out."""
 
 COMPRESSED = (".gz", ".zip", ".zst")

@@ -38,6 +38,7 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         "id\ttitle\ttext\r0\tPump\tIt leaks\r1\tValve\tStuck\r",
         "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r".encode("utf-16"),
         "---\n|id |title |text    |\n---\n|0  |Pump  |It leaks|\n|1  |Valve |Stuck  |\n",
+        "| id | title | text |\n|:--|:---:|---|\n| 0 | Pump | It leaks |\n| 1 | Valve | Stuck |\n",
         "+--+\n| id | title |text |\n+--+---+\n|0 | Pump | It leaks |\n|1 | Valve | Stuck |\n",
     ],
 )
@@ -67,7 +68,17 @@ def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_pat
 
 @pytest.mark.parametrize(
     "name",
-    ["Ticket ID", "ticket_id", "orderId", "Ticket No.", "Nr.", "Part #", "Key", "Bestell-Nr"],
+    [
+        "Ticket ID",
+        "ticket_id",
+        "orderId",
+        "Ticket No.",
+        "Nr.",
+        "Part #",
+        "Key",
+        "SKU",
+        "Bestell-Nr",
+    ],
 )
 def test_a_first_column_of_ids_is_the_id_if_its_values_differ(tmp_path, name):
     found, source = read(tmp_path, f"{name},title,text\nA-1,Pump,a\nA-2,Valve,b\n")
@@ -114,6 +125,19 @@ def test_a_cell_too_many_is_still_an_error(tmp_path):
         read(tmp_path, "id,title,text\n1,a,b,c\n2,a,b\n")
     with pytest.raises(CollectionError, match="none for column 'text'"):
         read(tmp_path, "id,title,text\n1,a\n")
+
+
+def test_a_row_may_end_before_columns_of_metadata(tmp_path):
+    found, source = read(tmp_path, "id,title,text,tags,\n1,a,b\n2,c,d,x,y\n3,e,f,z\n")
+    assert [row[2] for row in found] == ["b", "d", "f"]
+    assert [row[3].get("tags") for row in found] == ["", "x", "z"]
+    assert source.notes[0].endswith("blank cells for columns that rows end before")
+    with pytest.raises(
+        CollectionError, match="2 cells under a header of 4: none for column 'text'"
+    ):
+        read(tmp_path, "id,title,text,tags\n1,a\n")
+    with pytest.raises(CollectionError, match="none for column 'Notes'"):
+        read(tmp_path, "id,x,Notes\n1,a\n", columns={"text": "Notes"})
 
 
 def test_a_blank_before_a_word_in_quotes_is_text(tmp_path):

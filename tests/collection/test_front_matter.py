@@ -116,3 +116,41 @@ def test_front_matter_may_be_json(tmp_path, fences):
 @pytest.mark.parametrize("text", ["{% raw %} hose", '{"a": 1} hose', "{} hose", '["a"]'])
 def test_other_braces_are_text(tmp_path, text):
     assert read(tmp_path, text).text.startswith(text[:2])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "% Pump\n% Ann\n% 2024\n\nIt leaks.\n",
+        "Title: Pump\nAuthor: Ann\nNotes: long\n  line\n\nIt leaks.\n",
+        "<!-- licence\ntitle: x -->\n# Pump\nIt leaks.\n",
+        "---\n\n# Pump\nIt leaks.\n",
+        "Pump\n====\nIt leaks.\n",
+    ],
+)
+def test_titles_of_other_kinds_are_read(tmp_path, content):
+    document = read(tmp_path, content)
+    assert (document.title, document.text) == ("Pump", "It leaks.")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "It leaks.\n\n# Pump\n",
+        "    code\n\n# Pump\n",
+        "<p>It leaks</p>\n\n# Pump\n",
+        "% of\nPump\n",
+    ],
+)
+def test_a_later_heading_is_no_title(tmp_path, content):
+    assert read(tmp_path, content).title == "note"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.org", "#+TITLE: Pump\n* Head\nleaks"), ("a.adoc", "= Pump\n:author: Ann\n\nleaks")],
+)
+def test_title_lines_of_org_and_asciidoc(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    (document,) = open_collection(tmp_path).documents()
+    assert document.title == "Pump"

@@ -28,6 +28,12 @@ _FRONT: Final = re.compile(
     r"(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|$)",
     re.DOTALL,
 )
+# Titles of Pandoc and MultiMarkdown, with further lines.
+_TITLE_BLOCK: Final = re.compile(
+    r"%[ \t]+(?P<title>\S.*)\n(?:(?:%|[ \t]+\S).*\n)*\n"
+    r"|(?=title:)(?:\w[\w ]*:[ \t]*\S.*\n(?:[ \t]+\S.*\n)*)+\n",
+    re.IGNORECASE,
+)
 _SYNTAXES: Final = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _WIKI: Final = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
 _NOT_FIELDS: Final = ("title", "kind", "path")
@@ -60,23 +66,27 @@ def read(path: Path, encoding: str | None) -> Iterator[Content]:
 
 
 def add_markdown(text: str, builder: SectionBuilder) -> str:
-    """Add a text in Markdown, and return the heading at its beginning, "" without one."""
+    """Add a text in Markdown, and return the heading before all other text, "" without one."""
     from markdown_it import MarkdownIt
 
-    first = ""
+    first, has_text = "", False
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     for number, token in enumerate(tokens):
         if token.type == "inline":
             visible = _visible(token)
             if tokens[number - 1].type == "heading_open":
                 builder.begin(visible, int(tokens[number - 1].tag[1:]))
-                first = first or (visible if number == 1 else "")
+                first = first or ("" if has_text else visible)
             else:
                 builder.add(visible)
+                has_text = True
         elif token.type in ("fence", "code_block"):
             builder.add_code(token.content)
+            has_text = True
         elif token.type == "html_block":
-            builder.add(f"{_without_tags(token.content)}\n\n")
+            visible = _without_tags(token.content)
+            builder.add(f"{visible}\n\n")
+            has_text = has_text or bool(visible.strip())
         elif token.type in _BEGINS:
             builder.add(_BEGINS[token.type])
         elif token.type in _LINES or (token.type == "paragraph_close" and token.hidden):
@@ -108,14 +118,17 @@ def _front_matter(text: str) -> tuple[dict[str, Any], int]:
         return fields, end if fields else 0
     front = _FRONT.match(text)
     if front is None:
-        return {}, 0
+        block = _TITLE_BLOCK.match(text)
+        if block is None:
+            return {}, 0
+        return {"title": block["title"]} if block["title"] else _fields(block[0]), block.end()
     syntax = front["syntax"] or _SYNTAXES[front["fence"]]
     fields = _fields(front["content"], syntax)
     is_front = bool(fields) or syntax != "yaml" or not front["content"].strip()
     return fields, front.end() if is_front else 0  # else it is text between two rules
 
 
-def _fields(front: str, syntax: str) -> dict[str, Any]:
+def _fields(front: str, syntax: str = "yaml") -> dict[str, Any]:
     """Return the fields of front matter; of lines `name: value` if it is not valid."""
     import yaml
 
