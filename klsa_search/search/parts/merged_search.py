@@ -44,12 +44,9 @@ from klsa_search.search.parts.part_search import (
     scores_of,
 )
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of
-
-RANKERS: Final = ("klsa", "bm25", "rm3", "rocchio")
-"""Rankers that add up what depends on all documents; others may need these in one place."""
-
 
 TOGETHER: Final = 32
 """Queries that are ranked in the same rounds of calls."""
@@ -64,10 +61,11 @@ class _PageEntry(NamedTuple):
 
 def _refuse_ranker(ranker: str, index: str) -> None:
     """Raise QueryError for a ranking that needs all documents in one place."""
-    if ranker not in RANKERS:
+    names = [name for name, row in RANKERS.items() if row.adds_up]
+    if ranker not in names:
         raise QueryError(
             f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
-            f"{' and '.join(RANKERS)}; choose one of them, or build the index with one partition",
+            f"{' and '.join(names)}; choose one of them, or build the index with one partition",
             field="ranker",
         )
 

@@ -33,6 +33,7 @@ class Ranker:
     feedback    method that expands the query before BM25 scores it, if any
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
                 O(N · k) time
+    adds_up     whether partitions add up all that it reads of other documents, as `Evidence` does
     reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
     """
 
@@ -40,6 +41,7 @@ class Ranker:
     parameters: tuple[str, ...]
     feedback: Feedback | None = None
     uses_lsi: bool = False
+    adds_up: bool = False
     reads_index: bool = False
 
     @property
@@ -54,13 +56,18 @@ _OF_KLSA: Final = tuple(
 )
 
 RANKERS: Final[dict[str, Ranker]] = {
-    "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA),
+    "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA, adds_up=True),
     "bm25": Ranker(
         scores=lambda snapshot, query, parameters, _: boosted_bm25(snapshot, query, parameters),
         parameters=_BOOSTS,
+        adds_up=True,
     ),
-    "rm3": Ranker(scores=partial(rank_expanded, RM3), parameters=_BOOSTS, feedback=RM3),
-    "rocchio": Ranker(scores=partial(rank_expanded, ROCCHIO), parameters=_BOOSTS, feedback=ROCCHIO),
+    "rm3": Ranker(
+        scores=partial(rank_expanded, RM3), parameters=_BOOSTS, feedback=RM3, adds_up=True
+    ),
+    "rocchio": Ranker(
+        scores=partial(rank_expanded, ROCCHIO), parameters=_BOOSTS, feedback=ROCCHIO, adds_up=True
+    ),
     "lsi": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
     "lsi-cosine": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
 }
