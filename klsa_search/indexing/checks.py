@@ -19,12 +19,12 @@ from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.columns.type_detection import NO_VALUE
-from klsa_search.storage.current import current_build, current_generation
+from klsa_search.storage.current import current_build
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
-from klsa_search.storage.partitions import is_partitioned, parts_of
+from klsa_search.storage.partitions import documents_of, is_partitioned
 
 SHARE: Final = 0.75
 """Share of the memory of the machine, or of its control group, that a build uses by default."""
@@ -230,7 +230,7 @@ def refuse_to_drop_writes(path: Path) -> None:
     if not is_index(path):
         return
     try:
-        in_use = [current_generation(part) for part in parts_of(path)]
+        in_use = documents_of(current_build(path))
     except StoreError:
         in_use = committed_generations(path)
     puts = deletes = 0

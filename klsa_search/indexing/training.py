@@ -10,18 +10,17 @@ first eigenvectors. Documents of a partition are weighted as documents written a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.collection.model import Collection
+from klsa_search.core.array_types import GrowableArray, GrowableLists
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import Progress
-from klsa_search.delta.features import DocumentFeatures
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
 from klsa_search.indexing.weighing import document_kernel, write_postings
@@ -73,15 +72,6 @@ def open_training(folder: Path, settings: Settings) -> BuildStatistics:
     return open_statistics(folder, settings, Vocabulary(read_vocabulary(folder)))
 
 
-class _Features(NamedTuple):
-    """Features of all documents of a partition: see `SparseExpansion`."""
-
-    starts: npt.NDArray[np.int64]
-    features: npt.NDArray[np.uint32]
-    vectors: npt.NDArray[np.int8]
-    diagonals: npt.NDArray[np.float32]
-
-
 def weigh_partition(
     documents: ReadDocuments,
     trained: BuildStatistics,
@@ -99,32 +89,21 @@ def weigh_partition(
     write_postings(counts, generation, settings, report, trained.trained.length)
     write_arrays(generation, trained.trained.arrays())
     mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
-    features = _joined(documents.features, width)
-    scalars = scalars_of(features.vectors)
-    matrix = unpack_rows(features.starts, features.features, scalars[:, 0], len(mean))
+    lists, vectors = GrowableLists(np.uint32), GrowableArray(np.int8, width)
+    diagonals = GrowableArray(np.float32)
+    for block in documents.features:
+        lists.extend(block.features, block.starts)
+        vectors.extend(block.document_vectors)
+        diagonals.extend(block.diagonals)
+    scalars = scalars_of(vectors.rows)
+    matrix = unpack_rows(lists.starts, lists.numbers, scalars[:, 0], len(mean))
     no_rows = np.zeros((0, ENTRIES), np.uint32), np.zeros((0, 2), np.float32)
     expansion = SparseExpansion(
-        *no_rows, features.starts, features.features, mean, features.vectors,
+        *no_rows, lists.starts, lists.numbers, mean, vectors.rows,
         trained.expansion.terms,
     )  # fmt: skip
     arrays = sparse_expansion_arrays(expansion)
     write_arrays(generation, {name: array for name, array in arrays.items() if name not in _ROWS})
     shared = {name: open_array(training, name) for name in ("epoch_pairs", "eigenvalues")}
     write_arrays(generation, shared)
-    return DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean), features.diagonals
-
-
-def _joined(blocks: Sequence[DocumentFeatures], width: int) -> _Features:
-    """Return the features of blocks of documents as arrays of all; there may be no block.
-
-    width  of a vector
-    """
-    sizes = [np.diff(block.starts) for block in blocks]
-    return _Features(
-        np.concatenate(([0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))),
-        np.concatenate([np.zeros(0, np.uint32), *(block.features for block in blocks)]),
-        np.concatenate(
-            [np.zeros((0, width), np.int8), *(block.document_vectors for block in blocks)]
-        ),
-        np.concatenate([np.zeros(0, np.float32), *(block.diagonals for block in blocks)]),
-    )
+    return DocumentKernel(matrix, scalars[:, 1].astype(np.float64), mean), diagonals.rows

@@ -31,11 +31,11 @@ from klsa_search.search.state.log_tailer import LogTailer
 from klsa_search.search.state.passage_index import PassageIndex
 from klsa_search.search.state.state import State, open_state
 from klsa_search.storage.checksums import verify
-from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.current import current_build, step_for
 from klsa_search.storage.forward_index import encoded
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import MANIFEST
-from klsa_search.storage.partitions import is_partitioned, partition_of, read_partitions
+from klsa_search.storage.partitions import documents_of, is_partitioned, partition_of
 from klsa_search.storage.passages import passages_of
 
 _BATCH: Final = 500
@@ -55,19 +55,17 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
     path = Path(path)
     manifest = verify(path)
     with open_progress(progress) as report:
-        if not is_partitioned(path):
-            _compare_index(path, report)
-            return manifest
-        verify_collection_terms(path)
-        folders = read_partitions(path).folders
-        for number, name in enumerate(folders):
-            _compare_index(path / name, report, number, len(folders))
+        if is_partitioned(path):
+            verify_collection_terms(path)
+        generations = documents_of(current_build(path))
+        for number, generation in enumerate(generations):
+            _compare_generation(generation, report, number, len(generations))
     return manifest
 
 
-def _compare_index(path: Path, report: Progress, number: int = 0, partitions: int = 1) -> None:
-    """Raise IndexDamaged unless an index, or one of several partitions, matches its documents."""
-    base = open_state(current_generation(path))
+def _compare_generation(generation: Path, report: Progress, number: int, partitions: int) -> None:
+    """Raise IndexDamaged unless a generation, one of several partitions, matches its documents."""
+    base = open_state(generation)
     state = LogTailer(base).state(base)
     _Comparison(state, base).run(report)
     if state.passages is not None and base.passages is not None:

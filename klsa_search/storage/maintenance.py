@@ -12,7 +12,7 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import change_entry
-from klsa_search.storage.current import Current, current_build, current_generation, write_current
+from klsa_search.storage.current import Current, current_build, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
     is_abandoned,
@@ -43,7 +43,7 @@ from klsa_search.storage.names import (
     MARKER,
     NAME,
 )
-from klsa_search.storage.partitions import generations_of_build, parts_of
+from klsa_search.storage.partitions import documents_of, generations_of_build
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def undo_writes(path: Path, batches: int = 1) -> int:
     _refuse_other(path)
     with ExitStack() as stack:
         stack.enter_context(writing(path))
-        generations = [current_generation(part) for part in parts_of(path)]
+        generations = documents_of(current_build(path))
         for generation in generations:
             if generation.parent != path:
                 stack.enter_context(writing(generation.parent))
