@@ -112,7 +112,7 @@ class Recorder:
 
             return recorded
 
-        methods = {each: method_of(each) for each in methods_of(base)}
+        methods = {name: method_of(name) for name in methods_of(base)}
         return type(name, (base,), {"__init__": construct, **methods})
 
 
@@ -163,7 +163,7 @@ class Mutator:
 
     def __init__(self, calls: list[Call], seed: int) -> None:
         self.calls, self.seed = calls, seed
-        self.names = sorted({each.name for each in calls})
+        self.names = sorted({call.name for call in calls})
         self.by_name = {name: [c for c in calls if c.name == name] for name in self.names}
         self.arrays = _arrays(calls)
 

@@ -72,7 +72,7 @@ class FederatedResults:
     >>> with Client(url) as client:
     ...     searches = [{"index": "reports", "q": word} for word in ("coolant", "roads")]
     ...     found: FederatedResults = client.federated_search(searches, limit=3)
-    >>> [(each.hit.id, each.query) for each in found.hits]
+    >>> [(hit.hit.id, hit.query) for hit in found.hits]
     [('leak', 0), ('tyre', 1), ('heat', 0)]
     """
 

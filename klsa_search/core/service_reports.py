@@ -197,7 +197,7 @@ class SynonymProposal:
     >>> with Client(url) as client:
     ...     shop = client.index("reports")
     ...     proposals: list[SynonymProposal] = shop.synonym_proposals(days=90)
-    ...     accepted = {each.word: [each.candidates[0].synonym] for each in proposals}
+    ...     accepted = {proposal.word: [proposal.candidates[0].synonym] for proposal in proposals}
     ...     words = shop.set_synonyms(shop.synonyms() | accepted)
     >>> words
     0

@@ -45,9 +45,10 @@ class Suggestions:
         one, it is corrected. A document contains all words of each of them. A blank text has no
         suggestions. QueryError. See `docs/guides/search.md`. Cost: a search for each suggestion.
 
-        >>> [(each.kind, each.text, each.documents) for each in index.suggest("tyr")]
+        >>> suggestions = index.suggest("tyr")
+        >>> [(one.kind, one.text, one.documents) for one in suggestions]
         [('word', 'tyres', 3), ('title', 'Tyres', 3), ('title', 'Tyres again', 1)]
-        >>> [each.documents for each in index.suggest("tyr", filter="year >= 2024")]
+        >>> [suggestion.documents for suggestion in index.suggest("tyr", filter="year >= 2024")]
         []
         """
         checked_typed(typed)
