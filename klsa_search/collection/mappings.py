@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -165,7 +165,8 @@ def record_of(row: Any) -> Mapping[str, Any] | None:
     """Return a row of a Python program as a mapping of JSON values; None if it is none.
 
     A text has no ID. A tuple is an ID and a text, or ID, title and text, unless its fields have
-    names. A row of a database has `keys`; another object has its public attributes.
+    names. A row of a database has `keys`, one of a structured array of NumPy named fields; another
+    object has its public attributes.
     """
     if isinstance(row, str):
         return {"text": row}
@@ -176,7 +177,9 @@ def record_of(row: Any) -> Mapping[str, Any] | None:
     elif is_dataclass(row) and not isinstance(row, type):
         row = asdict(row)
     elif not isinstance(row, Mapping):
-        if hasattr(row, "keys"):
+        if names := getattr(getattr(row, "dtype", None), "names", None):
+            row = dict(zip(names, row.tolist(), strict=True))
+        elif hasattr(row, "keys"):
             row = dict(row)
         elif not (row := _attributes(row)):
             return None
@@ -188,8 +191,9 @@ def _attributes(row: Any) -> dict[str, Any]:
     if hasattr(row, "model_dump"):
         values = row.model_dump()
     else:
-        names = [field.name for field in getattr(row, "__attrs_attrs__", ())]
-        values = {name: getattr(row, name) for name in names or getattr(row, "__dict__", [])}
+        names: Iterable[str] = [field.name for field in getattr(row, "__attrs_attrs__", ())]
+        names = names or getattr(row, "__dict__", ()) or getattr(row, "__slots__", ())
+        values = {name: getattr(row, name, None) for name in names}
     return {
         name: value
         for name, value in values.items()

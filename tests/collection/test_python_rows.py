@@ -112,3 +112,23 @@ def test_columns_without_names_are_refused(rows):
     with pytest.raises(CollectionError, match="named by a value of type int; name the columns"):
         list(open_collection(rows).documents())
     assert list(open_collection(rows, on_error="skip").documents()) == []
+
+
+class Slotted:
+    __slots__ = ("id", "text", "unset")
+
+    def __init__(self, id_, text):
+        self.id, self.text = id_, text
+
+
+def test_rows_with_named_fields_are_their_values():
+    fields = [("id", "i4"), ("text", "U20"), ("price", "f4")]
+    table = np.array([(1, "a pump", np.nan), (2, "a valve", 2.5)], dtype=fields)
+    documents = list(open_collection(table).documents())
+    assert [(document.id, document.text) for document in documents] == [
+        ("1", "a pump"),
+        ("2", "a valve"),
+    ]
+    assert [document.metadata["price"] for document in documents] == [None, 2.5]
+    [document] = open_collection([Slotted(1, "a pump")]).documents()
+    assert (document.id, document.text, document.metadata) == ("1", "a pump", {})
