@@ -17,11 +17,12 @@ def test_stub_names_what_the_module_has():
     tree = ast.parse(path.read_text())
 
     def names(body):
-        return {
-            node.name
+        defined = {
+            node.target.id if isinstance(node, ast.AnnAssign) else node.name
             for node in body
-            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AnnAssign))
         }
+        return {name for name in defined if not name.startswith("_")}
 
     assert names(tree.body) == {name for name in dir(_native) if not name.startswith("_")}
     for node in tree.body:
