@@ -51,10 +51,13 @@ class Intake:
     takes_objects
                whether a JSON file of one object without list is a document; in a folder it may be a
                file of settings
+    is_single_file
+               whether the source has one file: the rows of several may be counted alike
     cache      of the files of a folder, if it is read repeatedly
     """
 
     takes_objects = True
+    is_single_file = True
 
     def __init__(self, options: ReadingOptions = DEFAULTS, cache: FileCache | None = None) -> None:
         self.options = options
@@ -116,12 +119,13 @@ class Intake:
         """Return the columns of a file, and whether to number its documents.
 
         names  columns of a table, or names in its first object
-        key    column that is the ID if no other is
+        key    column that is the ID if no other is, and no other file is read
         Columns with common names are used, or suggested, with a note. CollectionError if several
         are possible.
         """
         columns = self.columns
-        if key in names and columns.id_in(names) is None and not columns.id:
+        is_id = self.is_single_file and key in names
+        if is_id and columns.id_in(names) is None and not columns.id:
             columns = replace(columns, id=key or "")
         columns = columns.completed(names, str(file))
         if columns != self.columns:

@@ -321,7 +321,9 @@ def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
 
 
 def _many_files(root: Path, kind: str, selection: Selection, intake: Intake) -> Iterator[Document]:
-    for path in _files(root, kind, selection):
+    paths = list(_files(root, kind, selection))
+    intake.is_single_file = len(paths) == 1
+    for path in paths:
         yield from intake.read_file(READERS[kind](path, intake))
 
 

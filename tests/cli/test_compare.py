@@ -118,6 +118,10 @@ def test_wrong_usage(shell, beir, wrong):
     assert shell("klsa-eval", "compare", beir, *wrong).code == 2
 
 
+def test_no_target_is_wrong_usage(shell):
+    assert shell("klsa-eval", "compare").code == 2
+
+
 def test_a_broken_run_is_named_before_anything_is_built(shell, beir, rival, monkeypatch):
     monkeypatch.setattr(command, "temporary_indexes", None)
     rival.write_text("1 Q0 heat 1 1 x\n1 Q0 road 1\n")

@@ -92,6 +92,14 @@ def test_a_first_column_of_ids_is_the_id_if_its_values_differ(tmp_path, name):
     assert f"column {name!r} is not used as ID" in source.notes[0]
 
 
+@pytest.mark.parametrize("name", ["", "No."])
+def test_files_of_a_folder_may_count_their_rows_alike(tmp_path, name):
+    for file in ("a.csv", "b.csv"):
+        (tmp_path / file).write_text(f"{name},title,text\n1,Pump,a\n2,Valve,b\n")
+    source = open_collection(tmp_path)
+    assert len({document.id for document in source.documents()}) == 4
+
+
 @pytest.mark.parametrize("name", ["paid", "Grid", "Phone", "Candidate"])
 def test_other_first_columns_are_metadata(tmp_path, name):
     found, source = read(tmp_path, f"{name},title,text\n1,Pump,a\n2,Valve,b\n")
