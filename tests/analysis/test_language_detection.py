@@ -115,7 +115,13 @@ def test_untranslated_documents_at_the_beginning_do_not_decide(tmp_path):
         assert [hit.score for hit in found.search(query)] == [
             hit.score for hit in named.search(query)
         ]
-    parts = klsa.build(iter(records), name="parts", home=tmp_path, partitions=2, workers=1)
+
+
+def test_untranslated_documents_do_not_decide_in_partitions(tmp_path):
+    records = (
+        {"id": str(n), "text": TEXTS["english" if n < 700 else "german"]} for n in range(1_833)
+    )
+    parts = klsa.build(records, name="parts", home=tmp_path, partitions=2, workers=1)
     assert parts.settings.language == "german,english"
 
 

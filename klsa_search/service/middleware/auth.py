@@ -245,7 +245,7 @@ def _log_changes(before: Mapping[str, Key], now: Mapping[str, Key]) -> None:
         {key.name: key for id_, key in keys.items() if id_ not in without}
         for keys, without in ((now, before), (before, now))
     )
-    for name, key in (old | new).items():
+    for name, key in (new | old).items():
         change = (
             "replaced" if name in old and name in new else "added" if name in new else "revoked"
         )
