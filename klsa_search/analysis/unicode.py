@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from types import MappingProxyType
@@ -85,17 +85,32 @@ _WRITTEN_AS: Final = {
 HAMZAS: Final = str.maketrans("أإآؤئة", "اااويه")
 """Arabic letters and those that are typed for them; the stemmer of Arabic needs them apart."""
 
-_QUOTE_IN_HEBREW: Final = re.compile(QUOTE_IN_HEBREW)
-# Thai and Lao type the am and the tone of a syllable in any order; Vietnamese writes the tone of an
-# open diphthong on either vowel.
-_AM: Final = re.compile("([\u0e4d\u0ecd])([\u0e32\u0eb2]?)([\u0e48-\u0e4b\u0ec8-\u0ecb])")
-_DIPHTHONG: Final = re.compile(r"(?:o[àáảãạèéẻẽẹ]|u[ỳýỷỹỵ])\Z", re.IGNORECASE)
-# A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
-_NASAL: Final = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
-_MICRO: Final = re.compile("\u03bc(?=[A-Za-z])")  # typed as u: 10uF
-_APOSTROPHE: Final = re.compile(f"[{APOSTROPHES}]")
-_OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
-_STRESS: Final = re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]")
+
+def _on_first_vowel(diphthong: re.Match[str]) -> str:
+    marked = unicodedata.normalize("NFD", diphthong[0])
+    return unicodedata.normalize("NFC", marked[0] + marked[2:] + marked[1])
+
+
+_TONES: Final = "àáảãạèéẻẽẹỳýỷỹỵ"
+_BY_RULE: Final = re.compile(
+    f"[{APOSTROPHES}{DOUBLE_QUOTES}\u03bc\u0300\u0301\u094d\u0e4d\u0ecd{_TONES}{_TONES.upper()}]"
+    r"|[^\D0-9]"
+)
+"""Characters that only some rule changes: most words have none."""
+
+_RULES: Final[Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]] = (
+    (re.compile(QUOTE_IN_HEBREW), ""),
+    (re.compile("\u03bc(?=[A-Za-z])"), "u"),  # micro: 10uF
+    (re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]"), ""),  # stress marks of Cyrillic
+    # A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
+    (re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"), "ं"),
+    # Thai and Lao type the am and the tone of a syllable in any order.
+    (re.compile("([\u0e4d\u0ecd])([\u0e32\u0eb2]?)([\u0e48-\u0e4b\u0ec8-\u0ecb])"), r"\3\1\2"),
+    # Vietnamese writes the tone of an open diphthong on either vowel.
+    (re.compile(r"(?:o[àáảãạèéẻẽẹ]|u[ỳýỷỹỵ])\Z", re.IGNORECASE), _on_first_vowel),
+    (re.compile(f"[{APOSTROPHES}]"), "'"),
+    (re.compile(r"[^\D0-9]"), lambda digit: str(unicodedata.decimal(digit[0]))),
+)
 
 
 def bare(word: str) -> str:
@@ -111,15 +126,12 @@ def bare(word: str) -> str:
     """
     if word.isascii():
         return word
-    word = _MICRO.sub("u", _QUOTE_IN_HEBREW.sub("", word).translate(_WRITTEN_AS))
-    word = _AM.sub(r"\3\1\2", _NASAL.sub("ं", _STRESS.sub("", word)))
-    word = _APOSTROPHE.sub("'", _DIPHTHONG.sub(_on_first_vowel, word))
-    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
-
-
-def _on_first_vowel(diphthong: re.Match[str]) -> str:
-    marked = unicodedata.normalize("NFD", diphthong[0])
-    return unicodedata.normalize("NFC", marked[0] + marked[2:] + marked[1])
+    word = word.translate(_WRITTEN_AS)
+    if _BY_RULE.search(word) is None:
+        return word
+    for pattern, written in _RULES:
+        word = pattern.sub(written, word)
+    return word
 
 
 # Letters whose accents can be folded: Latin, Greek and Cyrillic, after decomposition.
