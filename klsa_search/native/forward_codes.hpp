@@ -250,7 +250,7 @@ class CodeTable {
             while (codes_[slot]) slot = (slot + 1) & (size - 1);
             codes_[slot] = codes[number];
             numbers_[slot] = i32(number);
-            begins_[codes[number] < 0x80 ? codes[number] : (codes[number] & 0x7F) | 0x80] = true;
+            begins_[u8(codes[number] < 0x80 ? codes[number] : codes[number] | 0x80)] = true;
         }
     }
 
