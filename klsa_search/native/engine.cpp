@@ -125,6 +125,7 @@ nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
 // The fields of `SeedRows`.
 nb::tuple tuple_of(Rows&& rows) {
     size_t columns = size_t(rows.columns), count = rows.steps.size() / 2;
+    rows.check(count);
     return nb::make_tuple(array_of(std::move(rows.documents), {count, columns}),
                           array_of(std::move(rows.levels), {count, columns}),
                           array_of(std::move(rows.steps), {count, 2}), rows.width, rows.near);
@@ -322,6 +323,7 @@ class EngineObject {
         bool fits = s.weights.empty() || f.starts.size() == s.weights.size() + 1;
         require(fits && f.scalars.size() == 3 * s.weights.size(), "shared: not the features of each seed");
         require_offsets(f.starts.data(), i64(f.starts.size()), i64(f.entries.size()), "shared: starts");
+        s.rows.check(s.weights.size());
     }
 
     // Run one search with buffers from the pool; without the GIL.
@@ -390,9 +392,11 @@ nb::class_<T> bind_packed(nb::module_& module, const char* name) {
                  return nb::bytes(pack.bytes.data(), pack.bytes.size());
              })
         .def("__setstate__", [](T& value, nb::bytes bytes) {
-            new (&value) T();
+            T unpacked;
             Unpacker unpack({bytes.c_str(), bytes.size()});
-            unpack(value);
+            unpack(unpacked);
+            unpack.finish();
+            new (&value) T(std::move(unpacked));
         });
 }
 

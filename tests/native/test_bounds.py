@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -94,5 +96,86 @@ COUNTS = np.ones(2, np.float32)
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(call, fact):
+    with pytest.raises(ValueError, match=fact):
+        call()
+
+
+def packed(values, dtype):
+    wide = b"\0" if dtype is np.int64 else b""  # 64 bits each
+    return struct.pack("<q", len(values)) + wide + np.array(values, dtype).tobytes()
+
+
+def loaded(state, of=_native.LocalSeeds):
+    seeds = of.__new__(of)
+    seeds.__setstate__(state)
+    return seeds
+
+
+def state_of_seeds(documents=4, steps=(9, 8, 7, 6), shape=(2, 2, 2), *, named=False):
+    """Four seeds of one term as bytes; `shape` is the columns, width and neighbours of rows."""
+    return b"".join(
+        [
+            *(packed(range(documents), np.int32), packed(range(4), np.int64)),
+            *(packed(steps, np.int64), packed([5] * 4, np.int32), packed([1] * 4, np.float32)),
+            *(packed([1], np.float32), packed([1], np.float32), struct.pack("<df", 1, 0.1)),
+            *(packed(range(5), np.int64), packed([263] * 4, np.uint32)),
+            *(packed([0.1] * 12, np.float32), packed([1] * 8, np.int64)),
+            *(packed([3] * 8, np.uint8), packed([0.5] * 8, np.float32), struct.pack("<3q", *shape)),
+            struct.pack("<q", 4) + struct.pack("<qcqc", 1, b"a", 1, b"b") * 4
+            if named
+            else struct.pack("<q", 0),
+        ]
+    )
+
+
+def shared_seeds(*states):
+    params = (4, 8, 0.5, 0.1, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0, True, 1.0, 0.1)
+    return _native.share_seeds([loaded(state) for state in states], params, 0.01)
+
+
+def rows_of_shared_seeds(columns):
+    state = shared_seeds(state_of_seeds(named=True))[0].__getstate__()
+    shape = struct.pack("<3q", 2, 2, 2)
+    assert state.count(shape) == 1
+    shared = loaded(state.replace(shape, struct.pack("<3q", columns, 2, 2)), _native.SharedSeeds)
+    return shared.rows
+
+
+def expansion_model(levels):
+    rows = _native.DocumentRows(
+        *(np.zeros((4, 8), np.uint32), np.zeros((4, 2), np.float32), longs(0, 0, 0, 0, 0)),
+        *(ENTRIES[:0], np.zeros((4, 16), np.int8)),
+    )
+    elsewhere = np.zeros((4, 1), np.uint32), np.zeros((4, levels), np.uint8)
+    return _native.ExpansionModel([rows], np.zeros((2, 16), np.int8), *elsewhere, None, 1, 1)
+
+
+def test_undamaged_seeds_are_shared():
+    assert shared_seeds(state_of_seeds(named=True))[0].rows[0].shape == (4, 2)
+    assert rows_of_shared_seeds(2)[0].shape == (4, 2)
+    assert expansion_model(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "fact"),
+    [
+        (lambda: shared_seeds(state_of_seeds(steps=())), "parts: lengths differ"),
+        (lambda: shared_seeds(state_of_seeds(documents=9)), "parts: lengths differ"),
+        (lambda: shared_seeds(state_of_seeds(shape=(2**62 + 2, 2, 2))), "rows: not one"),
+        (lambda: shared_seeds(state_of_seeds(shape=(2, -3, -3))), "rows: not one"),
+        (lambda: shared_seeds(state_of_seeds(shape=(2, 2, -1))), "rows: not one"),
+        (lambda: shared_seeds(state_of_seeds(named=True), state_of_seeds()), "not a name of each"),
+        (lambda: shared_seeds(state_of_seeds(), state_of_seeds(named=True)), "not a name of each"),
+        (lambda: rows_of_shared_seeds(2**20), "rows: not one"),
+        (lambda: rows_of_shared_seeds(2**62 + 2), "rows: not one"),
+        (lambda: loaded(state_of_seeds(named=True)[:-1]), "bytes are missing"),
+        (lambda: loaded(state_of_seeds()[:-8] + struct.pack("<q", 2**62)), "bytes are missing"),
+        (lambda: loaded(state_of_seeds()[:-8] + struct.pack("<q", -1)), "bytes are missing"),
+        (lambda: loaded(struct.pack("<q", 99) + bytes(99)), "bytes are missing"),
+        (lambda: loaded(state_of_seeds() + b"more"), "bytes are left over"),
+        (lambda: expansion_model(8), "rows_elsewhere: their shape"),
+    ],
+)
+def test_damaged_seeds_are_refused(call, fact):
     with pytest.raises(ValueError, match=fact):
         call()

@@ -6,7 +6,6 @@ namespace klsa::KLSA_NS {
 
 constexpr f32 NEIGHBOURHOOD = 4;  // see `lowrank.coverage`
 constexpr f32 QUERY_LEVELS = 1 << 14, LATENT_LEVELS = 127;
-constexpr u32 LEVELS = 255;
 constexpr u32 NO_DOCUMENT = 0xFFFFFFFF;  // an ordinal that no document has
 constexpr i64 AHEAD = 12;                // documents whose data is fetched before it is used
 

@@ -35,6 +35,7 @@ struct Table {
 
 constexpr int MAX_BLOCK_BITS = 16;
 constexpr i64 NUMBERS = i64(1) << 24;      // document and feature numbers have 24 bits
+constexpr u32 LEVELS = 255;                // largest level of an entry: the other 8 bits
 constexpr i64 FIRST_LATER = i64(1) << 40;  // least ordinal of a document written after the build
 
 // The postings of consecutive documents: see `klsa_search.kernels.postings`.
@@ -201,7 +202,7 @@ struct Model {
         require(valid && dimensions >= 0, "term_vectors: their shape does not fit");
         valid = rows_elsewhere.rows == levels_elsewhere.rows && rows_elsewhere.rows <= documents;
         if (rows_elsewhere.rows > 0)
-            valid = valid && std::min(rows_elsewhere.width, levels_elsewhere.width) >= neighbours;
+            valid = valid && rows_elsewhere.width == levels_elsewhere.width && rows_elsewhere.width >= neighbours;
         require(valid, "rows_elsewhere: their shape does not fit");
         require(ordinals.size <= documents, "ordinals: more than documents");
     }

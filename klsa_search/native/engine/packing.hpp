@@ -23,6 +23,10 @@ void visit(Archive& archive, Value& v) {
     else if constexpr (std::is_same_v<T, SharedSeeds>)
         archive(v.first, v.best, v.seeds, v.centre, v.factors, v.features, v.sums, v.near, v.estimates, v.remote,
                 v.impacts, v.alpha, v.weights, v.seed_features, v.rows, v.names, v.remote_names);
+    else if constexpr (std::is_same_v<T, Centre>)
+        archive(v.scale, v.mean, v.mean_square, v.step);
+    else if constexpr (std::is_same_v<T, Factors>)
+        archive(v.expansion, v.coverage, v.latent, v.lexical);
     else
         archive(v.first, v.second);  // a pair
 }
@@ -62,21 +66,21 @@ class Packer {
     void pack(const std::vector<T>& values) {
         i64 size = i64(values.size());
         append(&size, 1);
-        if constexpr (std::is_trivially_copyable_v<T>)
+        if constexpr (std::is_arithmetic_v<T>)
             append(values.data(), values.size());
         else
             for (const T& value : values) pack(value);
     }
     template <class T>
     void pack(const T& value) {
-        if constexpr (std::is_trivially_copyable_v<T>)
+        if constexpr (std::is_arithmetic_v<T>)
             append(&value, 1);
         else
             visit(*this, value);
     }
 };
 
-// Reads what a packer wrote; throws std::invalid_argument if bytes are missing.
+// Reads what a packer wrote; throws std::invalid_argument if bytes are missing or left over.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
@@ -85,6 +89,7 @@ class Unpacker {
     void operator()(T&... values) {
         (unpack(values), ...);
     }
+    void finish() const { require(bytes_.empty(), "seeds: bytes are left over"); }
 
   private:
     std::string_view bytes_;
@@ -98,35 +103,36 @@ class Unpacker {
     size_t size() {
         i64 size;
         take(&size, 1);
-        require(size >= 0 && size_t(size) <= bytes_.size(), "seeds: bytes are missing");
+        require(size >= 0, "seeds: bytes are missing");
         return size_t(size);
     }
-    void unpack(std::string& text) {
-        text.resize(size());
-        take(text.data(), text.size());
+    template <class Values>
+    void take_all(Values& values, size_t size) {
+        require(size <= bytes_.size() / sizeof(values[0]), "seeds: bytes are missing");  // before memory is taken
+        values.resize(size);
+        take(values.data(), size);
     }
+    void unpack(std::string& text) { take_all(text, size()); }
     void unpack(std::vector<i64>& values) {
-        values.resize(size());
+        const size_t count = size();
         u8 is_narrow;
         take(&is_narrow, 1);
-        std::vector<u32> narrow(is_narrow ? values.size() : 0);
-        take(narrow.data(), narrow.size());
-        if (is_narrow)
-            values.assign(narrow.begin(), narrow.end());
-        else
-            take(values.data(), values.size());
+        if (!is_narrow) return take_all(values, count);
+        std::vector<u32> narrow;
+        take_all(narrow, count);
+        values.assign(narrow.begin(), narrow.end());
     }
     template <class T>
     void unpack(std::vector<T>& values) {
-        values.resize(size());
-        if constexpr (std::is_trivially_copyable_v<T>)
-            take(values.data(), values.size());
+        const size_t count = size();
+        if constexpr (std::is_arithmetic_v<T>)
+            take_all(values, count);
         else
-            for (T& value : values) unpack(value);
+            for (size_t i = 0; i < count; i++) unpack(values.emplace_back());
     }
     template <class T>
     void unpack(T& value) {
-        if constexpr (std::is_trivially_copyable_v<T>)
+        if constexpr (std::is_arithmetic_v<T>)
             take(&value, 1);
         else
             visit(*this, value);

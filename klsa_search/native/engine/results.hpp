@@ -62,6 +62,14 @@ struct Rows {
     i64 columns = 0, width = 0, near = 0;
 
     f32 step(i64 row, i64 column) const { return steps[2 * row + (column >= width)]; }
+
+    // Check rows of so many documents, which may come from another process, before they are used.
+    void check(size_t count) const {
+        bool fits = 0 <= near && near <= width && width <= columns;
+        fits = fits && (count == 0 || size_t(columns) <= documents.size());  // so that the product does not overflow
+        fits = fits && documents.size() == count * size_t(columns) && levels.size() == documents.size();
+        require(fits && steps.size() == 2 * count, "rows: not one for each seed");
+    }
 };
 
 using Names = std::vector<std::pair<std::string, std::string>>;
@@ -79,15 +87,16 @@ struct Seeds {
     Rows rows;
     Names names;  // ID and title of each document, if scores are explained
 
-    // Check seeds, which may come from another process, before they are used.
-    void check(size_t terms, i64 wanted) const {
-        size_t best = documents.size(), n = latent.size();
+    // Check seeds, which may come from another process, before they are used with those of `first`.
+    void check(i64 wanted, const Seeds& first) const {
+        size_t best = documents.size(), n = latent.size(), terms = first.half.size();
+        require(half.size() == terms && term_weights.size() == terms, "parts: not a weight of each term");
         bool fits = steps.size() == best && ordinals.size() == best && impacts.size() == best * terms;
         require(fits && n == std::min(best, size_t(wanted)), "parts: lengths differ");
         fits = features.starts.size() == n + 1 && features.scalars.size() == 3 * n;
-        fits = fits && rows.documents.size() == n * size_t(rows.columns) && rows.levels.size() == rows.documents.size();
-        fits = fits && rows.steps.size() == 2 * n && rows.width <= rows.columns && rows.near <= rows.width;
-        require(fits && (names.empty() || names.size() == best), "parts: not a row for each seed");
+        require(fits, "parts: not the features of each seed");
+        rows.check(n);
+        require(names.size() == (first.names.empty() ? 0 : best), "parts: not a name of each document");
         require_offsets(features.starts.data(), i64(n + 1), i64(features.entries.size()), "parts: starts");
         require(best == 0 || steps[0] > 0, "parts: the first document scores 0");
     }

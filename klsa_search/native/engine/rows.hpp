@@ -22,7 +22,6 @@ inline Features features_of(const Model& model, Array<i32> documents) {
 // entries. Cost: their entries.
 template <class Number>
 Rows rows_of(const Model& model, const ReverseRows& reverse, Array<Number> documents) {
-    constexpr u32 LEVELS = 255;
     Rows result;
     i64 width = result.columns = model.row_width + reverse.rows.width;
     result.width = model.row_width;

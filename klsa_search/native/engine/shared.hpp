@@ -100,8 +100,7 @@ inline Rows rows_of(const std::vector<const Seeds*>& parts, const BestDocument* 
     Rows result;
     result.width = parts[seeds[0].partition]->rows.width;
     result.near = parts[seeds[0].partition]->rows.near;
-    for (const Seeds* part : parts)
-        if (part) result.columns = std::max(result.columns, part->rows.columns);
+    for (i64 i = 0; i < count; i++) result.columns = std::max(result.columns, parts[seeds[i].partition]->rows.columns);
     result.documents.resize(count * result.columns);
     result.levels.resize(count * result.columns);
     for (i64 i = 0; i < count; i++) {
@@ -158,13 +157,16 @@ inline Rows rows_for(i64 partition, Rows rows) {
 template <class Weigh>
 std::vector<SharedSeeds> share_seeds(const std::vector<const Seeds*>& parts, const Params& params, double step,
                                      Weigh weigh) {
+    const Seeds* first = nullptr;
+    for (const Seeds* part : parts) {
+        if (!part || part->documents.empty()) continue;
+        if (!first) first = part;
+        part->check(params.seeds, *first);
+    }
     std::vector<BestDocument> best = best_of(parts, params.best);
     if (best.empty()) return {};
     const Seeds& leading = *parts[best[0].partition];
     i64 seeds = std::min(params.seeds, i64(best.size())), terms = i64(leading.half.size());
-    require(leading.term_weights.size() == leading.half.size(), "parts: not a weight of each term");
-    for (const Seeds* part : parts)
-        if (part && !part->documents.empty()) part->check(size_t(terms), params.seeds);
     Features features = features_of(parts, best.data(), seeds);
     Rows rows = rows_of(parts, best.data(), seeds);
     std::vector<i32> near = places_of(rows, seeds, best), latent;
