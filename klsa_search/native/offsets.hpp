@@ -216,8 +216,7 @@ class WordLocator {
     }
 
     // Return the length of the gershayim or geresh within a Hebrew word at `at`, which follows a letter.
-    template <class Char>
-    i64 quotes_in_hebrew(LineOf<Char> text, i64 at) const {
+    i64 quotes_in_hebrew(Line text, i64 at) const {
         const i64 size = i64(text.size());
         if (at + 1 >= size || !is_hebrew(text[at - 1])) return 0;
         const u8 of = kind(text[at]);

@@ -22,7 +22,7 @@ from klsa_search.storage.forward_index import Forward
 class StoredSnippets:
     """Selects passages of the documents of one index; thread-safe.
 
-    A call takes a byte of memory per byte of the longest text, 4 if it is not ASCII, and 12 if NFKC
+    A call takes a byte of memory per byte of the longest text, 5 if it is not ASCII, and 13 if NFKC
     changes any of it.
     """
 
