@@ -152,12 +152,10 @@ def export(path: Path, file: Path | None) -> None:
     """
     from klsa_search.storage.export import as_line, readable_documents, refuse_faults
     from klsa_search.storage.export import export as export_to
-    from klsa_search.storage.partitions import parts_of
-    from klsa_search.storage.recovery import readable_generation
+    from klsa_search.storage.recovery import readable_generations
 
     faults: list[str] = []
-    parts = parts_of(path)
-    generations = [readable_generation(part, faults) for part in parts]
+    generations = readable_generations(path, faults)
     if file is None:
         lines = (
             as_line(document)

@@ -20,7 +20,7 @@ from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.current import current_build
-from klsa_search.storage.directories import is_index
+from klsa_search.storage.directories import is_index, partition_folders
 from klsa_search.storage.generations import committed_generations
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
@@ -232,7 +232,8 @@ def refuse_to_drop_writes(path: Path) -> None:
     try:
         in_use = documents_of(current_build(path))
     except StoreError:
-        in_use = committed_generations(path)
+        folders = (path, *partition_folders(path))
+        in_use = [generation for folder in folders for generation in committed_generations(folder)]
     puts = deletes = 0
     for generation in in_use:
         try:

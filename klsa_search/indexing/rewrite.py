@@ -34,7 +34,7 @@ from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.current import current_build, current_generation, last_resort
 from klsa_search.storage.export import live_documents
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import documents_of, folders_of, terms_name
 from klsa_search.storage.query_settings import current_settings
@@ -177,7 +177,7 @@ def repair(
         ordered = [_ordered(number, *part) for number, part in enumerate(recovered)]
         return (document for *_, document in merge(*ordered, key=itemgetter(0, 1)))
 
-    manifest, size = read_manifest(build), sum(records.size for _, records in recovered)
+    manifest, size = _manifest_of(build), sum(records.size for _, records in recovered)
     collection, settings = StoredCollection(manifest, size, read), current_settings(build, manifest)
     division, budget = Division(len(recovered), 1), memory_budget(memory)
     with open_progress(progress) as report:
@@ -185,18 +185,22 @@ def repair(
     return Repair(index, fault)
 
 
-def _recovered(generation: Path) -> RecoveredRecords:
-    """Return the documents of a damaged generation, as they were written.
-
-    Raise IndexDamaged if the manifest or the documents have changed.
-    """
+def _manifest_of(generation: Path) -> Manifest:
     try:
-        manifest = read_manifest(generation)
+        return read_manifest(generation)
     except IndexDamaged as damage:
         raise IndexDamaged(
             f"`{generation / MANIFEST}` is damaged, so nothing can be verified, and nothing was "
             f"built; {last_resort(index_of(generation))}"
         ) from damage
+
+
+def _recovered(generation: Path) -> RecoveredRecords:
+    """Return the documents of a damaged generation, as they were written.
+
+    Raise IndexDamaged if the manifest or the documents have changed.
+    """
+    manifest = _manifest_of(generation)
     records = RecoveredRecords(generation)
     if changed := records.fault(manifest):
         raise IndexDamaged(

@@ -128,6 +128,14 @@ def partition_folders(path: Path) -> list[Path]:
     return [folder for folder in _folders_named(path, PARTITION) if _is_own(folder)]
 
 
+def partitions_there(generation: Path) -> list[Path]:
+    """Return the folders of the partitions of a generation that there are, by number."""
+    prefix = f"{generation.name}-"
+    folders = [f for f in partition_folders(generation.parent) if f.name.startswith(prefix)]
+    numbers = {f: f.name.removeprefix(prefix) for f in folders}
+    return sorted((f for f in folders if numbers[f].isdigit()), key=lambda f: int(numbers[f]))
+
+
 def build_of(partition: Path) -> str:
     """Return the name of the generation that the folder of a partition belongs to."""
     return partition.name.partition("-")[0]

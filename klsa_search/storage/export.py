@@ -69,7 +69,7 @@ def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str
     """Write the live documents to a file, which is replaced atomically; return their number.
 
     generations     of the index, one for each partition
-    earlier_faults  why this may not be the generation in use: see `readable_generation`
+    earlier_faults  why this may not be the generation in use: see `readable_generations`
     The file is durable on return. Raise StoreError if it cannot be written; then nothing of it
     remains. Raise IndexDamaged if something cannot be read: a new file then has all readable
     documents, and an existing file is unchanged.

@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
+from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.catalog_entry import change_entry
 from klsa_search.storage.current import Current, read_current, step_for, write_current
 from klsa_search.storage.directories import (
@@ -59,6 +59,7 @@ from klsa_search.storage.names import (
     PASSAGES,
     WRITING,
 )
+from klsa_search.storage.partitions import generations_of_build
 from klsa_search.storage.query_settings import forget_settings
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -272,14 +273,15 @@ def _retained(generation: Path) -> list[Path]:
 
 
 def _is_intact(generation: Path) -> bool | None:
-    """Return whether the manifest is unchanged and the files have its sizes.
+    """Return whether the manifests of all partitions are unchanged and files have their sizes.
 
     None if that is unknown: another format version, or no permission to read.
     """
     try:
-        check_sizes(generation, read_manifest(generation))
+        for part in generations_of_build(generation):
+            check_sizes(part, read_manifest(part))
     except (FormatUnsupported, OSError):
         return None
-    except IndexDamaged as damage:
+    except (IndexDamaged, IndexNotFound) as damage:
         return None if isinstance(damage.__cause__, PermissionError) else False
     return True

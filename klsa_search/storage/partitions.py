@@ -17,11 +17,16 @@ from pydantic import ValidationError
 from klsa_search.collection.model import id_hash
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged
-from klsa_search.storage.current import current_build, current_generation, has_partitions, step_for
-from klsa_search.storage.directories import build_of
+from klsa_search.storage.current import (
+    current_build,
+    current_generation,
+    has_partitions,
+    last_resort,
+)
+from klsa_search.storage.directories import build_of, partition_folders
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
-from klsa_search.storage.names import CURRENT, PARTITIONS
+from klsa_search.storage.names import CURRENT, PARTITIONS, index_of
 from klsa_search.storage.query_settings import current_manifest, current_settings
 
 MAX_PARTITIONS: Final = 1_000
@@ -82,11 +87,11 @@ def with_build(partition: Path, generation: Path) -> Path:
 
 
 def is_partitioned(path: Path) -> bool:
-    """Return whether an index has partitions. Cost: 20 µs."""
+    """Return whether an index has partitions; by folders if CURRENT is damaged. Cost: 20 µs."""
     try:
         return (path / CURRENT).exists() and has_partitions(current_build(path))
     except IndexDamaged:
-        return False
+        return bool(partition_folders(path))
 
 
 def require_index(path: Path) -> None:
@@ -122,7 +127,7 @@ def _entry(generation: Path) -> _Entry:
     try:
         return _Entry.model_validate_json(read_regular(file))
     except (OSError, ValidationError) as error:
-        raise unreadable(file, error, step_for(file)) from error
+        raise unreadable(file, error, last_resort(index_of(generation))) from error
 
 
 def write_partitions(generation: Path, count: int, length: float) -> None:

@@ -27,18 +27,18 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.current import (
     Current,
     current_build,
-    current_generation,
     last_resort,
     read_current,
     write_current,
 )
-from klsa_search.storage.directories import generations
+from klsa_search.storage.directories import generations, partitions_there
 from klsa_search.storage.documents import RECORDS, STARTS, DocumentReader
 from klsa_search.storage.files import unreadable
 from klsa_search.storage.generations import committed_generations, index_lock, manifest_checksums
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST
+from klsa_search.storage.partitions import folders_of
 from klsa_search.storage.records import RecordsPart, starts_of
 
 _BLOCK: Final = 2**22
@@ -71,17 +71,30 @@ def repair_current(path: Path) -> str | None:
     return None
 
 
-def readable_generation(path: Path, faults: list[str]) -> Path:
-    """Return the generation in use; if CURRENT is damaged, append the fault to `faults`.
+def readable_generations(path: Path, faults: list[str]) -> list[Path]:
+    """Return the generations in use of the partitions that there are, or that of the index.
 
-    Then it is the one written last. Raise IndexNotFound.
+    If CURRENT is damaged, that is the one written last. Append damage and missing partitions to
+    `faults`. Raise IndexNotFound.
     """
     try:
-        return current_generation(path)
+        generation = current_build(path)
     except (IndexDamaged, IndexNotFound) as damage:
         generation = _written_last(path)
         faults.append(f"{damage.message}; generation `{generation.name}` was read")
-    return generation
+    there = partitions_there(generation)
+    try:
+        missing = set(folders_of(generation)[:-1]).difference(there)
+        faults += [f"partition `{folder}` is missing" for folder in sorted(missing)]
+    except IndexDamaged as damage:
+        faults.append(damage.message)
+    readable = []
+    for partition in there:
+        try:
+            readable += readable_generations(partition, faults)
+        except IndexNotFound as damage:
+            faults.append(damage.message)
+    return readable if there else [generation]
 
 
 class RecoveredRecords:
@@ -139,12 +152,14 @@ def _written_last(path: Path) -> Path:
 
 
 def _written(generation: Path) -> str:
-    """Return when a generation was last written, by its log or its build, in ISO 8601."""
+    """Return when a generation was last written, by its logs or its build, in ISO 8601."""
     times = [""]
     with suppress(StoreError):
         times.append(read_manifest(generation).build.created)
     with suppress(StoreError):
         times += [batch.time for batch in WriteLog(generation).batches()]
+    for partition in partitions_there(generation):
+        times += map(_written, committed_generations(partition))
     return max(times)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -10,13 +11,16 @@ import numpy as np
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.indexing import verify_deep
 from klsa_search.indexing.rewrite import repair
 from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.directories import generations
 from klsa_search.storage.export import export
 from klsa_search.storage.generations import describe_files
+from klsa_search.storage.maintenance import rollback
 from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.recovery import readable_generations
 from tests.storage.worlds import replace_manifest
 from tests.support.worlds import random_documents
 
@@ -228,3 +232,73 @@ def test_an_index_without_writes_or_d_cut(tmp_path):
             assert len(index) == 20
     with pytest.raises(IndexNotFound):
         repair(tmp_path / "none")
+
+
+def built_in_partitions(home, **options):
+    return build(records(range(40)), name="parts", home=home, partitions=2, workers=1, **options)
+
+
+@pytest.fixture
+def parts(tmp_path):
+    with closing(built_in_partitions(tmp_path)) as index:
+        index.add([{"id": "new", "text": "words nobody had"}])
+    return tmp_path / "parts"
+
+
+def test_repair_uses_the_build_whose_partitions_were_written_last(tmp_path):
+    built_in_partitions(tmp_path).close()
+    built_in_partitions(tmp_path).close()
+    rollback(tmp_path / "parts")
+    with closing(open_index(tmp_path / "parts")) as index:
+        index.add([{"id": "new", "text": "words nobody had"}])
+    (tmp_path / "parts" / "CURRENT").write_text("x")
+    with closing(repair(tmp_path / "parts").index) as index:
+        assert (len(index), index.generation) == (41, "000001")
+
+
+DAMAGES = {
+    "CURRENT": "CURRENT",
+    "description": "000001/partitions.json",
+    "CURRENT of a partition": "000001-0/CURRENT",
+}
+
+
+@pytest.mark.parametrize("file", DAMAGES.values(), ids=DAMAGES)
+def test_writes_of_damaged_partitions_are_not_lost(parts, file, tmp_path):
+    (parts / file).write_text("x")
+    with pytest.raises(StoreError, match="has writes after its build"):
+        built_in_partitions(tmp_path)
+    faults = []
+    assert export(readable_generations(parts, faults), tmp_path / "out.jsonl") == 41
+    assert len(faults) == 1
+
+
+def test_documents_of_other_partitions_are_exported_if_one_is_missing(parts, tmp_path):
+    shutil.rmtree(parts / "000001-1")
+    faults = []
+    generations = readable_generations(parts, faults)
+    assert [path.parent.name for path in generations] == ["000001-0"]
+    assert faults == [f"partition `{parts / '000001-1'}` is missing"]
+
+
+def test_a_build_with_a_damaged_partition_is_not_kept_instead_of_an_intact_one(tmp_path):
+    for _ in range(2):
+        built_in_partitions(tmp_path).close()
+    file = tmp_path / "parts" / "000002-0" / "000001" / "documents.npy"
+    os.truncate(file, file.stat().st_size - 8)
+    built_in_partitions(tmp_path).close()
+    kept = {path.name for path in generations(tmp_path / "parts")}
+    assert kept == {"000001", "000003"}
+
+
+def test_a_damaged_current_is_reported_to_readers_of_partitions(parts):
+    with closing(open_index(parts)) as index:
+        (parts / "CURRENT").write_text("x")
+        with pytest.raises(IndexDamaged, match="CURRENT"):
+            index.refresh()
+
+
+def test_what_cannot_be_verified_is_not_said_to_be_repairable(parts):
+    (parts / "000001" / "partitions.json").write_text("x")
+    with pytest.raises(IndexDamaged, match="restore a backup"):
+        repair(parts)

@@ -15,7 +15,7 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, CollectionError, SettingsError
 from klsa_search.indexing.rewrite import refit
 from klsa_search.storage.export import export
-from klsa_search.storage.recovery import readable_generation
+from klsa_search.storage.recovery import readable_generations
 from tests.support.worlds import random_documents
 
 TAGS = ["blue", "red", "red wine", "Ärger"]
@@ -135,7 +135,7 @@ def test_documents_have_lists(index):
 
 def test_an_export_is_read_as_the_same_documents(index, tmp_path):
     file = tmp_path / "all.jsonl"
-    export([readable_generation(index.path.parent, [])], file, [])
+    export(readable_generations(index.path.parent, []), file, [])
     again = {d.id: d.metadata for d in open_collection(file).documents()}
     assert again == {id_: dict(index.document(id_).metadata) for id_ in MODEL}
     with closing(build(file, name="again", home=tmp_path)) as other:

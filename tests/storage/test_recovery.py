@@ -22,7 +22,7 @@ from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.names import INDEX_FILES, LOCKS
 from klsa_search.storage.recovery import (
     RecoveredRecords,
-    readable_generation,
+    readable_generations,
     recovered_current,
     repair_current,
 )
@@ -163,11 +163,11 @@ def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
 
 def test_an_export_says_if_the_generation_in_use_is_not_known(path, tmp_path):
     faults = []
-    assert readable_generation(path, faults) == path / "000002"
+    assert readable_generations(path, faults) == [path / "000002"]
     assert faults == []
     rollback(path)
     (path / "CURRENT").write_bytes(b"")
-    generation = readable_generation(path, faults)
+    (generation,) = readable_generations(path, faults)
     with pytest.raises(IndexDamaged, match=r"is damaged.*`000002` was read"):
         export([generation], tmp_path / "all.jsonl", faults)
 

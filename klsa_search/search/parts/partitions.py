@@ -17,13 +17,13 @@ from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.collection_terms import open_collection_terms
+from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
-    is_partitioned,
-    read_partitions,
+    partitions_of,
     stamp_of,
     terms_generation,
 )
@@ -178,12 +178,13 @@ class OpenPartitions:
 
     def _read(self, stamps: object) -> PartitionFiles:
         """Read the files of the index."""
-        if not is_partitioned(self._path):
+        build = current_build(self._path)
+        if not has_partitions(build):
             raise IndexNotFound(
                 f"`{self._path}` no longer has partitions; open it again if it was rebuilt with "
                 "one partition"
             )
-        partition_set = read_partitions(self._path)
+        partition_set = partitions_of(build)
         terms = terms_generation(self._path / partition_set.folders[0])
         configuration = QueryConfiguration(
             read_synonyms(self._path), read_rules(self._path), partition_set.settings(self._path)
