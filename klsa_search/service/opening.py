@@ -19,7 +19,7 @@ from klsa_search.storage.partitions import documents_of
 FAULTS = (
     KlsaError,
     OSError,  # an unreadable file, no descriptor left, a failing disk
-    sqlite3.Error,  # a store of documents that is not a database
+    sqlite3.Error,  # a log or a catalogue that is not a database
     ValueError,  # invalid text or JSON, a wrong shape; includes UnicodeDecodeError
     TypeError,  # JSON or an array of another type
     LookupError,  # an unknown number of a term or document

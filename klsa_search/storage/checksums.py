@@ -43,7 +43,12 @@ from klsa_search.storage.names import (
     MARKER,
     PASSAGES,
 )
-from klsa_search.storage.partitions import generations_of_build, with_files
+from klsa_search.storage.partitions import (
+    generations_of,
+    generations_of_build,
+    partitions_of,
+    with_files,
+)
 
 
 def compare_checksums(generation: Path, manifest: Manifest) -> None:
@@ -290,6 +295,8 @@ def verify(path: Path) -> Manifest:
     _check_kept(path)
     _, *parts = generations_of_build(generation)
     manifests = {part: verify(part.parent) for part in parts}
+    if parts:
+        generations_of(path, partitions_of(generation))  # refuses exchanged folders
     return with_files(path, manifest, manifests) if parts else manifest
 
 

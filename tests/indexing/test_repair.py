@@ -14,7 +14,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.indexing import verify_deep
 from klsa_search.indexing.rewrite import repair
-from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.checksums import note_checked, verify
 from klsa_search.storage.directories import generations
 from klsa_search.storage.export import export
 from klsa_search.storage.generations import describe_files
@@ -302,3 +302,11 @@ def test_what_cannot_be_verified_is_not_said_to_be_repairable(parts):
     (parts / "000001" / "partitions.json").write_text("x")
     with pytest.raises(IndexDamaged, match="restore a backup"):
         repair(parts)
+
+
+def test_exchanged_partitions_are_not_verified(parts):
+    one, two, between = (parts / name for name in ("000001-0", "000001-1", "between"))
+    for old, new in ((one, between), (two, one), (between, two)):
+        old.rename(new)
+    with pytest.raises(IndexDamaged, match="undo the exchange of folders"):
+        verify(parts)
