@@ -117,11 +117,17 @@ class Recorder:
 
 
 def public(module: types.ModuleType) -> dict[str, Any]:
-    """Return the functions and classes of the module, but for those of instruction sets."""
+    """Return the functions of the module, and the classes that can be called.
+
+    Without functions of instruction sets, and results, which have attributes but no constructor.
+    """
     return {
         name: value
         for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_") and "instruction_set" not in name
+        if callable(value)
+        and not name.startswith("_")
+        and "instruction_set" not in name
+        and not isinstance(value.__init__, types.WrapperDescriptorType)
     }
 
 
