@@ -33,7 +33,7 @@ def test_a_client_that_leaves_is_no_failure(catalog_of, tmp_path, caplog):
         url = "http://{}:{}/metrics".format(*served.address)
         counted = 'method="POST",route="/indexes/{name}/documents",status="499"'
         wait_until(lambda: f"{{{counted}}} 2.0" in httpx.get(url).text)
-    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_longest_query_is_answered(served):

@@ -47,7 +47,7 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (
-    OtherPartitions,
+    AllPartitions,
     intersection,
     ranks_by_seeds,
 )
@@ -390,7 +390,7 @@ def warm_up(state: State) -> None:
 
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
-    return state.with_searcher(state.searcher.within(OtherPartitions(shared, evidence)))
+    return state.with_searcher(state.searcher.within(AllPartitions(shared, evidence)))
 
 
 def sort_values(

@@ -58,11 +58,11 @@ EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which all are scored: the rows of few seeds would miss related documents."""
 
 
-class OtherPartitions(NamedTuple):
-    """What a search in one of several partitions knows of the others.
+class AllPartitions(NamedTuple):
+    """What a search in one of several partitions needs of all of them.
 
-    seeds     of all partitions; None if the query has none
-    evidence  of all partitions
+    seeds     of the query; None if it has none
+    evidence  of the words of the query
     """
 
     seeds: SharedSeeds | None
@@ -73,20 +73,18 @@ class Searcher:
     """Ranks the documents of a snapshot; thread-safe.
 
     `parameters` are validated by the caller; `defaults` are those of the index.
-
-    engines  to use instead of those of the snapshot
     """
 
-    _others: OtherPartitions | None = None
+    _partitions: AllPartitions | None = None
 
     def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
         self._snapshot, self._defaults = snapshot, defaults
 
-    def within(self, others: OtherPartitions) -> Searcher:
+    def within(self, partitions: AllPartitions) -> Searcher:
         """Return a searcher of one of several partitions, for one search."""
         _ = self._defaults_use_klsa_engine, self._default_params  # made once for all searches
         searcher = copy(self)
-        searcher._others = others
+        searcher._partitions = partitions
         return searcher
 
     @property
@@ -97,7 +95,7 @@ class Searcher:
     @property
     def evidence(self) -> Evidence:
         """Return the evidence of all documents, also of those of other partitions."""
-        return LOCAL if self._others is None else self._others.evidence
+        return LOCAL if self._partitions is None else self._partitions.evidence
 
     @property
     def explained_seeds(self) -> SharedSeeds | None:
@@ -106,7 +104,7 @@ class Searcher:
 
     @property
     def _seeds(self) -> SharedSeeds | None:
-        return None if self._others is None else self._others.seeds
+        return None if self._partitions is None else self._partitions.seeds
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
@@ -205,7 +203,7 @@ class Searcher:
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
-        if self._others is not None:  # which may be on other machines
+        if self._partitions is not None:  # which may be on other machines
             return False
         frequencies = self._frequencies
         return (
@@ -253,7 +251,7 @@ class Searcher:
         is_default = parameters is self._defaults
         params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
         engine, seeds = self._snapshot.klsa_engine, self._seeds
-        if self._others is None:
+        if self._partitions is None:
             return engine.top(queries, k, params, mask, totals=totals)
         if seeds is None:
             return [NO_HITS] * len(queries)
@@ -281,7 +279,7 @@ class Searcher:
     def _allows_klsa_engine(self, parameters: SearchSettings) -> bool:
         """Return whether the engine computes this ranking."""
         few = self._snapshot.query_kernel.documents <= EXHAUSTIVE_LIMIT
-        if few and self._others is None:
+        if few and self._partitions is None:
             return False
         if parameters is self._defaults:
             return self._defaults_use_klsa_engine

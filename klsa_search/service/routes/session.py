@@ -48,7 +48,7 @@ class SessionAnswer(Answer):
         description="name of the API key or person; null if the service has no keys"
     )
     scopes: list[str] = Field(description="what the request may do")
-    is_person: bool = Field(description="whether it is a person, who has a password")
+    is_person: bool = Field(description="whether this is a person, who signs in with a password")
     signed_in: bool = Field(description="whether DELETE /session signs out")
 
     @classmethod

@@ -233,7 +233,7 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _disconnected(_: Request, __: Exception) -> Response:
-    """Return a response that nobody reads, for the log and the metrics."""
+    """Return the status 499 for the log and the metrics; the client has left."""
     return Response(status_code=499)
 
 

@@ -282,5 +282,6 @@ def test_the_first_other_writings_of_a_query_count_in_any_number_of_clauses(tmp_
     documents = [{"id": a + b, "text": a + b} for a, b in pairs]
     with build(documents, name="many", home=tmp_path, stemmer="none") as index:
         for join, pair in ((" ", "{} {}"), (" OR ", '"{} {}"')):
-            found = index.search(join.join(pair.format(*each) for each in pairs), 50, ranker="bm25")
-            assert {hit.id for hit in found} == {a + b for a, b in pairs[:32]}
+            query = join.join(pair.format(*words) for words in pairs)
+            hits = index.search(query, 50, ranker="bm25")
+            assert {hit.id for hit in hits} == {a + b for a, b in pairs[:32]}
