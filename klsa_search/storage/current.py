@@ -64,6 +64,9 @@ def read_current(path: Path) -> Current:
         content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if _is_partition(path):
+            if _has_generation(path):
+                missing = f"{path / CURRENT} is missing: {repair_step(path)}"
+                raise IndexDamaged(missing) from None
             step = last_resort(path.parent) if path.name[-1].isdigit() else repair_step(path)
             raise IndexDamaged(f"partition `{path}` is missing; {step}") from None
         raise IndexNotFound(_missing(path)) from None

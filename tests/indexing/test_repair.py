@@ -310,3 +310,11 @@ def test_exchanged_partitions_are_not_verified(parts):
         old.rename(new)
     with pytest.raises(IndexDamaged, match="undo the exchange of folders"):
         verify(parts)
+
+
+def test_a_missing_current_of_a_partition_can_be_repaired(parts):
+    (parts / "000001-0" / "CURRENT").unlink()
+    with pytest.raises(IndexDamaged, match="CURRENT is missing: run `klsa-index repair"):
+        open_index(parts)
+    with closing(repair(parts).index) as index:
+        assert len(index) == 41
