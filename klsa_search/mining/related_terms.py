@@ -21,7 +21,7 @@ from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.index import Index
-from klsa_search.search.query.word_forms import commonest, sources_of, written_forms
+from klsa_search.search.query.term_dictionary import commonest, sources_of, written_forms
 from klsa_search.search.ranking.parameters import checked_integer
 
 

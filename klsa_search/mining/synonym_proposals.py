@@ -15,7 +15,7 @@ from typing import Final
 from klsa_search.analysis.languages import stop_list
 from klsa_search.core.service_reports import SynonymCandidate, SynonymProposal
 from klsa_search.search.index import Index
-from klsa_search.search.query.word_forms import commonest
+from klsa_search.search.query.term_dictionary import commonest
 
 _RARE: Final = 3
 """Documents with a word up to which synonyms are proposed for it."""

@@ -8,8 +8,19 @@ larger index all searches take longer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
+
+from klsa_search.core.config import LanguageSettings
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
+from klsa_search.search.query.clauses import MAX_CORRECTIONS
+from klsa_search.search.query.operators import MAX_SIGNS
+from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.pieces import CHARACTERS, SIGNS, numbers_of, traits_of
+from klsa_search.search.query.syntax import Clause, parse_boolean
+from klsa_search.search.state.state import State
 
 SEARCH: Final = 1.0
 WORD: Final = 0.1
@@ -61,10 +72,20 @@ RERANKED: Final = 10.0
 VECTOR: Final = 10.0
 """Cosines of all documents to the vector of a query, of 384 values."""
 
-RANKINGS_WITH_PASSAGES: Final = 4
+_RANKINGS_WITH_PASSAGES: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
-CHARACTERS_PER_WORD: Final = 6
+_CHARACTERS_PER_WORD: Final = 6
+
+_LONGEST_COUNTED: Final = 1_000
+"""Characters of a query up to which its words are looked up to estimate its cost."""
+
+_QUICK_HITS: Final = 20
+_QUICK_QUERY: Final = 256
+"""Hits and characters of a query that are quick: ten hits take 50 µs."""
+
+QUICK_BYTES: Final = 2**20
+"""Total bytes of the k longest documents up to which a search is quick: 5 ms if all are hits."""
 
 
 class QueryCounts(NamedTuple):
@@ -145,31 +166,110 @@ def suggestions_cost(query: QueryCounts, k: int) -> float:
     return estimated_cost(query._replace(misspelt=misspelt), 0) + SUGGESTIONS + one * k
 
 
+def counts_of(
+    state: State, query: str, parameters: SearchParameters, filter_: FilterLike | None
+) -> QueryCounts:
+    """Return counts of what makes a query expensive: see `Index.query_counts`."""
+    reading, _ = state.parameters.read(parameters)
+    counts = _counts(state.query_parser, query, reading)
+    rules = state.rules.for_query(query) if state.rules else ()
+    boosts = sum(len(rule.then.boost) for rule in rules)
+    rankings = 1 if state.passages is None else _RANKINGS_WITH_PASSAGES
+    return counts._replace(
+        hit_bytes=state.documents.mean_size,
+        boosts=boosts,
+        rankings=rankings,
+        terms=len(state.snapshot.vocabulary),
+        filter_ms=0.0 if filter_ is None else filter_cost(state.filters, filter_),
+    )
+
+
+def _counts(parser: QueryParser, query: str, settings: LanguageSettings) -> QueryCounts:
+    """Return the counts of the words of a query. Cost: 3 µs without operators, else 50.
+
+    settings  how the query is parsed: operators read as words and disabled spelling cost nothing
+    Long queries, and those for a custom tokenizer, are counted by their length.
+    """
+    documents = len(parser.snapshot)
+    if not query.strip():  # with a filter, it matches every document
+        return QueryCounts(matches=documents)
+    if len(query) > _LONGEST_COUNTED or parser.analyzer.tokenizes:
+        return QueryCounts(len(query) / _CHARACTERS_PER_WORD, matches=documents)
+    if settings.operators is not False and (boolean := parse_boolean(query, parser.fields)):
+        clauses = [operand.clause for operand in boolean.operands[:MAX_SIGNS]]
+        return QueryCounts(
+            len(query) / _CHARACTERS_PER_WORD,
+            len(clauses),
+            phrase_documents=_documents_of_phrases(parser, clauses),
+            matches=documents,
+        )
+    operators = phrase_documents = 0
+    has_prefix = False
+    pieces = parser.pieces.of(query)
+    if settings.operators is not False and traits_of(pieces) & SIGNS:
+        clauses, reason = parser.operators.clauses(query, settings.operators)
+        if reason is None:
+            signed = [clause for clause in clauses if clause.has_sign][:MAX_SIGNS]
+            operators, phrase_documents = len(signed), _documents_of_phrases(parser, signed)
+            has_prefix = any(clause.kind == "prefix" for clause in signed)
+            query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
+            pieces = parser.pieces.of(query)
+    numbers, frequencies = numbers_of(pieces), parser.snapshot.query_kernel.postings.frequencies
+    misspelt = 0 if settings.spelling == "off" else min(MAX_CORRECTIONS, numbers.count(UNKNOWN))
+    matches = sum(int(frequencies[number]) for number in {*numbers} if number >= 0)
+    if max(numbers, default=NO_TERM) == NO_TERM:  # stop words are searched in all documents
+        matches = phrase_documents = documents
+    if has_prefix or traits_of(pieces) & CHARACTERS:
+        matches = documents
+    return QueryCounts(
+        len(numbers),
+        operators,
+        misspelt,
+        phrase_documents=phrase_documents,
+        matches=min(matches, documents),
+    )
+
+
+def _documents_of_phrases(parser: QueryParser, clauses: Iterable[Clause]) -> int:
+    """Return the number of documents that contain the rarest word of each phrase, in total."""
+    frequencies, count = parser.snapshot.query_kernel.postings.frequencies, 0
+    for clause in clauses:
+        words = parser.pieces.words(clause.text) if clause.kind == "phrase" else []
+        numbers = [word.number for word in words]
+        terms = [number for number in numbers if number >= 0]
+        if len(numbers) > 1 and terms and UNKNOWN not in numbers:
+            count += int(frequencies[terms].min())
+    return count
+
+
+def is_quick(state: State, query: str, k: int) -> bool:
+    """Return whether a search by words takes at most 1 ms: see `Index.is_quick`."""
+    if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.info.analyzer.tokenizes:
+        return False
+    terms = state.query_parser.known_terms_of(query)
+    return (
+        terms is not None
+        and not (state.rules and state.rules.for_query(query))
+        and state.searcher.is_quick(terms)
+        and state.documents.size_of_longest(k) <= QUICK_BYTES
+    )
+
+
 _JOINS: Final = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
 
 
-class FieldSize(NamedTuple):
-    """Values of a field in all documents, and bytes of its distinct texts."""
-
-    values: int
-    content: int
-
-
-def filter_cost(
-    text: str, *, is_json: bool, documents: int, sizes: Mapping[str, FieldSize]
-) -> float:
-    """Return about how many milliseconds the mask of a filter takes, without reading it.
-
-    text       of the filter
-    documents  of the index, whose IDs a condition may be compared with
-    sizes      of each field
-    """
+def filter_cost(filters: FilterCache, filter_: FilterLike) -> float:
+    """Return about how many milliseconds a filter takes, without reading it; 0 if it is cached."""
+    kind, text = key_of(filter_)
+    if (kind, text) in filters:
+        return 0.0
     # An upper bound, as quoted values may contain these words.
-    conditions = text.count('":') if is_json else 1 + len(_JOINS.findall(text))
+    conditions = text.count('":') if kind == "json" else 1 + len(_JOINS.findall(text))
     contains = text.lower().count("contains")
-    named = [size for name, size in sizes.items() if name in text] or sizes.values()
-    values = max((size.values for size in named), default=0)
-    texts = max((size.content for size in named), default=0)
-    per_condition = CONDITION + CONDITION_VALUE * max(documents, values)
+    fields = filters.fields
+    named = [field for name, field in fields.items() if name in text] or fields.values()
+    values = max((field.value_count for field in named), default=0)
+    texts = max((field.content for field in named), default=0)
+    per_condition = CONDITION + CONDITION_VALUE * max(filters.size, values)
     of_texts = CONTAINS_BYTE * contains * texts
     return FILTER_CHARACTER * len(text) + conditions * per_condition + of_texts

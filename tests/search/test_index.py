@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.search.pages import query_costs
+from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking import searcher
 from tests.search.conftest import DOCUMENTS
@@ -241,7 +241,7 @@ def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
 
 
 def test_no_query_is_quick_if_its_hits_may_be_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(query_costs, "QUICK_BYTES", 1000)
+    monkeypatch.setattr(costs, "QUICK_BYTES", 1000)
     with build(DOCUMENTS, name="long", home=tmp_path, ranker="bm25") as index:
         assert index.is_quick("yeast", k=10)
         index.add([{"id": f"page{n}", "text": "yeast " * 100} for n in range(2)])

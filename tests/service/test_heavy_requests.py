@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from starlette.testclient import TestClient
@@ -175,9 +176,17 @@ def test_scoring_every_document_is_heavy(tiny, asked, heavy):
 
 
 def test_filters_cost_what_their_conditions_documents_and_texts_do():
+    class Masks(dict):
+        def __init__(self, documents, **sizes):
+            self.size = documents
+            self.fields = {
+                name: SimpleNamespace(value_count=values, content=texts)
+                for name, (values, texts) in sizes.items()
+            }
+
     def cost(text, documents=20_000, values=20_000, texts=100_000):
-        sizes = {"code": costs.FieldSize(values, texts), "other": costs.FieldSize(10**9, 10**9)}
-        return costs.filter_cost(text, is_json=False, documents=documents, sizes=sizes)
+        masks = Masks(documents, code=(values, texts), other=(10**9, 10**9))
+        return costs.filter_cost(masks, text)
 
     assert cost("code CONTAINS 1") < 1
     assert cost("code CONTAINS 1", texts=10**7) > MAX_LIGHT_COST
@@ -185,7 +194,7 @@ def test_filters_cost_what_their_conditions_documents_and_texts_do():
     assert cost("code = 1", documents=10**7) > MAX_LIGHT_COST
     assert cost("code = 1", values=10**7) > MAX_LIGHT_COST  # many lists
     assert cost("code = 1 AND code = 2") > 1.9 * cost("code = 1")
-    assert costs.filter_cost('{"=": 1, ">": 2}', is_json=True, documents=10**6, sizes={}) > 4
+    assert costs.filter_cost(Masks(10**6), {"field": "code", "=": 1, ">": 2}) > 4
 
 
 def test_a_filter_whose_mask_is_cached_costs_nothing(tiny_home):

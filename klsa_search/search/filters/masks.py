@@ -1,14 +1,19 @@
-"""From filters to masks of the documents that match them."""
+"""From filters to masks of the documents that match them.
+
+Values are read as the build reads those of a field; dates may be relative to the present: `now`,
+`now-7d`, `now-1M/M`.
+"""
 
 from __future__ import annotations
 
+import calendar
 import json
 import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +22,6 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import QueryError
-from klsa_search.search.costs import FieldSize, filter_cost
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.conditions import (
     And,
@@ -29,7 +33,6 @@ from klsa_search.search.filters.conditions import (
     in_postorder,
 )
 from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
-from klsa_search.search.filters.relative_dates import absolute, is_relative
 from klsa_search.storage.columns.column import Column, RangeMask
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (
@@ -118,7 +121,7 @@ class FilterCache:
         find: FindDocuments | None = None,
         before: FilterCache | None = None,
     ) -> None:
-        self._fields, self._size, self._find = fields, size, find
+        self.fields, self.size, self._find = fields, size, find
         self._capacity = max(1, CACHE_SIZE // (size // 8 + _OVERHEAD))
         self._version: int = 0 if before is None else before._version + 1
         self._cache: OrderedDict[tuple[str, str], tuple[int, Mask]] = (
@@ -128,14 +131,14 @@ class FilterCache:
 
     def extended(self) -> FilterCache:
         """Return a copy for the states that follow this one."""
-        copy = FilterCache(self._fields, self._size, self._find)
+        copy = FilterCache(self.fields, self.size, self._find)
         with self._lock:
             copy._cache.update(self._cache)
         return copy
 
     def finding(self, find: FindDocuments) -> FilterCache:
         """Return the cache of the same state for filters that name other IDs."""
-        return FilterCache(self._fields, self._size, find, self)
+        return FilterCache(self.fields, self.size, find, self)
 
     def of(self, filter_: FilterLike) -> Mask:
         """Return the mask of a filter: see `mask_of`. Cost: 1 µs if it is cached."""
@@ -145,10 +148,10 @@ class FilterCache:
             if before is not None:
                 self._cache.move_to_end(key)
         if version > self._version:  # of a later state, in which documents may be deleted
-            return mask_of(filter_of(filter_), self._fields, self._size, self._find)
-        if before is not None and before.documents == self._size:
+            return mask_of(filter_of(filter_), self.fields, self.size, self._find)
+        if before is not None and before.documents == self.size:
             return before
-        mask = mask_of(filter_of(filter_), self._fields, self._size, self._find, before)
+        mask = mask_of(filter_of(filter_), self.fields, self.size, self._find, before)
         with self._lock:
             if self._cache.get(key, (version,))[0] <= self._version:
                 self._cache[key] = self._version, mask
@@ -156,16 +159,9 @@ class FilterCache:
                 self._cache.popitem(last=False)
         return mask
 
-    def cost(self, filter_: FilterLike) -> float:
-        """Return the estimated milliseconds of `of`, 0 if the mask is cached. Cost: 20 µs."""
-        if key_of(filter_) in self._cache:
-            return 0.0
-        kind, text = _key_of(filter_)
-        sizes = {
-            name: FieldSize(field.value_count, field.content)
-            for name, field in self._fields.items()
-        }
-        return filter_cost(text, is_json=kind == "json", documents=self._size, sizes=sizes)
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        """Return whether the mask of the filter with this key is cached: see `key_of`."""
+        return key in self._cache
 
 
 def filter_of(filter_: FilterLike) -> Filter:
@@ -259,7 +255,7 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
         return value
     text = value.strip()
     if field.type == "date":
-        if is_relative(value):
+        if _is_relative(value):
             return absolute(value, now)
         return local_date(text, forms.dates) or value
     return _number(field.name, text, forms)
@@ -288,3 +284,63 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
     if local is None:
         raise QueryError(f"{fact} is not a number; write it as in 2500.5", field=name)
     return local
+
+
+_RELATIVE: Final = re.compile(r"now((?:[+-]\d{1,6}[smhdwMy])*)(?:/([dMy]))?", re.ASCII)
+_STEP: Final = re.compile(r"([+-]\d+)([smhdwMy])")
+_UNITS: Final = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+_MONTHS: Final = {"M": 1, "y": 12}
+_FORMS: Final = {"d": "%Y-%m-%d", "M": "%Y-%m", "y": "%Y"}
+
+
+def _is_relative(value: object) -> bool:
+    """Return whether a value is meant as a relative date."""
+    return isinstance(value, str) and re.match(r"now(?![^\W_])", value) is not None
+
+
+def absolute(value: str, now: datetime) -> str:
+    """Return the date or time of a relative date; of `/d`, `/M` and `/y` the day, month or year.
+
+    QueryError if it is none, or beyond the calendar.
+
+    >>> absolute("now-1M", datetime(2024, 3, 31, 9, 30))
+    '2024-02-29T09:30:00'
+    >>> absolute("now-7d/d", datetime(2024, 3, 5))
+    '2024-02-27'
+    """
+    relative = _RELATIVE.fullmatch(value)
+    if relative is None:
+        raise QueryError(
+            f"{value!r} is not a relative date; write now-7d, with the units s, m, h, d, w, M "
+            "(months) and y, or now/d for the day",
+            field="filter",
+        )
+    steps, unit = relative.groups()
+    moment = now
+    try:
+        for count, step in _STEP.findall(steps):
+            if step in _UNITS:
+                moment += int(count) * _UNITS[step]
+            else:
+                moment = _after_months(moment, int(count) * _MONTHS[step])
+    except (OverflowError, ValueError):
+        raise QueryError(
+            f"{value!r} is before the year 1 or after 9999; use a date between", field="filter"
+        ) from None
+    if unit is None:
+        return moment.isoformat()
+    # Not with strftime alone, which writes years before 1000 without zeros.
+    return f"{moment.year:04}" + moment.strftime(_FORMS[unit].removeprefix("%Y"))
+
+
+def _after_months(moment: datetime, months: int) -> datetime:
+    """Return the same day some months later, or the last day of that month."""
+    year, month = divmod(12 * moment.year + moment.month - 1 + months, 12)
+    day = min(moment.day, calendar.monthrange(year, month + 1)[1])
+    return moment.replace(year=year, month=month + 1, day=day)

@@ -20,11 +20,10 @@ from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import StoreError
-from klsa_search.search.costs import QueryCounts
+from klsa_search.search.costs import QueryCounts, counts_of, is_quick
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
-from klsa_search.search.pages.query_costs import counts_of, is_quick
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.doc_ids import global_doc_ids, local_doc_ids

@@ -15,21 +15,23 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.boolean import BooleanQuery, Operand
-from klsa_search.search.query.builder import END, QueryBuilder, Variant, Word
-from klsa_search.search.query.completion import best_completions
-from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
+from klsa_search.search.query.compounds import Compounds, words_of
+from klsa_search.search.query.corrections import (
+    Circumstances,
+    Correction,
+    Corrector,
+    best_completions,
+)
+from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
     containing_any,
     containing_phrase,
     containing_words,
     pattern_names,
 )
-from klsa_search.search.query.piece import Words, words_of
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords
-from klsa_search.search.query.syntax import Clause
+from klsa_search.search.query.syntax import BooleanQuery, Clause, Operand
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary
 from klsa_search.storage.columns.columns import Field
 

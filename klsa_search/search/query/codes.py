@@ -14,7 +14,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.builder import QueryBuilder, Word
+from klsa_search.search.query.interpretation import QueryBuilder, Word
 from klsa_search.search.query.matching import live_documents_of_phrase, pattern_names
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords

@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.identifiers import BORDER, MAX_IDENTIFIER, MAX_PARTS
@@ -19,17 +19,8 @@ from klsa_search.core.cached import cached_method
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.builder import Variant, Word
+from klsa_search.search.query.interpretation import Variant, Word, Words
 from klsa_search.search.query.matching import containing_all, documents_with
-from klsa_search.search.query.piece import (
-    DIGIT,
-    LETTER,
-    UNKNOWN_RUN,
-    WORD,
-    Run,
-    Words,
-    words_of,
-)
 from klsa_search.search.query.stop_words import StopWords
 
 RARER: Final = 4
@@ -49,11 +40,43 @@ _SPELLED_ENDS: Final = ("sharp", "plus")
 _JOINER: Final = "\u200c"
 """Zero-width non-joiner, which Persian writes between parts of a word."""
 
+_WORD: Final = re.compile(r"[^\W_]++")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _SIGNS: Final = "-‐‑.,/&+_"
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
 _GROUP: Final = re.compile(r"\d{1,3} \d{3}")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, without any sign."""
+    return _WORD.findall(text)
+
+
+LETTER: Final = 1
+DIGIT: Final = 2
+UNKNOWN_RUN: Final = 4
+"""Kinds of an end of a run: a letter or a digit, and whether no document contains the run."""
+
+
+class Run(NamedTuple):
+    """A run of letters and digits in a text.
+
+    first, last  kinds of its ends
+    may_begin    whether it is a word that may begin another one, before a blank
+    may_end      whether it may end another one, after a blank
+    sign         what joins it to the next run; a blank if nothing follows, "" if nothing joins
+    """
+
+    text: str
+    first: int
+    last: int
+    may_begin: bool
+    may_end: bool
+    sign: str
+
+
+NO_RUN: Final = Run("", 0, 0, may_begin=False, may_end=False, sign="")
 
 
 class Compounds:
@@ -222,7 +245,7 @@ class Compounds:
 
     def runs(self, text: str) -> list[Run]:
         """Return the runs of letters and digits of a text."""
-        matches = list(WORD.finditer(text))
+        matches = list(_WORD.finditer(text))
         ends = chain((match.start() for match in matches[1:]), [len(text)])
         runs = []
         for match, end in zip(matches, ends, strict=False):

@@ -13,7 +13,6 @@ from klsa_search import _native
 from klsa_search.core.parameters import SpellingName
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import (
     MAX_CORRECTIONS,
     MAX_VARIANTS,
@@ -21,6 +20,7 @@ from klsa_search.search.query.clauses import (
     covered_words,
 )
 from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.interpretation import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.pieces import (
     ALL_TRAITS,
     DOUBTFUL,

@@ -7,6 +7,7 @@ documents that contain all their words; it includes stop words, which have no te
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal, cast
 
@@ -202,6 +203,33 @@ def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evide
         )
 
     return evidence.of(("all", *(names_of(snapshot, word) for word in words)), count)
+
+
+def counts_with(
+    snapshot: Snapshot,
+    others: Collection[Alternatives],
+    terms: Collection[int],
+    evidence: Evidence,
+    allowed: DocumentMask | None = None,
+) -> dict[int, int]:
+    """Return the numbers of documents that contain other words and each of some terms.
+
+    allowed  documents that count, by default all live ones
+    Cost: their postings.
+    """
+    names = snapshot.vocabulary.terms
+
+    def documents_with() -> Counter[str]:
+        fitting = snapshot.live_docs() if allowed is None else allowed
+        if others:
+            fitting = fitting & containing_words(snapshot, others, "all", evidence)
+        matching = {term: fitting[containing_all(snapshot, [term])] for term in terms}
+        return Counter({names[term]: int(mask.sum()) for term, mask in matching.items()})
+
+    with_others = (names_of(snapshot, alternatives) for alternatives in others)
+    question = "completions", *with_others, *(names[term] for term in terms)
+    counts = evidence.of(question, documents_with)
+    return {term: counts[names[term]] for term in terms}
 
 
 def pattern_names(snapshot: Snapshot, words: Sequence[int]) -> tuple[str, ...]:

@@ -8,13 +8,22 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.config import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.boolean import MAX_OPERANDS, BooleanQuery
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
-from klsa_search.search.query.pieces import Pieces
-from klsa_search.search.query.syntax import Clause, parse, stray_signs
+from klsa_search.search.query.pieces import SIGNS, Pieces, traits_of
+from klsa_search.search.query.stop_words import StopWords
+from klsa_search.search.query.syntax import (
+    MAX_OPERANDS,
+    BooleanQuery,
+    Clause,
+    parse,
+    parse_boolean,
+    stray_signs,
+    stray_words,
+)
 from klsa_search.search.query.term_dictionary import MIN_PREFIX
 
 SHORT: Final = 3
@@ -35,12 +44,52 @@ class OperatorReader:
     """
 
     def __init__(
-        self, snapshot: Snapshot, analyzer: Analyzer, pieces: Pieces, fields: Collection[str]
+        self,
+        snapshot: Snapshot,
+        analyzer: Analyzer,
+        pieces: Pieces,
+        stop_words: StopWords,
+        fields: Collection[str],
     ) -> None:
         self._snapshot, self._analyzer = snapshot, analyzer
-        self._words, self._fields = pieces.words, fields
+        self._pieces, self._stop_words, self._fields = pieces, stop_words, fields
 
-    def read(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
+    def read(
+        self,
+        query: str,
+        settings: LanguageSettings,
+        evidence: Evidence,
+        relaxed: dict[str, Relaxed],
+    ) -> tuple[BooleanQuery | None, list[Clause]]:
+        """Return a Boolean query, or the clauses of another, and record what is no operator."""
+        if settings.operators is False:
+            return None, [as_words(query)]
+        boolean = parse_boolean(query, self._fields)
+        why = None if boolean is None else self._boolean_reason(query, boolean)
+        if boolean is not None and why is not None and settings.operators is None:
+            relaxed |= dict.fromkeys(boolean.operators, why)
+            boolean = None
+        one_line = len(query.strip().splitlines()) == 1
+        if boolean is None and not query.isupper() and one_line:
+            stray = (word for word in stray_words(query) if word not in relaxed)
+            relaxed |= dict.fromkeys(stray, "not_an_operator")
+        has_signs = traits_of(self._pieces.of(query)) & SIGNS
+        clauses, reason = self.clauses(query, settings.operators) if has_signs else ([], None)
+        relaxed |= _stray_operators(query, clauses)
+        if boolean is not None:
+            relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
+            return boolean, []
+        if not has_signs:
+            meant = self._stop_words.meant(query, SHORT) if settings.operators is None else []
+            return None, meant or [as_words(query)]
+        if reason is not None:
+            relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
+            return None, [as_words(query)]
+        if settings.operators is None:
+            clauses = self._with_suffixes(clauses, evidence, relaxed)
+        return None, _first_signs(clauses)
+
+    def clauses(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
         """Return the clauses of a query, and why their operators are words if they are."""
         clauses = parse(query, self._fields)
         return clauses, self._reason(query, clauses) if operators is None else None
@@ -63,9 +112,9 @@ class OperatorReader:
 
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause; a hyphenated word is one."""
-        return len(self._words(clause.text.replace("-", "")))
+        return len(self._pieces.words(clause.text.replace("-", "")))
 
-    def boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
+    def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
         """Return why AND, OR and NOT are read as words, or None if they are operators."""
         operands = boolean.operands
         if query.isupper():
@@ -77,7 +126,7 @@ class OperatorReader:
         one_line = len(query.strip().splitlines()) == 1
         return None if one_line and short else "plain_text"
 
-    def with_suffixes(
+    def _with_suffixes(
         self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
     ) -> list[Clause]:
         """Return clauses with a hyphen read as part of a word: *-40 °C*, *tar -x*, *Base -lause*.
@@ -94,7 +143,7 @@ class OperatorReader:
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
             if is_suffix and not before.has_sign and (is_finnish or len(clause.text) == 1):
-                words = [*self._words(before.text)[-1:], *self._words(clause.text)]
+                words = [*self._pieces.words(before.text)[-1:], *self._pieces.words(clause.text)]
                 if documents_with(self._snapshot, [word.number for word in words], evidence):
                     relaxed[clause.written] = "suffix"
                     clause = as_words(clause.text)
@@ -102,7 +151,7 @@ class OperatorReader:
         return result
 
 
-def stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
+def _stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
     """Return the signs of a query of one line that mean nothing where they are."""
     if len(query.strip().splitlines()) > 1:
         return {}
@@ -118,7 +167,7 @@ def as_words(text: str) -> Clause:
     return Clause("", "", "word", text, text)
 
 
-def first_signs(clauses: Sequence[Clause]) -> list[Clause]:
+def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
     """Return the clauses, with operators beyond the first `MAX_SIGNS` read as words."""
     signs = accumulate(clause.has_sign for clause in clauses)
     return [

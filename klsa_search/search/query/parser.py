@@ -16,24 +16,20 @@ from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.boolean import BooleanQuery, parse_boolean, stray_words
-from klsa_search.search.query.builder import ParsingRules, QueryBuilder, Word
 from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.codes import CodeReader
-from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import MIN_FITTING_LETTERS, Corrector
-from klsa_search.search.query.counting import QueryCounter
 from klsa_search.search.query.forms import QueryForms
-from klsa_search.search.query.interpretation import QueryInterpretation, Relaxed
-from klsa_search.search.query.matching import Alternatives, containing_words
-from klsa_search.search.query.operators import (
-    SHORT,
-    OperatorReader,
-    as_words,
-    first_signs,
-    stray_operators,
+from klsa_search.search.query.interpretation import (
+    ParsingRules,
+    QueryBuilder,
+    QueryInterpretation,
+    Relaxed,
+    Word,
 )
+from klsa_search.search.query.matching import Alternatives, containing_words
+from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
 from klsa_search.search.query.pieces import (
     BOOLEAN,
     CHARACTERS,
@@ -47,9 +43,12 @@ from klsa_search.search.query.pieces import (
     traits_of,
 )
 from klsa_search.search.query.stop_words import StopWords
-from klsa_search.search.query.synonym_terms import add_synonyms
-from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms
-from klsa_search.search.query.syntax import Clause
+from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
+from klsa_search.search.query.syntax import (
+    BooleanQuery,
+    Clause,
+    last_word,
+)
 from klsa_search.search.query.term_dictionary import TermDictionary
 from klsa_search.storage.columns.columns import Field
 
@@ -96,7 +95,7 @@ class QueryParser:
         synonyms: Synonyms,
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
-        self._snapshot, self._analyzer = snapshot, analyzer
+        self.snapshot, self.analyzer = snapshot, analyzer
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
         searched = snapshot.forward.fields.searched
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
@@ -104,22 +103,21 @@ class QueryParser:
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._compounds = Compounds(snapshot, analyzer, self._numbers)
         self._stop_words = StopWords(snapshot, analyzer)
-        self._pieces = Pieces(analyzer, self._numbers, self._compounds, self.term_dictionary)
-        self._codes = CodeReader(snapshot, self._pieces, self._stop_words)
-        self._operators = OperatorReader(snapshot, analyzer, self._pieces, self.fields)
+        self.pieces = Pieces(analyzer, self._numbers, self._compounds, self.term_dictionary)
+        self._codes = CodeReader(snapshot, self.pieces, self._stop_words)
+        self.operators = OperatorReader(
+            snapshot, analyzer, self.pieces, self._stop_words, self.fields
+        )
         self._clauses = ClauseReader(
             snapshot,
             analyzer,
-            self._pieces,
+            self.pieces,
             self._compounds,
             self.term_dictionary,
             self._stop_words,
             self._columns,
         )
-        self._forms = QueryForms(self._pieces, self._compounds, self._clauses)
-        self.counts = QueryCounter(
-            snapshot, analyzer, self._pieces, self._operators, self.fields
-        ).counts
+        self._forms = QueryForms(self.pieces, self._compounds, self._clauses)
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
         self._synonyms, numbers = synonyms, snapshot.vocabulary.numbers
@@ -166,9 +164,9 @@ class QueryParser:
         counts = Counter(number for number in parsed.terms if number >= 0)
         if len(counts) <= MAX_TERMS:
             return parsed
-        weights = self._snapshot.query_kernel.weights
+        weights = self.snapshot.query_kernel.weights
         ordered = sorted(counts, key=lambda term: -counts[term] * int(weights[term]))
-        kept, names = set(ordered[:MAX_TERMS]), self._snapshot.vocabulary.terms
+        kept, names = set(ordered[:MAX_TERMS]), self.snapshot.vocabulary.terms
         builder = parsed.reading
         assert builder is not None, "it has too many terms for a query of words"
         words = [(word, self._numbers[word]) for word in builder.words]
@@ -223,7 +221,7 @@ class QueryParser:
         """Parse a query of any number of terms: see `parse`."""
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
-        boolean, clauses = self._read_operators(query, settings, evidence, relaxed)
+        boolean, clauses = self.operators.read(query, settings, evidence, relaxed)
         has_case = not _is_in_capitals(query)
         rules = ParsingRules(settings.spelling, synonyms, evidence=evidence, has_case=has_case)
         if typed:
@@ -247,7 +245,7 @@ class QueryParser:
         expansion, scores = NONE, None
         if synonyms is not None:
             expansion = add_synonyms(
-                synonyms, builder, self._snapshot.vocabulary, self._clauses.term
+                synonyms, builder, self.snapshot.vocabulary, self._clauses.term
             )
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
@@ -261,43 +259,6 @@ class QueryParser:
         mask = self._mask(builder.allowed, words, settings.match, evidence)
         parsed = ParsedQuery(builder.terms, mask, builder, synonyms=expansion, stop_scores=scores)
         return parsed._replace(leading=leading)
-
-    def _read_operators(
-        self,
-        query: str,
-        settings: LanguageSettings,
-        evidence: Evidence,
-        relaxed: dict[str, Relaxed],
-    ) -> tuple[BooleanQuery | None, list[Clause]]:
-        """Return a Boolean query, or the clauses of another, and record what is no operator."""
-        if settings.operators is False:
-            return None, [as_words(query)]
-        boolean = parse_boolean(query, self.fields)
-        why = None if boolean is None else self._operators.boolean_reason(query, boolean)
-        if boolean is not None and why is not None and settings.operators is None:
-            relaxed |= dict.fromkeys(boolean.operators, why)
-            boolean = None
-        one_line = len(query.strip().splitlines()) == 1
-        if boolean is None and not query.isupper() and one_line:
-            stray = (word for word in stray_words(query) if word not in relaxed)
-            relaxed |= dict.fromkeys(stray, "not_an_operator")
-        if not traits_of(self._pieces.of(query)) & SIGNS:
-            if boolean is not None:
-                relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
-                return boolean, []
-            meant = self._stop_words.meant(query, SHORT) if settings.operators is None else []
-            return None, meant or [as_words(query)]
-        clauses, reason = self._operators.read(query, settings.operators)
-        relaxed |= stray_operators(query, clauses)
-        if boolean is not None:
-            relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
-            return boolean, []
-        if reason is not None:
-            relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
-            return None, [as_words(query)]
-        if settings.operators is None:
-            clauses = self._operators.with_suffixes(clauses, evidence, relaxed)
-        return None, first_signs(clauses)
 
     def _ranking_texts(self, clauses: Sequence[Clause]) -> list[str]:
         """Return the texts of a query that it neither excludes nor filters by."""
@@ -318,7 +279,7 @@ class QueryParser:
         if match == "any":
             return None if allowed is None else Mask(allowed)
         if words:
-            containing = containing_words(self._snapshot, words, match, evidence)
+            containing = containing_words(self.snapshot, words, match, evidence)
             allowed = containing if allowed is None else allowed & containing
         return None if allowed is None else Mask(allowed)
 
@@ -355,7 +316,7 @@ class QueryParser:
         """Return plain phrases that no live document contains, or all if no document is left."""
         if builder.allowed is None:
             return set()
-        live, evidence = self._snapshot.live_docs(), builder.rules.evidence
+        live, evidence = self.snapshot.live_docs(), builder.rules.evidence
 
         def documents(question: Question, matching: DocumentMask) -> int:
             return evidence.of(question, lambda: int((matching & live).sum()))
@@ -374,7 +335,7 @@ class QueryParser:
 
         Parsing such a query takes at most 20 µs. Cost: 1 µs.
         """
-        pieces = self._pieces.of(query)
+        pieces = self.pieces.of(query)
         numbers = numbers_of(pieces)
         if traits_of(pieces) & (SIGNS | HAS_UNKNOWN):
             return None
@@ -401,12 +362,12 @@ class QueryParser:
 
     def known_terms(self, parsed: ParsedQuery) -> set[str]:
         """Return the terms of a query that the index knows."""
-        terms = self._snapshot.vocabulary.terms
+        terms = self.snapshot.vocabulary.terms
         return {terms[number] for number in parsed.terms if number >= 0}
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with their term numbers."""
-        return self._pieces.words(text)
+        return self.pieces.words(text)
 
 
 def _is_in_capitals(query: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import attrgetter, or_
 from typing import Final
@@ -16,11 +17,9 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
-from klsa_search.search.query.boolean import may_be_boolean
-from klsa_search.search.query.builder import Word
-from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.piece import NO_RUN, Piece
-from klsa_search.search.query.syntax import is_plain
+from klsa_search.search.query.compounds import NO_RUN, Compounds, Run
+from klsa_search.search.query.interpretation import Word
+from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import TermDictionary
 
 _CACHE_SIZE: Final = 2**15
@@ -45,6 +44,25 @@ MAY_BE_CODE: Final = 64
 ALL_TRAITS: Final = 127
 _TRAITS: Final = attrgetter("traits")
 _IN_CODES: Final = re.compile(r"\d|[/\\]\w")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of a query between blanks.
+
+    numbers     term numbers of its words
+    words       its words; none if a custom tokenizer finds them, which may look across blanks
+    traits      what it may do besides adding its terms, as bits
+    first, last  its runs of letters and digits next to the blanks; `NO_RUN` where a sign is
+    characters  single characters that stand alone, with the terms of pairs that contain them
+    """
+
+    numbers: tuple[int, ...]
+    words: tuple[Word, ...]
+    traits: int
+    first: Run
+    last: Run
+    characters: dict[str, list[int]]
 
 
 class Pieces(dict[str, Piece]):

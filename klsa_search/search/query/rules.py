@@ -12,9 +12,8 @@ from klsa_search.core import clock
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import FilterLike, filter_of
-from klsa_search.search.query.completion import last_word
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
-from klsa_search.search.query.syntax import parse
+from klsa_search.search.query.syntax import last_word, parse
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
 
 MAX_APPLIED: Final = 10

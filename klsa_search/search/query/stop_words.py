@@ -19,7 +19,7 @@ from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.builder import Word
+from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import containing_phrase, count_in_documents, pattern_names
 from klsa_search.search.query.syntax import Clause
 

@@ -21,19 +21,23 @@ from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.boolean import may_be_boolean
-from klsa_search.search.query.builder import Word
-from klsa_search.search.query.completion import MAX_COMPLETIONS, counts_with, last_word
-from klsa_search.search.query.corrections import MAX_WORD_LETTERS, MIN_WORD_LETTERS, Circumstances
+from klsa_search.search.query.corrections import (
+    MAX_COMPLETIONS,
+    MAX_WORD_LETTERS,
+    MIN_WORD_LETTERS,
+    Circumstances,
+)
+from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import (
     Alternatives,
     containing_all,
+    counts_with,
     pattern_names,
     pattern_of,
 )
 from klsa_search.search.query.parser import QueryParser
-from klsa_search.search.query.syntax import is_plain
-from klsa_search.search.query.word_forms import commonest
+from klsa_search.search.query.syntax import is_plain, last_word, may_be_boolean
+from klsa_search.search.query.term_dictionary import commonest
 from klsa_search.search.suggest.titles import Lines
 from klsa_search.storage.documents import DocumentReader
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search import build
-from klsa_search.search.query.boolean import Operand, parse_boolean
+from klsa_search.search.query.syntax import Operand, parse_boolean
 
 ANIMALS = ("cats", "dogs", "mice", "owls")
 

@@ -15,12 +15,11 @@ from klsa_search.search.engine.query_terms import TermNumbers
 from klsa_search.search.engine.snapshot import open_snapshot
 from klsa_search.search.query import forms as forms_module
 from klsa_search.search.query import pieces as pieces_module
-from klsa_search.search.query.boolean import may_be_boolean
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.query.syntax import is_plain
+from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import TermDictionary
 
 WORDS = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.search.query.completion import COMPLETIONS
+from klsa_search.search.query.corrections import COMPLETIONS
 
 WORDS = ["sup", "pump", "leak", "report", "valve"]
 IDS = ["SUP-1058", "sup-2", "Doc-7", "a/b.md", "été-1", "C3", "12", "leak", "late-1"]
