@@ -34,8 +34,8 @@ from klsa_search.embedding.options import by_space
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection
+    from klsa_search.indexing.build import Plan
     from klsa_search.indexing.generation_builder import PartitionWorkers
-    from klsa_search.indexing.plan import Plan
 
 
 @klsa_index.command()
@@ -217,8 +217,8 @@ def plan(
     SOURCE, give --documents and --words: sizes are then those of English texts. Builds nothing.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.indexing.plan import plan as planned
-    from klsa_search.indexing.plan import plan_of_size
+    from klsa_search.indexing.build import plan as planned
+    from klsa_search.indexing.build import plan_of_size
 
     if source is not None and (documents or words):
         raise click.UsageError("--documents and --words replace SOURCE; give one or the other")

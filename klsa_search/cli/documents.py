@@ -119,7 +119,7 @@ def split(path: Path, partitions: int, workers: int | None, memory: str | None) 
     It is rebuilt from its stored documents. Searches and writes continue meanwhile. The index
     before is kept until the next build; klsa-index rollback returns to it.
     """
-    from klsa_search.indexing.repartition import split as split_index
+    from klsa_search.indexing.rewrite import split as split_index
 
     with progress_bar() as bar:
         index = split_index(path, partitions, workers=workers, progress=bar, memory=memory)
@@ -213,7 +213,7 @@ def embed(path: Path, space: str, embedder: str, replace: bool, memory: str | No
     Searches and writes continue meanwhile. If the command is interrupted, another run continues
     where it was.
     """
-    from klsa_search.indexing.embedding import embed as embed_index
+    from klsa_search.indexing.rewrite import embed as embed_index
 
     with progress_bar() as bar:
         done = embed_index(

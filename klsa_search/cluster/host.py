@@ -24,8 +24,7 @@ from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.generation import OpenGeneration
-from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,

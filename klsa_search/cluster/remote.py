@@ -1,4 +1,4 @@
-"""The partitions of an index in other processes: their versions, searches and documents."""
+"""An index whose partitions are in other processes: their versions, searches and documents."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import hashlib
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from types import coroutine
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 from uuid import uuid4
 
 from klsa_search._native import SharedSeeds
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
-from klsa_search.cluster.host import (
-    Preparation,
-    Published,
-    Refused,
-    Unprepared,
-)
+from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import StoreError
@@ -26,22 +22,26 @@ from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
 from klsa_search.search.engine.evidence import Question
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.index import Index
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.budget import estimated_tokens
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.part_search import (
-    PartPage,
-    PartPlan,
-    PartRequest,
-    run_rounds,
-)
+from klsa_search.search.parts.generation import GenerationWriter
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, run_rounds
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
-from klsa_search.search.parts.partitions import PartitionFiles, facts_of
+from klsa_search.search.parts.partitions import (
+    OpenPartitions,
+    PartitionFiles,
+    PartitionsWriter,
+    facts_of,
+)
+from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.writing import WriteResult
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
+from klsa_search.storage.partitions import generations_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,6 +56,29 @@ _UNKNOWN: Final = LogPosition(-1)  # of no log
 _ATTEMPTS: Final = 5  # to read all partitions between two writes
 _turn = count()
 _CHANGED: Final = "its documents have changed since the search began"
+
+
+class Cluster(Protocol):
+    """Starts processes that serve partitions."""
+
+    def replicas(self, generations: Sequence[Path], tokenizer: str | None) -> Replicas:
+        """Return the replicas of partitions when they are ready; they end with the object."""
+
+
+def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS) -> Index:
+    """Open the index in a folder, with its partitions in other processes, when these are ready.
+
+    Results are the same. This process reads only the file that names the partitions, merges, and
+    passes documents on; the processes of the partitions write their logs.
+    """
+
+    def opens(files: PartitionFiles) -> RemotePartitions:
+        generations = generations_of(files.path, files.partition_set)
+        tokenizer = files.partition_set.manifest.checked_settings().tokenizer
+        return RemotePartitions(cluster.replicas(generations, tokenizer))
+
+    opened = OpenPartitions(path, opens)
+    return Index(Reader(opened, PartitionsWriter(opened)), models)
 
 
 class Version(NamedTuple):

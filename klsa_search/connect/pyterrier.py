@@ -16,7 +16,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.parts.doc_ids import ids_of
+from klsa_search.search.parts.reading import ids_of
 from klsa_search.storage.directories import is_index
 
 try:

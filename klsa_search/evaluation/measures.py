@@ -29,7 +29,7 @@ from klsa_search.core.extras import require
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
 from klsa_search.search.index import Index
-from klsa_search.search.parts.doc_ids import ids_of
+from klsa_search.search.parts.reading import ids_of
 
 _BATCH: Final = 4096
 """Queries whose rankings are in memory at a time."""

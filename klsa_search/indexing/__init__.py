@@ -1,12 +1,18 @@
 """Build, plan, refit, embed, rebuild, repair and verify indexes."""
 
-from klsa_search.indexing.build import BuildOptions, build
+from klsa_search.indexing.build import BuildOptions, Plan, build, plan, plan_of_size
 from klsa_search.indexing.checks import other_source
-from klsa_search.indexing.embedding import Embedded, embed
 from klsa_search.indexing.estimate import Size
-from klsa_search.indexing.plan import Plan, plan, plan_of_size
-from klsa_search.indexing.repartition import split
-from klsa_search.indexing.rewrite import Repair, build_like, rebuild, refit, repair
+from klsa_search.indexing.rewrite import (
+    Embedded,
+    Repair,
+    build_like,
+    embed,
+    rebuild,
+    refit,
+    repair,
+    split,
+)
 from klsa_search.indexing.verify import verify_deep
 
 __all__ = [

@@ -11,23 +11,25 @@ import os
 import pickle
 import shutil
 import subprocess
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from traceback import format_exc
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.model import Document, id_hash
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import call, end, pipes_of_worker, read_requests, start_worker
 from klsa_search.core.parallel import exit_with_parent, processors
 from klsa_search.core.progress import EXPANSION, Progress, silent
 from klsa_search.errors import KlsaError
-from klsa_search.indexing.document_spool import ordinals_file, spooled
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
@@ -35,7 +37,7 @@ from klsa_search.indexing.generation_builder import (
     write_generation,
 )
 from klsa_search.indexing.reading import StoredCollection, read
-from klsa_search.indexing.training import open_training, weigh_partition
+from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
     DocumentFeatures,
@@ -48,7 +50,168 @@ from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
 from klsa_search.storage.names import index_path
 
+TRAINING: Final = "training"
+"""Folder of the training in the work folder."""
+
+
+PHASE: Final = "partitions"
+
+
 _PARAMS = KnnParams()
+
+
+@dataclass
+class DocumentSpool:
+    """Batches of documents in a file, and their numbers in the source."""
+
+    path: Path
+    stream: IO[bytes] = field(init=False)
+    batch: list[Document] = field(default_factory=list)
+    ordinals: array[int] = field(default_factory=lambda: array("q"))
+
+    def __post_init__(self) -> None:
+        """Open the file."""
+        self.stream = self.path.open("wb")
+
+    def add(self, document: Document, ordinal: int) -> None:
+        """Add a document to the present batch."""
+        self.batch.append(document)
+        self.ordinals.append(ordinal)
+
+    def end_batch(self) -> None:
+        """Write the present batch, if it has documents."""
+        if self.batch:
+            pickle.dump(self.batch, self.stream, pickle.HIGHEST_PROTOCOL)
+            self.batch = []
+
+    def close(self) -> None:
+        """Close the file, and write the numbers of the documents to another one."""
+        self.stream.close()
+        np.save(_ordinals_file(self.path), np.frombuffer(self.ordinals, np.int64))
+
+
+def _ordinals_file(documents: Path) -> Path:
+    """Return the file of the numbers of documents in the source."""
+    return documents.with_suffix(".npy")
+
+
+def spooled(path: Path, above: int = 0) -> Iterator[Document]:
+    """Yield the documents of a file whose hash is at least a limit."""
+    with path.open("rb") as stream:
+        while True:
+            try:
+                batch = pickle.load(stream)  # noqa: S301 - written by this build
+            except EOFError:
+                return
+            yield from (document for document in batch if _sample_key(document) >= above)
+
+
+def _sample_key(document: Document) -> int:
+    """Return 32 bits of an ID that its partition does not depend on."""
+    return id_hash(document.id) & 0xFFFFFFFF
+
+
+class PartitionTask(NamedTuple):
+    """What a process needs to build one partition.
+
+    fingerprints  of the embedders that computed vectors, by space
+    """
+
+    home: Path
+    name: str
+    number: int
+    sizes: Sequence[int]
+    work: Path
+    manifest: Manifest
+    types: dict[str, FieldType]
+    spectrum: SpectrumEntry
+    memory: int
+    fingerprints: Mapping[str, str]
+
+    @property
+    def documents(self) -> Path:
+        """Return the file of its documents."""
+        return self.work / str(self.number)
+
+    @property
+    def collection(self) -> StoredCollection:
+        """Return its documents."""
+        read = partial(spooled, self.documents)
+        collection = StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+        collection.fingerprints |= self.fingerprints
+        return collection
+
+    @property
+    def files(self) -> Path:
+        """Return the folder of the files that `read_partition` writes, until they are used."""
+        return self.work / f"{self.number}-files"
+
+    @property
+    def result(self) -> Path:
+        """Return the file of what `read_partition` returns."""
+        return self.work / f"{self.number}-result"
+
+    def features(self, number: int) -> Path:
+        """Return the folder of the features of a partition."""
+        return self.work / f"{number}-features"
+
+
+class _PartitionRead(NamedTuple):
+    """Result of `read_partition`.
+
+    diagonals  (n,) K(d, d)
+    names      of the files that it wrote
+    """
+
+    built: Built
+    diagonals: npt.NDArray[np.float32]
+    names: frozenset[str]
+
+
+def read_partition(task: PartitionTask, report: Progress = silent) -> None:
+    """Write all files of a partition but the rows of D, which need those of all partitions."""
+    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
+    for folder in (task.files, task.features(task.number)):  # of a process that died
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    training = task.work / TRAINING
+    trained = open_training(training, settings)
+    documents = read(
+        task.collection, task.files, settings, report, memory=task.memory, trained=trained
+    )
+    kernel, diagonals = weigh_partition(documents, trained, training, task.files, report)
+    ordinals = np.load(_ordinals_file(task.documents))
+    write_arrays(task.files, {"ordinals": ordinals})
+    write_features(task.features(task.number), kernel, ordinals, partitions)
+    contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
+    built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
+    names = frozenset(file.name for file in task.files.iterdir())
+    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
+
+
+def build_partition(task: PartitionTask, report: Progress = silent) -> None:
+    """Build one partition as an index of its own, after all have been read."""
+    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
+    folders = [task.features(number) for number in range(len(task.sizes))]
+
+    def write(generation: Path) -> Built:
+        result = _result_of(task)
+        if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+            read_partition(task)
+            result = _result_of(task)
+        for name in sorted(result.names):
+            os.replace(task.files / name, generation / name)
+        write_rows(generation, folders, task.number, result.diagonals, width, report)
+        return result.built
+
+    path = index_path(task.home, task.name)
+    write_generation(path, task.collection, write, report, replace=True)
+
+
+def _result_of(task: PartitionTask) -> _PartitionRead:
+    """Return the result of `read_partition`."""
+    result: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
+    return result
 
 
 def write_features(
@@ -124,115 +287,6 @@ def _open_part(folder: Path, first: int) -> KnnPart:
 def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:
     mapped: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
     return mapped
-
-
-TRAINING: Final = "training"
-"""Folder of the training in the work folder."""
-
-PHASE: Final = "partitions"
-
-
-class PartitionTask(NamedTuple):
-    """What a process needs to build one partition.
-
-    fingerprints  of the embedders that computed vectors, by space
-    """
-
-    home: Path
-    name: str
-    number: int
-    sizes: Sequence[int]
-    work: Path
-    manifest: Manifest
-    types: dict[str, FieldType]
-    spectrum: SpectrumEntry
-    memory: int
-    fingerprints: Mapping[str, str]
-
-    @property
-    def documents(self) -> Path:
-        """Return the file of its documents."""
-        return self.work / str(self.number)
-
-    @property
-    def collection(self) -> StoredCollection:
-        """Return its documents."""
-        read = partial(spooled, self.documents)
-        collection = StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
-        collection.fingerprints |= self.fingerprints
-        return collection
-
-    @property
-    def files(self) -> Path:
-        """Return the folder of the files that `read_partition` writes, until they are used."""
-        return self.work / f"{self.number}-files"
-
-    @property
-    def result(self) -> Path:
-        """Return the file of what `read_partition` returns."""
-        return self.work / f"{self.number}-result"
-
-    def features(self, number: int) -> Path:
-        """Return the folder of the features of a partition."""
-        return self.work / f"{number}-features"
-
-
-class _PartitionRead(NamedTuple):
-    """Result of `read_partition`.
-
-    diagonals  (n,) K(d, d)
-    names      of the files that it wrote
-    """
-
-    built: Built
-    diagonals: npt.NDArray[np.float32]
-    names: frozenset[str]
-
-
-def read_partition(task: PartitionTask, report: Progress = silent) -> None:
-    """Write all files of a partition but the rows of D, which need those of all partitions."""
-    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
-    for folder in (task.files, task.features(task.number)):  # of a process that died
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-    training = task.work / TRAINING
-    trained = open_training(training, settings)
-    documents = read(
-        task.collection, task.files, settings, report, memory=task.memory, trained=trained
-    )
-    kernel, diagonals = weigh_partition(documents, trained, training, task.files, report)
-    ordinals = np.load(ordinals_file(task.documents))
-    write_arrays(task.files, {"ordinals": ordinals})
-    write_features(task.features(task.number), kernel, ordinals, partitions)
-    contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
-    built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
-    names = frozenset(file.name for file in task.files.iterdir())
-    task.result.write_bytes(pickle.dumps(_PartitionRead(built, diagonals, names)))
-
-
-def build_partition(task: PartitionTask, report: Progress = silent) -> None:
-    """Build one partition as an index of its own, after all have been read."""
-    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
-    folders = [task.features(number) for number in range(len(task.sizes))]
-
-    def write(generation: Path) -> Built:
-        result = _result_of(task)
-        if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
-            read_partition(task)
-            result = _result_of(task)
-        for name in sorted(result.names):
-            os.replace(task.files / name, generation / name)
-        write_rows(generation, folders, task.number, result.diagonals, width, report)
-        return result.built
-
-    path = index_path(task.home, task.name)
-    write_generation(path, task.collection, write, report, replace=True)
-
-
-def _result_of(task: PartitionTask) -> _PartitionRead:
-    """Return the result of `read_partition`."""
-    result: _PartitionRead = pickle.loads(task.result.read_bytes())  # noqa: S301 - written by this build
-    return result
 
 
 def take_steps(

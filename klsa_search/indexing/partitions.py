@@ -4,7 +4,7 @@
 2. The training computes what all partitions share, from all documents or a sample.
 3. Each partition is read and weighed, in a process of its own (`partition_tasks`).
 4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index.
-5. The terms that the training lacks are numbered: see `collection_terms`.
+5. The terms that the training lacks are numbered: see `storage.collection_terms`.
 6. The generation that has the partitions is used, in one step.
 """
 
@@ -12,17 +12,25 @@ from __future__ import annotations
 
 import shutil
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
+from heapq import merge
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection, Document
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
-from klsa_search.errors import SettingsError
+from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
     refuse_beyond_memory,
     refuse_large_source,
@@ -30,8 +38,6 @@ from klsa_search.indexing.checks import (
     refuse_to_shrink,
     require_fields,
 )
-from klsa_search.indexing.collection_terms import write_collection_terms
-from klsa_search.indexing.document_spool import DocumentSpool, spooled
 from klsa_search.indexing.estimate import Size, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
@@ -42,25 +48,54 @@ from klsa_search.indexing.generation_builder import (
     spectrum_entry,
     write_generation,
 )
-from klsa_search.indexing.partition_tasks import TRAINING, PartitionTask, take_steps
+from klsa_search.indexing.partition_tasks import (
+    TRAINING,
+    DocumentSpool,
+    PartitionTask,
+    spooled,
+    take_steps,
+)
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
-from klsa_search.indexing.training import MOST, open_training, train
+from klsa_search.indexing.weighing import MOST, open_training, train
 from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.kernels.spool import Spools, spool_limit
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.storage.arrays import open_array
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.manifest import read_manifest
-from klsa_search.storage.names import SCRATCH
+from klsa_search.storage.arrays import (
+    ArrayWriter,
+    open_array,
+    read_vocabulary,
+    vocabulary_lines,
+    write_arrays,
+    write_vocabulary,
+)
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.names import MANIFEST, SCRATCH
 from klsa_search.storage.partitions import (
     MAX_PARTITIONS,
+    generations_in_use,
     partition_names,
     partition_of,
+    terms_name,
     write_partitions,
 )
+
+
+class Division(NamedTuple):
+    """How an index is divided.
+
+    partitions  their number
+    workers     number of processes that build partitions at the same time, or what calls them
+    """
+
+    partitions: int
+    workers: int | PartitionWorkers
 
 
 def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
@@ -82,54 +117,6 @@ def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
             "divided; use passages = 'off', or one partition",
             field="passages",
         )
-
-
-def _route(
-    collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
-    memory: int,
-) -> tuple[list[int], Contents]:  # fmt: skip
-    """Write the documents of a collection to a file for each partition.
-
-    Return the number of documents of each, and what all contain.
-    """
-    spool = Spools(work, spool_limit(memory)).spool("u1")
-    source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
-    with ExitStack() as files:
-        parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
-        for part in parts:
-            files.enter_context(closing(part))
-        for batch in source:
-            for ordinal, document in enumerate(batch, done):
-                parts[partition_of(document.id, partitions)].add(document, ordinal)
-            for part in parts:
-                part.end_batch()
-            done += len(batch)
-            report(DOCUMENTS, done, source.extent.documents(done))
-    report(DOCUMENTS, done, done)
-    columns = work / "columns"
-    columns.mkdir()
-    contents = source.finish(columns)
-    # English without any: partitions have even less text to tell the language by.
-    names = ",".join(languages_of(contents.settings.language))
-    settings = contents.settings.model_copy(update={"language": names})
-    return [len(part.ordinals) for part in parts], contents._replace(settings=settings)
-
-
-def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
-    """Yield the documents of the training: about this share, by the hashes of their IDs."""
-    for number in range(partitions):
-        yield from spooled(work / str(number), int(2**32 * (1 - share)))
-
-
-class Division(NamedTuple):
-    """How an index is divided.
-
-    partitions  their number
-    workers     number of processes that build partitions at the same time, or what calls them
-    """
-
-    partitions: int
-    workers: int | PartitionWorkers
 
 
 def build_divided(
@@ -176,6 +163,37 @@ def build_divided(
     return Index(open_reader(path))
 
 
+def _route(
+    collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
+    memory: int,
+) -> tuple[list[int], Contents]:  # fmt: skip
+    """Write the documents of a collection to a file for each partition.
+
+    Return the number of documents of each, and what all contain.
+    """
+    spool = Spools(work, spool_limit(memory)).spool("u1")
+    source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
+    with ExitStack() as files:
+        parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
+        for part in parts:
+            files.enter_context(closing(part))
+        for batch in source:
+            for ordinal, document in enumerate(batch, done):
+                parts[partition_of(document.id, partitions)].add(document, ordinal)
+            for part in parts:
+                part.end_batch()
+            done += len(batch)
+            report(DOCUMENTS, done, source.extent.documents(done))
+    report(DOCUMENTS, done, done)
+    columns = work / "columns"
+    columns.mkdir()
+    contents = source.finish(columns)
+    # English without any: partitions have even less text to tell the language by.
+    names = ",".join(languages_of(contents.settings.language))
+    settings = contents.settings.model_copy(update={"language": names})
+    return [len(part.ordinals) for part in parts], contents._replace(settings=settings)
+
+
 def _write(
     generation: Path,
     collection: Collection,
@@ -218,11 +236,17 @@ def _write(
     take_steps(tasks, workers, report)
     generations = [current_generation(path / name) for name in names]
     combined = _combined(built._replace(spectra={"bm25": entry}), generations)
-    terms = write_collection_terms(
+    terms = _write_collection_terms(
         generation, generations, manifest_of(collection, combined, started, {})
     )
     write_partitions(generation, len(sizes), _mean_length(generations))
     return combined._replace(counts={**combined.counts, "terms": terms})
+
+
+def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
+    """Yield the documents of the training: about this share, by the hashes of their IDs."""
+    for number in range(partitions):
+        yield from spooled(work / str(number), int(2**32 * (1 - share)))
 
 
 def _combined(built: Built, generations: Sequence[Path]) -> Built:
@@ -258,3 +282,94 @@ def _mean_length(generations: Sequence[Path]) -> float:
     lengths = [open_array(generation, "lengths") for generation in generations]
     words, documents = sum(int(part.sum(dtype="i8")) for part in lengths), sum(map(len, lengths))
     return bm25.quantised_length(words / documents if words else 1.0)
+
+
+_BLOCK: Final = 100_000
+"""Terms that are written at once."""
+
+
+def _write_collection_terms(build: Path, partitions: Sequence[Path], manifest: Manifest) -> int:
+    """Write the terms of the partitions of a build, and return their number.
+
+    build       generation that has the partitions
+    partitions  their generations, by number
+    manifest    of all documents
+    Cost: 2 µs for each other term in each partition, and their positions in memory.
+    """
+    with new_generation(build.with_name(terms_name(build.name))) as generation:
+        _write_terms(partitions, manifest, generation)
+        terms = len(open_array(generation, "frequencies"))
+        counts = manifest.counts.model_copy(update={"terms": terms})
+        files = describe_files(generation)
+        stored = manifest.model_copy(update={"counts": counts, "files": files})
+        sync_files(generation)
+        commit(generation, stored)
+    note_checked(generation, stored)
+    return terms
+
+
+def verify_collection_terms(path: Path) -> None:
+    """Raise IndexDamaged unless the terms of an index are those that its partitions give again."""
+    _, *partitions, generation = generations_in_use(path)
+    manifest = read_manifest(generation)
+    with TemporaryDirectory(prefix="klsa-verify-") as folder:
+        _write_terms(partitions, manifest, Path(folder))
+        if describe_files(Path(folder)) != manifest.files:
+            raise IndexDamaged(
+                f"`{generation}` does not match the terms of the partitions; "
+                f"{step_for(generation / MANIFEST)}"
+            )
+
+
+def _write_terms(generations: Sequence[Path], manifest: Manifest, folder: Path) -> None:
+    """Write the files of the terms to a folder.
+
+    generations  of the partitions
+    manifest     of all documents
+    """
+    k1 = manifest.checked_settings().k1
+    trained = len(open_array(generations[0], "trained_frequencies"))
+    write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
+    positions = _merge_terms(
+        [islice(vocabulary_lines(generation_), trained, None) for generation_ in generations],
+        folder,
+    )
+    terms = len(open_array(folder, "terms_starts")) - 1
+    frequencies, occurrences = np.zeros((2, trained + terms), np.int64)
+    for generation, term_numbers in zip(generations, positions, strict=True):
+        postings = postings_of_arrays(partial(open_array, generation), k1)
+        numbers = np.concatenate((np.arange(trained), trained + term_numbers))
+        frequencies[numbers] += postings.frequencies
+        occurrences[numbers] += postings.occurrences
+    arrays = {
+        "positions": np.concatenate(positions),
+        "positions_starts": np.cumsum([0, *map(len, positions)]),
+        "frequencies": frequencies,
+        "occurrences": occurrences,
+    }
+    write_arrays(folder, arrays)
+
+
+def _merge_terms(
+    vocabularies: Sequence[Iterator[bytes]], folder: Path
+) -> list[npt.NDArray[np.int32]]:
+    """Write the sorted terms of vocabularies, each term once; return the positions of each."""
+    positions = [array("i") for _ in vocabularies]
+    marked = (zip(terms, repeat(number)) for number, terms in enumerate(vocabularies))
+    groups = groupby(merge(*marked), key=itemgetter(0))
+    text, starts = ArrayWriter(folder, "terms", "u1"), ArrayWriter(folder, "terms_starts", "i8")
+    end = first = 0
+    with text, starts:
+        starts.append(np.zeros(1, np.int64))
+        while block := [
+            (term, [number for _, number in group]) for term, group in islice(groups, _BLOCK)
+        ]:
+            for position, (_, numbers) in enumerate(block, first):
+                for number in numbers:
+                    positions[number].append(position)
+            first += len(block)
+            lines = b"".join(b"%b\n" % term for term, _ in block)
+            text.append(lines)
+            starts.append(end + np.cumsum([len(term) + 1 for term, _ in block]))
+            end += len(lines)
+    return [np.frombuffer(numbers, np.int32) for numbers in positions]

@@ -1,36 +1,50 @@
-"""Rebuild, refit and repair: write a new generation from stored documents."""
+"""Build an index again from its documents: with other settings, partitions, vectors; or repair it.
+
+    refit(path)          an index is built again with as many partitions
+    split(path, 4)       an index with one partition, or another number of them, gets four
+    embed(path, ...)     an index gets vectors of its documents
+
+The new build has statistics of its own, and is made while searches and writes continue. Then
+writers wait while later writes are replayed, and the index uses the new build, in one step. The one
+before is kept for `rollback`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
+from klsa_search.core.build_settings import FieldSettings
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
-from klsa_search.indexing.partitions import Division, build_divided
+from klsa_search.indexing.computed_vectors import documents_without_vectors, with_computed_vectors
+from klsa_search.indexing.partitions import Division, build_divided, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
-from klsa_search.indexing.repartition import rebuilt, stored_documents
+from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.search.index import Index
-from klsa_search.search.models import Models
+from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import verify_shared
+from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_build, current_generation, last_resort
 from klsa_search.storage.export import live_documents
 from klsa_search.storage.log import WriteLog
@@ -42,6 +56,7 @@ from klsa_search.storage.recovery import RecoveredRecords, repair_current
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder
+    from klsa_search.embedding.opening import EmbeddingFunction
 
 
 def rebuild(
@@ -99,6 +114,102 @@ def refit(
         index.close()
 
 
+def split(
+    path: str | Path,
+    partitions: int,
+    *,
+    workers: int | None = None,
+    progress: Progress | bool | None = None,
+    memory: int | str | None = None,
+    **changes: Unpack[IndexSettings],
+) -> Index:
+    """Divide the index at `<home>/<name>` into partitions, and open it.
+
+    partitions  their number; 1 makes an index without partitions
+    workers     build so many partitions at the same time, by default one for each processor;
+                `memory` is the limit of each
+    changes     settings to change
+    The documents are those that are stored. Searches and writes continue meanwhile; concurrent
+    writes are replayed. The index before is kept for `rollback`. An index that other processes have
+    open must be opened again if it had one partition, or gets one. Cost: that of `build`. Raise
+    SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
+
+    >>> split("index/reports", 2)
+    <Index reports generation 000002: 6 documents in 2 partitions>
+    """
+    settings = with_trusted_tokenizer(changes)
+    with open_index(path) as index, open_progress(progress) as report:
+        if partitions == 1 == len(index.partitions):
+            raise SettingsError(
+                f"partitions = 1: index `{index.name}` has one already; rebuild it with "
+                f"`klsa-index refit {index.name}`",
+                field="partitions",
+            )
+        return rebuilt(index, settings, report, memory, partitions=partitions, workers=workers)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Result of `embed`.
+
+    index      the index, open
+    documents  number of documents whose vectors were computed; if 0, nothing was changed
+
+    >>> from klsa_search.indexing import embed
+    >>> found: Embedded = embed("index/reports", space="one", embedder=lambda texts, _: [[1.0]] * 6)
+    >>> found.documents, found.index.generation
+    (6, '000002')
+    """
+
+    index: Index
+    documents: int
+
+
+def embed(
+    path: str | Path,
+    *,
+    space: str,
+    embedder: Embedder | EmbeddingFunction | str,
+    replace: bool = False,
+    progress: Progress | bool | None = None,
+    memory: int | str | None = None,
+) -> Embedded:
+    """Compute the vectors that documents of the index at `<home>/<name>` lack, and rebuild it.
+
+    space     name of the vectors, such as `minilm`
+    embedder  as for `klsa_search.embedding.open_embedder`; the index records its fingerprint
+    replace   compute all vectors again if they are by another model, which is refused otherwise
+    A document has one vector, or one for each of its passages. Searches and writes continue
+    meanwhile. If the call is interrupted, another one continues where it was: vectors are stored in
+    the folder of the index until the new generation has them. Cost: that of the embedder, and of
+    `build`. SettingsError for another model; EmbedderFailed, with nothing changed; IndexBusy; other
+    errors as for `refit`.
+
+    >>> def counts(texts, kind):
+    ...     return np.array([[text.count("coolant") + 0.1, text.count("road")] for text in texts])
+    >>> embed("index/reports", space="counts", embedder=counts).documents
+    6
+    >>> index = klsa.open_index("index/reports", embedders={"counts": counts})
+    >>> [hit.id for hit in index.search("a road", k=2)]
+    ['tyre', 'copy']
+    """
+    from klsa_search.embedding.opening import open_embedder
+
+    checked = open_embedder(embedder, threads=processors())
+    replaced = (space,) if replace else ()
+    index = open_index(path)
+    lacking = documents_without_vectors(index, space, checked, replaced)
+    if not lacking:
+        return Embedded(index, 0)
+    try:
+        with open_progress(progress) as report:
+            models = Models({space: checked})
+            built = rebuilt(index, {}, report, memory, models=models, replaced=replaced)
+            return Embedded(built, lacking)
+    finally:
+        index.close()
+
+
 def build_like(
     index: Index,
     *,
@@ -116,13 +227,68 @@ def build_like(
     """
     settings = {**index.settings.model_dump(), **changes}
     return build(
-        stored_documents(index.snapshot(), Settings.checked(settings)),
+        _stored_documents(index.snapshot(), Settings.checked(settings)),
         name=name,
         home=home,
         progress=progress,
         replace=True,
         **settings,
     )
+
+
+def rebuilt(
+    index: Index,
+    changes: Mapping[str, Any],
+    report: Progress,
+    memory: int | str | None,
+    *,
+    partitions: int | None = None,
+    workers: int | None = None,
+    models: Models = NO_MODELS,
+    replaced: Collection[str] = (),
+) -> Index:
+    """Build an open index again with other settings: see `split` and `rewrite.rebuild`.
+
+    partitions  their number, by default that of the index
+    models      of which embedders compute the vectors that documents lack
+    replaced    spaces whose vectors are computed again if they are by another model
+    """
+    path, before = index.path.parent, index.snapshot()  # without concurrent writes
+    count = len(before.partitions) if partitions is None else partitions
+    settings = Settings.checked({**before.settings.model_dump(), **changes})
+    collection = _stored_documents(before, settings)
+    budget = memory_budget(memory)
+    refuse_rebuilt(before)
+    if count != 1:
+        refuse_unpartitioned(count, settings)
+    replay = partial(replayed, before, settings, replaced)
+    with ExitStack() as computing:
+        if models.embedders:
+            computing.enter_context(
+                with_computed_vectors(
+                    before, collection, models.embedders, settings, report, replaced
+                )
+            )
+        workers = min(count, workers or processors())
+        if memory is None:
+            budget //= workers
+        division = Division(count, workers)
+        return build_divided(
+            path, collection, settings, division, report, budget, replace=True, replay=replay
+        )
+
+
+def _stored_documents(before: Index, settings: FieldSettings | None = None) -> StoredCollection:
+    """Return the documents of a snapshot of an index as a collection.
+
+    settings  of the index that is built of them; if they read dates or numbers in another way, the
+              types of keyword fields are detected again
+    """
+    parts = before.partitions
+    types = {name: field.type for part in parts for name, field in part.fields.items()}
+    if settings is not None and forms_of(settings) != forms_of(before.settings):
+        types = {name: kind for name, kind in types.items() if kind != "keyword"}
+    return StoredCollection(before.manifest, len(before), before.live_documents, types)
 
 
 @dataclass(frozen=True)

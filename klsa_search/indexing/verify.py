@@ -21,14 +21,14 @@ from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
-from klsa_search.indexing.collection_terms import verify_collection_terms
+from klsa_search.indexing.partitions import verify_collection_terms
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.segments import Segment
 from klsa_search.kernels.vector_space import scales_of
 from klsa_search.search.state.log_tailer import LogTailer
-from klsa_search.search.state.passage_index import PassageIndex
+from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State, open_state
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_build, step_for

@@ -254,8 +254,8 @@ def opener_of(settings: ServiceSettings) -> IndexOpener:
             "more --replicas instead",
             field="workers",
         )
-    from klsa_search.cluster.index import open_cluster_index
     from klsa_search.cluster.ray import RayCluster
+    from klsa_search.cluster.remote import open_cluster_index
 
     cluster = RayCluster(
         settings.cluster, settings.replicas, settings.follow, settings.follow_every

@@ -24,7 +24,7 @@ from klsa_search.collection.vectors import quantised, set_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.embedding import open_embedder
 from klsa_search.evaluation.measures import DEPTH, Judge, Ranking
-from klsa_search.search.parts.doc_ids import ids_of
+from klsa_search.search.parts.reading import ids_of
 from klsa_search.search.ranking.vector_ranking import (
     NEAREST,
     POWER,

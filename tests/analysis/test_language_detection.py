@@ -12,7 +12,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.plan import plan
+from klsa_search.indexing.build import plan
 from klsa_search.indexing.rewrite import rebuild, refit
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.storage.manifest import LanguageEntry

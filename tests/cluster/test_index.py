@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.cluster.index import open_cluster_index
+from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
 from klsa_search.indexing import refit
 from klsa_search.search.models import Models
@@ -232,7 +232,7 @@ def test_a_new_build_starts_new_hosts(home):
 
 def test_searches_go_on_during_a_new_build(home, monkeypatch):
     # Building in this process takes a tenth of the time.
-    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
     build(topic_records(60), name="rolled", home=home, partitions=3, workers=1).close()
     world = World(home / "rolled")
     query, answers, generations = "word01 word05", [], set()

@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.cluster.calls import count_partitions
-from klsa_search.cluster.index import open_cluster_index
+from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import ClusterFailed, SettingsError
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow

@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.cluster.host import PartitionHost, followed_builds
-from klsa_search.cluster.index import open_cluster_index
+from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.follower import follow

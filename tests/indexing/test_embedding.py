@@ -87,7 +87,7 @@ def test_an_interrupted_computation_continues(path, monkeypatch):
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("klsa_search.indexing.repartition.build_divided", stop)
+        patched.setattr("klsa_search.indexing.rewrite.build_divided", stop)
         with pytest.raises(RuntimeError, match="killed"):
             embed(path, space="m", embedder=Meanings())
     assert (path / "EMBEDDINGS").exists()

@@ -15,7 +15,7 @@ from klsa_search.collection.reading_options import DEFAULTS
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import open_progress
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing.plan import plan
+from klsa_search.indexing.build import plan
 from klsa_search.indexing.reading import read
 from klsa_search.indexing.rewrite import build_like, rebuild
 from klsa_search.storage.checksums import verify

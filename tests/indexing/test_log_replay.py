@@ -85,7 +85,7 @@ def test_writes_undone_during_a_build_stay_undone(index):
 
 def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
     path = index.path.parent
-    module = import_module("klsa_search.indexing.repartition")
+    module = import_module("klsa_search.indexing.rewrite")
 
     def built_between(memory):
         monkeypatch.undo()

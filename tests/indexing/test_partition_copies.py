@@ -13,7 +13,7 @@ import pytest
 from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
-from klsa_search.indexing import repartition as module
+from klsa_search.indexing import rewrite as module
 from klsa_search.storage import index_copy
 from klsa_search.storage.aliases import set_alias
 from klsa_search.storage.backup_writer import back_up

@@ -14,9 +14,9 @@ from klsa_search.collection import open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.indexing import estimate
+from klsa_search.indexing.build import plan, plan_of_size
 from klsa_search.indexing.checks import memory_budget, memory_of_machine
 from klsa_search.indexing.estimate import BASE, Size, disk_needed, memory_needed, size_of
-from klsa_search.indexing.plan import plan, plan_of_size
 from klsa_search.indexing.reading import Extent
 from klsa_search.storage.partitions import read_partitions
 from tests.support.worlds import random_documents

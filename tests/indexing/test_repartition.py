@@ -32,7 +32,7 @@ def scores(index: Index, query: str) -> list[tuple[str, float]]:
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Build partitions in this process, which takes a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
 
 
 @pytest.fixture

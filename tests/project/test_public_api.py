@@ -144,7 +144,7 @@ def other_examples():
                 yield found.name, found
 
 
-SLOW = ("klsa_search.indexing.repartition.split",)
+SLOW = ("klsa_search.indexing.rewrite.split",)
 ALL = {}
 for _title, _found in (*examples(), *other_examples()):
     ALL.setdefault("slow" if _title in SLOW else module_of(_title), []).append(_found)

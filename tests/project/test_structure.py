@@ -42,7 +42,7 @@ ANY = {
 SAYS_NOTHING = {"each", "elsewhere", "found", "given", "known", "own", "place", "places", "whole"}
 """Words that are no names: they do not say of what."""
 
-MUTUAL = {"search/state/passage_index.py": {"search/state/state.py"}}
+MUTUAL = {"search/state/passages.py": {"search/state/state.py"}}
 """Imports for types of modules that define each other: a state has passages, which have a state."""
 
 

@@ -39,7 +39,7 @@ def built(tmp_path_factory, request):
 @pytest.fixture(autouse=True)
 def building_in_this_process(monkeypatch):
     """Build partitions again in a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
 
 
 @pytest.fixture

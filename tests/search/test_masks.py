@@ -10,7 +10,7 @@ import pytest
 from klsa_search.errors import QueryError
 from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
-from klsa_search.search.parts.doc_ids import positions_of
+from klsa_search.search.parts.reading import positions_of
 from tests.support.worlds import random_documents
 
 QUERIES = ["t03 t07", "t01 t02 t05 nothing"]

@@ -24,8 +24,7 @@ from klsa_search.errors import (
 )
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.parts import partitions
-from klsa_search.search.parts.generation import OpenGeneration
-from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import cyclic_records

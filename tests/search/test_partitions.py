@@ -27,7 +27,6 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.parts.doc_ids import positions_of
 from klsa_search.search.parts.merged_search import merged_order, plan_and_seeds
 from klsa_search.search.parts.part_search import (
     LocalSearches,
@@ -37,6 +36,7 @@ from klsa_search.search.parts.part_search import (
     run_rounds,
 )
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.parts.reading import positions_of
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle

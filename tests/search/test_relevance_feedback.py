@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.cluster.index import open_cluster_index
+from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.core.config import SearchSettings
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.ranking.relevance_feedback import add_feedback

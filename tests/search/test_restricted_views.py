@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build, open_index
-from klsa_search.cluster.index import open_cluster_index
+from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, QueryError, StoreError
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.state.restricted_state import bytes_of

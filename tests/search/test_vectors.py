@@ -45,7 +45,7 @@ def parts(request: pytest.FixtureRequest) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def building_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Build partitions again in a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.repartition.processors", lambda: 1)
+    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
 
 
 @pytest.fixture(scope="module")

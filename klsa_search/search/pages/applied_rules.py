@@ -16,7 +16,7 @@ from klsa_search.search.explain.explanation import RuleEffect
 from klsa_search.storage.rules import Boost, Rule
 
 if TYPE_CHECKING:
-    from klsa_search.search.state.passage_index import PassageIndex
+    from klsa_search.search.state.passages import PassageIndex
     from klsa_search.search.state.state import State
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from klsa_search.search.pages.passage_hits import as_passages, best_passages_of,
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, highlighted
 from klsa_search.search.snippets.snippet import snippet
-from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.passages import PassageSearcher
 from klsa_search.search.state.state import State
 
 

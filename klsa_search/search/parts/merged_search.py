@@ -31,7 +31,6 @@ from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking
 from klsa_search.search.pages.reranking import checked_rerank
 from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.parts.doc_ids import global_doc_ids, masks_of, positions_of
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
     PartPage,
@@ -44,6 +43,7 @@ from klsa_search.search.parts.part_search import (
     scores_of,
 )
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.parts.reading import global_doc_ids, masks_of, positions_of
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.search.parts.generation import OpenGeneration
-from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.partitions import LocalPartitions, OpenPartitions
-from klsa_search.search.parts.partitions_writer import PartitionsWriter
+from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
+from klsa_search.search.parts.partitions import LocalPartitions, OpenPartitions, PartitionsWriter
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.state.log_tailer import PointInTime
 from klsa_search.storage.current import open_current

@@ -1,28 +1,34 @@
-"""The open partitions of an index: hold their state, and replace it by refreshes."""
+"""The open partitions of an index: hold their state, replace it by refreshes, and write to them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.collection.model import Document
+from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
-from klsa_search.search.parts.generation import OpenGeneration
-from klsa_search.search.parts.generation_writer import GenerationWriter
-from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
+from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
+from klsa_search.search.parts.part_set import IndexFacts, LocalParts, Part, PartSet
+from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.writing import Changes, WriteResult, of_spaces
 from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.current import current_build, has_partitions
+from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition
+from klsa_search.storage.log_writer import write_time
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
+    partition_of,
     partitions_of,
     stamp_of,
     terms_generation,
@@ -236,3 +242,105 @@ class OpenPartitions:
         with self._lock:
             self._parts = replace(self._parts, parts=())
             self.group.close()
+
+
+_Writes = Mapping[int, Callable[[str], WriteResult]]
+"""Writes by number of the partition, which take their time."""
+
+
+class PartitionsWriter:
+    """Writes to the partitions of an index, with the methods of `GenerationWriter`.
+
+    Writers of all processes take turns, by the lock of the index. A write is atomic in each
+    partition. Documents are checked before the first is written. If a partition cannot be written,
+    StoreError says how many were; writing the same again completes it, as it does after a process
+    was killed.
+    """
+
+    def __init__(self, opened: OpenPartitions) -> None:
+        self._opened = opened
+
+    def check_room(self, puts: int) -> None:
+        """Raise WritingRefused if a partition is full: which documents it gets is not known yet."""
+        opened = self._opened
+        for number in range(len(opened.parts.opened().parts)):
+            opened.group.write(number, GenerationWriter.check_room, min(puts, 1))
+
+    def write(self, puts: Sequence[Document], deletes: Sequence[str]) -> WriteResult:
+        """Write documents and deletions to their partitions, atomically in each."""
+
+        def writes(parts: Sequence[Part], group: PartitionGroup) -> _Writes:
+            puts_of = _divided(puts, lambda put: put.id, len(parts))
+            deletes_of = _divided(deletes, str, len(parts))
+            _ = list(of_spaces(puts, parts[0].read(dimensions)))  # in all partitions alike
+            for number, documents in puts_of.items():
+                group.write(number, GenerationWriter.check, documents)
+            return {
+                number: partial(
+                    group.write,
+                    number,
+                    GenerationWriter.write,
+                    puts_of.get(number, ()),
+                    deletes_of.get(number, ()),
+                )
+                for number in sorted({*puts_of, *deletes_of})
+            }
+
+        return self._write(writes)
+
+    def patch(self, changes: Sequence[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents, atomically in each partition: see `GenerationWriter`."""
+
+        def writes(parts: Sequence[Part], group: PartitionGroup) -> _Writes:
+            changes_of = _divided(changes, lambda change: change.id, len(parts))
+            if len(changes_of) > 1:
+                for number, of_partition in changes_of.items():
+                    group.write(number, GenerationWriter.check_patch, of_partition)
+            return {
+                number: partial(
+                    group.write, number, GenerationWriter.patch, changes_of[number], embedded
+                )
+                for number in sorted(changes_of)
+            }
+
+        return self._write(writes)
+
+    def _write(self, writes: Callable[[Sequence[Part], PartitionGroup], _Writes]) -> WriteResult:
+        """Write to partitions, in order, what a function returns for the present state."""
+        opened = self._opened
+        path = opened.parts.facts.path.parent
+        with writing(path):
+            opened.refresh()
+            results: list[WriteResult] = []
+            with opened.writing():
+                planned, time = writes(opened.parts.parts, opened.group), write_time()
+                for number, write in planned.items():
+                    try:
+                        results.append(write(time))
+                    except (KlsaError, OSError, MemoryError) as error:
+                        if not results:
+                            raise
+                        folder = opened.files.partition_set.folders[number]
+                        raise StoreError(
+                            f"wrote to {len(results)} of {len(planned)} partitions of index "
+                            f"`{path.name}`, not to `{folder}`: {error}; write the same again to "
+                            "complete it"
+                        ) from error
+            parts = opened.parts
+            # PartitionMissing if a partition that was written does not answer.
+            last = sum(part.info.last.seq for part in parts.parts)
+        return WriteResult(
+            parts.facts.generation,
+            last,
+            sum(result.written for result in results),
+            sum(result.deleted for result in results),
+            tuple(warning for result in results for warning in result.warnings),
+        )
+
+
+def _divided(items: Iterable[T], id_of: Callable[[T], str], count: int) -> dict[int, list[T]]:
+    """Return items by the number of the partition of their ID, of so many partitions."""
+    divided: dict[int, list[T]] = {}
+    for item in items:
+        divided.setdefault(partition_of(id_of(item), count), []).append(item)
+    return divided

@@ -26,11 +26,11 @@ from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
-from klsa_search.search.parts.doc_ids import global_doc_ids, local_doc_ids
-from klsa_search.search.parts.generation_writer import GenerationWriter
+from klsa_search.search.parts.generation import GenerationWriter
 from klsa_search.search.parts.part_search import warm_up
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source, unsupported
-from klsa_search.search.parts.partitions_writer import PartitionsWriter
+from klsa_search.search.parts.partitions import PartitionsWriter
+from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields

@@ -1,14 +1,19 @@
-"""What is read of one part of an index: functions of its state, which may be in another process."""
+"""What is read of the parts of an index: functions of the state of one, and doc ids of all.
+
+A state may be in another process. In partitions a doc id of an index has the number of the
+partition, then the doc id in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocIds
+from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
@@ -18,9 +23,67 @@ from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of
 from klsa_search.search.pages.results import Hit
+from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.storage.manifest import SpaceEntry
+
+_BITS: Final = 24
+"""Bits of a doc id in a partition."""
+
+
+def global_doc_ids(partition: int, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Return doc ids of the index for those of a partition.
+
+    >>> global_doc_ids(1, np.array([5], dtype=np.int32)).tolist()
+    [16777221]
+    """
+    return doc_ids.astype(np.int64) + (partition << _BITS)
+
+
+def local_doc_ids(doc_ids: DocIds) -> tuple[DocIds, DocIds]:
+    """Return the partition of each doc id, and the doc id in it: (n,) each.
+
+    >>> local_doc_ids(np.array([16777221]))
+    (array([1]), array([5]))
+    """
+    return doc_ids >> _BITS, doc_ids & (1 << _BITS) - 1
+
+
+def masks_of(mask: object, sizes: Sequence[int]) -> list[DocumentMask]:
+    """Return the mask of each partition for one of an index: see `checked_mask`; QueryError.
+
+    sizes  numbers of doc ids of the partitions, in whose order masks of all doc ids are
+    """
+    every: object = mask
+    if isinstance(mask, np.ndarray) and mask.ndim == 1 and np.issubdtype(mask.dtype, np.integer):
+        partitions, local = local_doc_ids(mask)
+        exists = (mask >= 0) & (partitions < len(sizes))
+        exists[exists] = local[exists] < np.array(sizes)[partitions[exists]]
+        every = positions_of(mask, sizes) if exists.all() else np.array([-1])
+    allowed = checked_mask(every, sum(sizes))
+    assert allowed is not None
+    return np.split(allowed.allowed, np.cumsum(sizes)[:-1])
+
+
+def positions_of(doc_ids: DocIds, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the positions of doc ids in arrays of all doc ids, partition by partition: (n,).
+
+    sizes  numbers of doc ids of the partitions
+    """
+    starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+    partitions, local = local_doc_ids(doc_ids)
+    positions: npt.NDArray[np.int64] = starts[partitions] + local
+    return positions
+
+
+def ids_of(live: DocIds, ids: Sequence[str]) -> Callable[[DocIds], npt.NDArray[Any]]:
+    """Return a function that returns the IDs of live documents by doc id: (n,) of str.
+
+    live, ids  of an index, in the same order: it is for many rankings
+    """
+    names, order = np.array(ids, dtype=object), np.argsort(live)
+    return lambda doc_ids: names[order[np.searchsorted(live, doc_ids, sorter=order)]]
 
 
 def info(state: State) -> GenerationInfo:

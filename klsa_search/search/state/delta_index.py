@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
@@ -21,6 +22,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermGroups, TermWeighting
 from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.answers import AnswerCache
 from klsa_search.search.engine.engine import Bm25Engine
@@ -28,7 +30,6 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.partition_terms import Weighing
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.state.delta_vectors import DeltaVectors
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
@@ -111,6 +112,48 @@ class DeltaSegments:
         norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
         return _Segment(begin, end, Segment.of(self._first + begin, postings, numbers))
+
+
+class _Later(NamedTuple):
+    rows: GrowableArray
+    documents: GrowableArray
+    scales: GrowableArray
+
+
+class DeltaVectors:
+    """Spaces of vectors to which documents are appended; those returned do not change.
+
+    built  of the generation
+    """
+
+    def __init__(self, built: VectorSpaces) -> None:
+        self._built = built
+        self._later: dict[str, _Later] = {}
+
+    def extend(self, documents: Sequence[Document], doc_id: int) -> None:
+        """Append documents, of which the first has this doc id."""
+        for number, document in enumerate(documents, doc_id):
+            for name, rows in vectors_of(document).items():
+                later = self._later.setdefault(
+                    name,
+                    _Later(
+                        GrowableArray(np.int8, rows.shape[1]),
+                        GrowableArray(np.int32),
+                        GrowableArray(np.float32),
+                    ),
+                )
+                later.rows.extend(rows)
+                later.documents.extend(np.full(len(rows), number, np.int32))
+                later.scales.extend(scales_of(rows))
+
+    def spaces(self) -> VectorSpaces:
+        """Return the spaces of all documents so far."""
+        spaces = dict(self._built)
+        for name, (rows, documents, scales) in self._later.items():
+            space = spaces.get(name, VectorSpace(name, rows.rows.shape[1], ()))
+            part = VectorRows(rows.rows, documents.rows, scales.rows)
+            spaces[name] = replace(space, parts=(*space.parts, part))
+        return spaces
 
 
 class DeltaIndex:

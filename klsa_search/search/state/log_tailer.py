@@ -13,7 +13,7 @@ from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
-from klsa_search.search.state.passage_index import PassageIndex, PassageWrites
+from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog

@@ -1,10 +1,14 @@
-"""The state of an open index: a generation and its delta."""
+"""The state of an open index: a generation and its delta, and a cache of its restricted views."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
@@ -19,9 +23,7 @@ from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.ranking.parameters import Parameters
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.search.snippets.stored_snippets import StoredSnippets
-from klsa_search.search.state.passage_index import PassageIndex
-from klsa_search.search.state.passage_searcher import PassageSearcher
-from klsa_search.search.state.restricted_states import RestrictedStates
+from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
@@ -34,6 +36,32 @@ from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
 from klsa_search.storage.passages import PASSAGE_DOCUMENTS
+
+T = TypeVar("T")
+
+
+class RestrictedStates(Generic[T]):
+    """Caches the restricted states of one state, by filter, and ends with it; thread-safe."""
+
+    def __init__(self) -> None:
+        self._cache: OrderedDict[tuple[str, str], T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, key: tuple[str, str], capacity: int, make: Callable[[], T]) -> T:
+        """Return the state of a filter, made if it is not cached. Cost: 2 µs if it is.
+
+        capacity  number of states to cache at most
+        """
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        restricted = make()
+        with self._lock:
+            self._cache[key] = restricted
+            while len(self._cache) > capacity:
+                self._cache.popitem(last=False)
+        return restricted
 
 
 @dataclass(frozen=True)
