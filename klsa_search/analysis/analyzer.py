@@ -14,6 +14,8 @@ import Stemmer
 from klsa_search.analysis.language_detection import language_among
 from klsa_search.analysis.languages import (
     ENGLISH,
+    common_beginning,
+    common_spelling,
     languages_of,
     stated_language,
     stemmer_algorithm,
@@ -21,7 +23,6 @@ from klsa_search.analysis.languages import (
     stop_words_of,
 )
 from klsa_search.analysis.segmentation import names, spans, words
-from klsa_search.analysis.spelling import common_beginning, common_spelling
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import ACCENTS, HAMZAS, Accents, Alignment, bare, nfkc
 from klsa_search.core.build_settings import AnalysisSettings

@@ -128,10 +128,9 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 )
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public test collections: cran, cisi, cacm, med."""
-    from klsa_search.collection.download import fetch as fetch_collections
-    from klsa_search.collection.public_collections import cache_directory
+    from klsa_search.collection import public_collections
 
-    data = data or cache_directory()
+    data = data or public_collections.cache_directory()
     if data is None:
         raise FetchError(
             "no folder to download to: there is no home directory for a cache; name a folder with "
@@ -139,7 +138,7 @@ def fetch(names: Sequence[str], data: Path | None) -> None:
             field="data",
         )
     with progress_bar() as bar:
-        folders = fetch_collections(names, data, progress=bar)
+        folders = public_collections.fetch(names, data, progress=bar)
     for folder in folders:
         echo(str(folder))
 

@@ -160,7 +160,7 @@ def follow(
     If the source is at fault, the next sync waits for a change; otherwise, as while another process
     builds, it runs at the next tick. IndexNotFound if the index was deleted.
     """
-    from klsa_search.collection.file_cache import FileCache
+    from klsa_search.collection.folder import FileCache
 
     def stored(document_id: str) -> Document:
         return index.document(document_id)  # as it is at each call: a bound method keeps a state

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klsa_search.collection.detection import FORMATS as FORMATS
-    from klsa_search.collection.download import fetch as fetch
     from klsa_search.collection.model import Collection as Collection
     from klsa_search.collection.model import Document as Document
     from klsa_search.collection.model import Judgement as Judgement
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection as OpenedCollection
     from klsa_search.collection.opening import open_collection as open_collection
     from klsa_search.collection.public_collections import COLLECTIONS as COLLECTIONS
+    from klsa_search.collection.public_collections import fetch as fetch
     from klsa_search.collection.queries import read_qrels as read_qrels
     from klsa_search.collection.queries import read_queries as read_queries
     from klsa_search.collection.reading_options import Reading as Reading
@@ -23,11 +23,10 @@ else:
 
     _NAMES = {
         "collection.detection": "FORMATS",
-        "collection.download": "fetch",
         "collection.model": "Collection Document Judgement Problems Topic Unread",
         "collection.opened_collection": "OpenedCollection",
         "collection.opening": "open_collection",
-        "collection.public_collections": "COLLECTIONS",
+        "collection.public_collections": "COLLECTIONS fetch",
         "collection.queries": "read_qrels read_queries",
         "collection.reading_options": "Reading",
         "collection.trec": "read_topics",

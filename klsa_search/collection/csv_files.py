@@ -12,14 +12,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from klsa_search.collection.columns import (
-    COMMON_NAMES,
-    ID_NAMES,
-    TEXT_NAMES,
-    Columns,
-    listed,
-    may_name_ids,
-)
 from klsa_search.collection.csv_dialects import (
     TSV,
     Dialect,
@@ -28,8 +20,16 @@ from klsa_search.collection.csv_dialects import (
     split_lines,
 )
 from klsa_search.collection.encodings import decoded_lines
-from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
-from klsa_search.collection.model import Document
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.model import Document, TruncatedFile, text_fault
+from klsa_search.collection.reading_options import (
+    COMMON_NAMES,
+    ID_NAMES,
+    TEXT_NAMES,
+    Columns,
+    listed,
+    may_name_ids,
+)
 from klsa_search.errors import CollectionError
 
 LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents

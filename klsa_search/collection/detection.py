@@ -9,6 +9,7 @@ from pathlib import Path
 from klsa_search.collection import json_files
 from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.files.formats import (
+    TABLES,
     format_of,
     format_of_file,
     is_archive,
@@ -16,7 +17,6 @@ from klsa_search.collection.files.formats import (
     is_docbook,
     table_of,
 )
-from klsa_search.collection.files.rows import READERS
 from klsa_search.collection.folder import (
     EVERYTHING,
     IGNORE_FILE,
@@ -38,7 +38,7 @@ SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 _XML_START = re.compile(r"<\?xml\s|<(?:rss|feed|add|mediawiki)\b")
 _PAGE = re.compile(r"<(?:!doctype\s+)?(?:html|svg)\b", re.IGNORECASE)
-TABLES = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
+_DELIMITED = (("csv", ","), ("tsv", "\t"), ("csv", ";"), ("csv", "|"))
 # Files that describe a collection and are not part of it.
 DESCRIPTIONS = ("changelog", "copying", "licence", "license", "notice", "readme")
 SIDECARS = ("qrels", "queries", "topics")
@@ -80,7 +80,7 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
         formats["text"] = texts.get(False) or texts[True]
     if len(formats) == 1:
         return next(iter(formats))
-    if formats and formats.keys() <= {"text", *READERS}:
+    if formats and formats.keys() <= {"text", *TABLES.values()}:
         return "text"  # which reads the rows of tables, too
     seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
     raise CollectionError(
@@ -131,7 +131,7 @@ def sniff(path: Path) -> str | None:
     if by_suffix == "json" or (by_suffix == "jsonl" and not start.startswith("[")):
         return by_suffix
     header = re.split("[\r\n]", start, maxsplit=1)[0]
-    for table, separator in TABLES:
+    for table, separator in _DELIMITED:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
         if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.

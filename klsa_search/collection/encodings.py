@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.lines import (
     NAMES,
     STEP,
@@ -19,6 +18,7 @@ from klsa_search.collection.lines import (
     lines_in,
     utf16_of,
 )
+from klsa_search.collection.model import TruncatedFile
 from klsa_search.errors import CollectionError
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""Validation of documents: refused records, and what happens then."""
+"""Validation of records: refused ones, and columns, notes and IDs of those that are read."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,31 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.columns import TEXT_NAMES, Columns, may_name_ids
-from klsa_search.collection.file_cache import FileCache
-from klsa_search.collection.mappings import as_document
-from klsa_search.collection.model import Document, Problems, Unread
-from klsa_search.collection.nested import flat, has_path, path_names
-from klsa_search.collection.reading_options import DEFAULTS, ReadingOptions
+from klsa_search.collection.folder import FileCache
+from klsa_search.collection.mappings import as_document, flat, has_path, path_names
+from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
+from klsa_search.collection.reading_options import (
+    DEFAULTS,
+    TEXT_NAMES,
+    Columns,
+    ReadingOptions,
+    may_name_ids,
+)
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.errors import CollectionError
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
 """Next step after the refusal of a record, for sources that commands and programs read."""
 
-MAX_DEPTH: Final = 100
-"""Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
 
 _DECIMAL: Final = re.compile(r"\d+\.0")
-_CONTAINERS: Final = (Mapping, list, tuple)
-
-
-class TruncatedFile(CollectionError):
-    """The rest of one file cannot be read; the records before it are valid.
-
-    With on_error="skip" it is counted, and reading continues with the next file. Any other
-    CollectionError stops reading in both modes, because it concerns the whole source.
-    """
 
 
 class Intake:
@@ -297,84 +289,3 @@ class Intake:
                 for text in value if isinstance(value, list) else [value]:
                     if isinstance(text, str) and " " in text.strip():
                         self.unused_texts[name] = self.unused_texts.get(name, 0) + len(text)
-
-
-def text_fault(text: str) -> str | None:
-    """Return why a text cannot be stored (a NUL, or bytes that are not UTF-8); None if it can.
-
-    Lines are decoded with `surrogateescape`, so an invalid byte is a lone surrogate.
-    """
-    if "\0" in text:
-        return "contains a NUL byte"
-    if text.isascii():
-        return None
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        code = ord(text[error.start])
-        if 0xDC80 <= code <= 0xDCFF:
-            return f"is not UTF-8: byte 0x{code - 0xDC00:02x} at character {error.start + 1}"
-        return f"contains U+{code:04X}, half of a character"
-    return None
-
-
-def document_fault(document: Document) -> str | None:
-    """Return why a document cannot be stored; None if it can."""
-    for name in ("id", "title", "text"):
-        value = getattr(document, name)
-        # A Document made in Python may have values of any type.
-        if not isinstance(value, str):
-            return f"the {name} is of type {type(value).__name__}, not str"
-        reason = text_fault(value)
-        if reason:
-            return f"the {name} {reason}"
-    if not document.id.strip():
-        return "the id is blank"
-    return _metadata_fault(document.metadata)
-
-
-def _metadata_fault(metadata: object) -> str | None:
-    """Return why metadata cannot be stored as a JSON object; None if it can."""
-    if not isinstance(metadata, Mapping):
-        return f"the metadata is of type {type(metadata).__name__}, not a mapping"
-    if not metadata:
-        return None
-    try:
-        written = _json(dict(metadata))
-    except (TypeError, ValueError, RecursionError) as error:
-        return _field_fault(metadata) or f"the metadata is not JSON ({error})"
-    # Each level opens a bracket: counting them is quicker than descending.
-    if written.count("{") + written.count("[") > MAX_DEPTH and _is_deeper(metadata, MAX_DEPTH):
-        return f"the metadata is nested more than {MAX_DEPTH} levels deep; flatten it"
-    reason = text_fault(written)
-    return f"the metadata {reason}" if reason else None
-
-
-_json: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
-
-
-def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
-    """Return the fault of the first field that is not JSON; None if only sorting failed."""
-    for name, value in metadata.items():
-        try:
-            _json({name: value})
-        except (TypeError, RecursionError) as error:
-            return f"the field {name!r} is not JSON ({error})"
-        except ValueError as error:
-            if "circular" in str(error).lower():
-                return f"the field {name!r} is not JSON ({error})"
-            return (
-                f"the field {name!r} contains NaN or an infinite number, which is "
-                "not valid JSON; use null (None in Python)"
-            )
-    return None
-
-
-def _is_deeper(metadata: Mapping[Any, Any], levels: int) -> bool:
-    level: list[Any] = [metadata]
-    for _ in range(levels):
-        values = (item.values() if isinstance(item, Mapping) else item for item in level)
-        level = [value for item in values for value in item if isinstance(value, _CONTAINERS)]
-        if not level:
-            return False
-    return True

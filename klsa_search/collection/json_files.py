@@ -11,13 +11,17 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.columns import COMMON_NAMES, ID_NAMES, PLAIN, TEXT_NAMES, Columns
-from klsa_search.collection.extended_json import without_types
-from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
-from klsa_search.collection.mappings import as_document, rows_of_columns
-from klsa_search.collection.model import Document, Topic
-from klsa_search.collection.nested import has_path
+from klsa_search.collection.mappings import as_document, has_path, rows_of_columns, without_types
+from klsa_search.collection.model import Document, Topic, TruncatedFile, document_fault, text_fault
+from klsa_search.collection.reading_options import (
+    COMMON_NAMES,
+    ID_NAMES,
+    PLAIN,
+    TEXT_NAMES,
+    Columns,
+)
 from klsa_search.errors import CollectionError
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from klsa_search.collection.intake import TruncatedFile, text_fault
+from klsa_search.collection.model import TruncatedFile, text_fault
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError, MissingExtra
 

@@ -1,10 +1,15 @@
-"""Documents made of mappings and of rows of data frames."""
+"""Documents made of mappings, and rows of programs, databases and data frames as mappings.
+
+Names with dots are paths to fields of nested objects, as in `author.name`. A name with dots that an
+object has itself takes precedence over a path. A path through a list of objects has the values of
+all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from datetime import date, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from math import isfinite, isnan
@@ -12,12 +17,140 @@ from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
 
-from klsa_search.collection.columns import ID_NAMES, PLAIN, TEXT_NAMES, Columns
-from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.model import Document
-from klsa_search.collection.nested import flat, has_path, value_at, without_paths
+from klsa_search.collection.reading_options import ID_NAMES, PLAIN, TEXT_NAMES, Columns
+from klsa_search.collection.text_cleaning import join_divided_words
 from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import BadDocument, CollectionError
+
+_NONE: Final = object()
+_LISTS: Final = (list, tuple)
+
+
+def value_at(record: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a name or path; None if it is missing.
+
+    >>> value_at({"author": {"name": "Ann"}}, "author.name")
+    'Ann'
+    >>> value_at({"authors": [{"name": "Ann"}, {"name": "Bob"}]}, "authors.name")
+    ['Ann', 'Bob']
+    """
+    value = _at(record, name)
+    return None if value is _NONE else value
+
+
+def has_path(record: Mapping[str, Any], name: str) -> bool:
+    """Return whether an object has a name or path, whatever its value.
+
+    >>> has_path({"author": {"name": None}}, "author.name")
+    True
+    """
+    return _at(record, name) is not _NONE
+
+
+def without_paths(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return an object without these names and paths; objects that become empty go, too.
+
+    >>> without_paths({"author": {"name": "Ann"}, "year": 2024}, ["author.name"])
+    {'year': 2024}
+    """
+    left = {name: value for name, value in record.items() if name not in names}
+    for name in names:
+        if name not in record and "." in name:
+            left = _without(left, name)
+    return left
+
+
+def flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object whose nested objects are fields with dotted names.
+
+    >>> flat({"author": {"name": "Ann", "born": {"year": 1970}}, "tags": ["a"]})
+    {'tags': ['a'], 'author.name': 'Ann', 'author.born.year': 1970}
+    """
+    fields: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
+    for name, value in record.items():
+        if not holds_objects(value):
+            fields[name] = value
+            continue
+        objects = [value] if isinstance(value, Mapping) else value
+        plain = [element for element in objects if not isinstance(element, Mapping)]
+        if plain:
+            fields[name] = plain
+        for element in objects:
+            if isinstance(element, Mapping):
+                for inner, leaf in flat(element).items():
+                    path = f"{name}.{inner}"
+                    if objects is value:  # the values of the objects of a list are one list
+                        leaves = leaf if isinstance(leaf, _LISTS) else [leaf]
+                        nested.setdefault(path, []).extend(leaves)
+                    else:
+                        nested[path] = leaf
+    return {**nested, **fields} if nested.keys() & fields.keys() else fields | nested
+
+
+def path_names(record: Mapping[str, Any], levels: int = 3) -> list[str]:
+    """Return the names of an object, and the paths in the objects in it, so many levels down.
+
+    >>> path_names({"_id": "1", "_source": {"doc": {"title": "Pump"}}})
+    ['_id', '_source', '_source.doc', '_source.doc.title']
+    """
+    names = list(record)
+    for name, value in record.items():
+        if levels and isinstance(value, Mapping):
+            names += [f"{name}.{inner}" for inner in path_names(value, levels - 1)]
+    return names
+
+
+def holds_objects(value: Any) -> bool:
+    """Return whether a value is an object, or a list with one."""
+    if isinstance(value, Mapping):
+        return True
+    return isinstance(value, _LISTS) and any(isinstance(element, Mapping) for element in value)
+
+
+def _at(record: Any, name: str) -> Any:
+    if isinstance(record, Mapping):
+        if name in record:
+            return record[name]
+        for outer, inner in _cuts(name):
+            if outer in record:
+                value = _at(record[outer], inner)
+                if value is not _NONE:
+                    return value
+        return _NONE
+    if isinstance(record, _LISTS):
+        matches = [value for element in record if (value := _at(element, name)) is not _NONE]
+        values: list[Any] = []
+        for value in matches:
+            values += value if isinstance(value, _LISTS) else [value]
+        return values if matches else _NONE
+    return _NONE
+
+
+def _without(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if name in record:
+        return {other: value for other, value in record.items() if other != name}
+    left = dict(record)
+    for outer, inner in _cuts(name):
+        value: Any = left.get(outer)
+        if _at(value, inner) is not _NONE:
+            left[outer] = (
+                _without(value, inner)
+                if isinstance(value, Mapping)
+                else [_without(row, inner) if isinstance(row, Mapping) else row for row in value]
+            )
+            return left if left[outer] else _without(left, outer)
+    return left
+
+
+def _cuts(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the ways to divide a name at one of its dots."""
+    at = name.find(".")
+    while at > 0:
+        yield name[:at], name[at + 1 :]
+        at = name.find(".", at + 1)
+
 
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
 _TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
@@ -235,20 +368,6 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
         yield {"id": id_, **value} if isinstance(value, Mapping) else (id_, value)
 
 
-def is_frame(source: Any) -> bool:
-    """Return whether a source is a data frame of pandas or polars, without importing either."""
-    has_rows = hasattr(source, "iter_rows") or hasattr(source, "itertuples")
-    return has_rows and hasattr(source, "columns")
-
-
-def rows(frame: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield rows as mappings, one in memory at a time; missing values are None, dates ISO 8601."""
-    names = list(map(str, frame.columns))
-    is_polars = hasattr(frame, "iter_rows")
-    for row in frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None):
-        yield dict(zip(names, map(json_value, row), strict=True))
-
-
 def json_value(value: Any) -> Any:
     """Return a value as Python programs, databases and data frames have it as a JSON value.
 
@@ -283,3 +402,49 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Enum):
         return json_value(value.value)
     return str(value) if isinstance(value, UUID | PurePath) else value
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def without_types(value: Any) -> Any:
+    """Return a JSON value with objects such as {"$oid": ...} as texts and numbers.
+
+    Dates become ISO 8601, NaN null. What MongoDB has no plain value for stays as it is.
+
+    >>> without_types({"_id": {"$oid": "65f0"}, "n": {"$numberLong": "5"}})
+    {'_id': '65f0', 'n': 5}
+    >>> without_types({"$date": {"$numberLong": "1709285400000"}})
+    '2024-03-01T09:30:00+00:00'
+    """
+    if isinstance(value, list):
+        return [without_types(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        if name in _TYPES:
+            try:
+                return _TYPES[name](inner)
+            except (ArithmeticError, TypeError, ValueError):
+                return value
+    return {name: without_types(inner_value) for name, inner_value in value.items()}
+
+
+def _date(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    milliseconds = without_types(value)
+    return (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat()
+
+
+_TYPES: Final[dict[str, Callable[[Any], Any]]] = {
+    "$oid": str,
+    "$date": _date,
+    "$numberInt": int,
+    "$numberLong": int,
+    "$numberDouble": lambda value: json_value(float(value)),
+    "$numberDecimal": str,
+    "$symbol": str,
+    "$uuid": str,
+}

@@ -17,13 +17,11 @@ from klsa_search.collection import (
     irds,
     json_files,
     mappings,
-    python_docs,
     queries,
     smart,
     tables,
     trec,
 )
-from klsa_search.collection.columns import PLAIN
 from klsa_search.collection.detection import (
     FORMATS,
     corpus_file,
@@ -37,9 +35,8 @@ from klsa_search.collection.detection import (
 )
 from klsa_search.collection.encodings import check_encoding
 from klsa_search.collection.files.formats import is_archive, missing_extra
-from klsa_search.collection.files.reading import folder_documents, paths
-from klsa_search.collection.files.rows import READERS as TABLE_READERS
-from klsa_search.collection.files.rows import Reader
+from klsa_search.collection.files.reading import READERS as TABLE_READERS
+from klsa_search.collection.files.reading import Reader, folder_documents, paths
 from klsa_search.collection.folder import Selection
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Row, Unread
@@ -49,9 +46,11 @@ from klsa_search.collection.public_collections import (
     PYTHON_DOCS,
     collection_directories,
     find,
+    python_documents,
     smart_rules,
+    standard_library,
 )
-from klsa_search.collection.reading_options import Folders, PathLike, Reading, ReadingOptions
+from klsa_search.collection.reading_options import PLAIN, Folders, PathLike, Reading, ReadingOptions
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
@@ -121,9 +120,10 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return irds.collection(source, options)
     for method in ("collect", "read_all", "to_pylist"):  # lazy frames of Polars, tables of PyArrow
         source = getattr(source, method)() if hasattr(source, method) else source
-    if mappings.is_frame(source):
-        read = partial(_rows, source)
-        return OpenedCollection("documents", "records", options, read)
+    if _is_frame(source):
+        return OpenedCollection(
+            "documents", "records", options, lambda intake: _records(_frame_rows(source), intake)
+        )
     if isinstance(source, io.IOBase):
         return _stream(cast(BinaryIO, source), options)
     if not isinstance(source, str | os.PathLike):
@@ -305,14 +305,18 @@ def _refuse_unreadable(path: Path, selection: Selection) -> None:
 
 
 def _python_docs(options: ReadingOptions) -> OpenedCollection:
-    root = python_docs.standard_library()
+    root = standard_library()
     if not root.is_dir():
         raise CollectionError(
             f"{PYTHON_DOCS}: no source of the standard library at `{root}`; name a "
             "file or folder instead"
         )
     return OpenedCollection(
-        PYTHON_DOCS, PYTHON_DOCS, options, lambda _: python_docs.documents(root), root=root
+        PYTHON_DOCS,
+        PYTHON_DOCS,
+        options,
+        lambda _: python_documents(root),
+        root=root,
     )
 
 
@@ -373,8 +377,18 @@ def _read_rows(
             )
 
 
-def _rows(source: Any, intake: Intake) -> Iterator[Document]:
-    return _records(mappings.rows(source), intake)
+def _is_frame(source: Any) -> bool:
+    """Return whether a source is a data frame of pandas or polars, without importing either."""
+    has_rows = hasattr(source, "iter_rows") or hasattr(source, "itertuples")
+    return has_rows and hasattr(source, "columns")
+
+
+def _frame_rows(frame: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield rows as mappings, one in memory at a time; missing values are None, dates ISO 8601."""
+    names = list(map(str, frame.columns))
+    is_polars = hasattr(frame, "iter_rows")
+    for row in frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None):
+        yield dict(zip(names, map(mappings.json_value, row), strict=True))
 
 
 def _folders(data: Folders | None) -> list[Path]:

@@ -17,9 +17,9 @@ from klsa_search.collection.csv_files import (
     is_header,
     row_documents,
 )
-from klsa_search.collection.intake import Intake, TruncatedFile
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.mappings import json_value
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.core.extras import require

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
-from klsa_search.collection.intake import Intake, text_fault
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document, Topic
+from klsa_search.collection.model import Document, Topic, text_fault
 from klsa_search.errors import CollectionError
 
 TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")

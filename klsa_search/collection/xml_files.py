@@ -11,9 +11,9 @@ from typing import IO, Any, Final
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from klsa_search.collection.csv_files import KNOWN_NAMES
-from klsa_search.collection.intake import Intake, TruncatedFile
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import head_bytes, open_decompressed, translate_read_errors
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.errors import CollectionError
 
 _CHUNK: Final = 2**16

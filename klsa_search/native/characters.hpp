@@ -1,4 +1,4 @@
-// Classes of characters, and their forms under NFKC: the tables of `analysis/characters.py`.
+// Classes of characters, and their forms under NFKC: the tables of `analysis/segmentation.py`.
 #pragma once
 
 #include <algorithm>

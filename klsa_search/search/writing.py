@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self, cast
 
-from klsa_search.collection.columns import ID_NAMES
 from klsa_search.collection.mappings import merged
 from klsa_search.collection.model import Collection, Document, Problems, Source
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
-from klsa_search.collection.reading_options import Reading
+from klsa_search.collection.reading_options import ID_NAMES, Reading
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings

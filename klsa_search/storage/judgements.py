@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.intake import text_fault
-from klsa_search.collection.model import Judgement
+from klsa_search.collection.model import Judgement, text_fault
 from klsa_search.errors import QueryError
 from klsa_search.storage.catalog_entry import change_entry, read_entry
 from klsa_search.storage.log import checked_id

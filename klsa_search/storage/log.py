@@ -24,8 +24,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.intake import document_fault, text_fault
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, document_fault, text_fault
 from klsa_search.errors import BadDocument, IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
 from klsa_search.storage.database import copy_database, open_to_read, row_checksum

@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from klsa_search.collection.intake import text_fault
+from klsa_search.collection.model import text_fault
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.log import MAX_ID_BYTES

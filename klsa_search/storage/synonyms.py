@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.intake import text_fault
+from klsa_search.collection.model import text_fault
 from klsa_search.errors import SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.partitions import require_index

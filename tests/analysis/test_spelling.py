@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.spelling import common_spelling
+from klsa_search.analysis.languages import common_spelling
 from klsa_search.core.build_settings import AnalysisSettings
 
 PAIRS = """

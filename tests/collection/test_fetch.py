@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from klsa_search.collection import download, fetch, public_collections
+from klsa_search.collection import fetch, public_collections
 from klsa_search.errors import FetchError
 from tests.support.waiting import PATIENCE
 
@@ -166,12 +166,12 @@ def test_a_download_that_is_not_an_archive_is_one_sentence(server, tmp_path):
 
 def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
     server.give(GOOD)
-    monkeypatch.setattr(download, "LARGEST", 100)
+    monkeypatch.setattr(public_collections, "LARGEST", 100)
     with pytest.raises(FetchError, match="larger than 100 bytes"):
         fetch(["cran"], tmp_path, base_url=server.url)
     bomb = tar(("cran.qry", b"\0" * 100_000))
     server.give(bomb)
-    monkeypatch.setattr(download, "LARGEST", len(bomb) + 1)
+    monkeypatch.setattr(public_collections, "LARGEST", len(bomb) + 1)
     with pytest.raises(FetchError, match="a file of 100,000 bytes"):
         fetch(["cran"], tmp_path, base_url=server.url)
 
@@ -198,7 +198,7 @@ def test_a_full_disk_is_reported_as_such(server, tmp_path, monkeypatch, step):
 
     server.give(GOOD)
     if step == "unpack":
-        monkeypatch.setattr(download.Path, "write_bytes", full)
+        monkeypatch.setattr(public_collections.Path, "write_bytes", full)
     with pytest.raises(FetchError, match=r"cannot write .*No space left on device.*free space"):
         fetch(
             ["cran"],

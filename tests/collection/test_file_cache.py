@@ -7,8 +7,8 @@ import os
 import pytest
 
 from klsa_search.collection import open_collection
-from klsa_search.collection.file_cache import FileCache
 from klsa_search.collection.files import reading
+from klsa_search.collection.folder import FileCache
 from klsa_search.errors import DocumentNotFound
 
 

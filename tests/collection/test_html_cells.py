@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.collection.html_cells import holds_html, text_of_html
+from klsa_search.collection.text_cleaning import holds_html, text_of_html
 
 
 @pytest.mark.parametrize(

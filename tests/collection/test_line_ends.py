@@ -7,7 +7,7 @@ import json
 import pytest
 
 from klsa_search import build
-from klsa_search.collection.line_ends import join_divided_words
+from klsa_search.collection.text_cleaning import join_divided_words
 
 
 @pytest.mark.parametrize(

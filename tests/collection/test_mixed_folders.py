@@ -12,8 +12,8 @@ import pytest
 import klsa_search as klsa
 from klsa_search.cli.describe import unread_text
 from klsa_search.collection import open_collection
-from klsa_search.collection.file_cache import FileCache
-from klsa_search.collection.files import archives, rows
+from klsa_search.collection.files import archives, reading
+from klsa_search.collection.folder import FileCache
 from klsa_search.core import extras
 from klsa_search.errors import CollectionError, MissingExtra
 
@@ -147,7 +147,7 @@ def test_rows_of_sheets_among_files(tmp_path, monkeypatch):
     fill(tmp_path, a_md="# Pumps")
     workbook(tmp_path / "b.xlsx", [["id", "text"], ["r", "x"]])
     assert ids(tmp_path) == ["a.md", "b.xlsx#r"]
-    monkeypatch.setattr(rows, "LARGEST", 100)
+    monkeypatch.setattr(reading, "LARGEST", 100)
     with pytest.raises(CollectionError, match=r"b\.xlsx: is too large"):
         ids(tmp_path)
     fill(tmp_path, b_xlsx="not a workbook")

@@ -1,7 +1,7 @@
 import pytest
 
-from klsa_search.collection import python_docs
 from klsa_search.collection.opening import open_collection
+from klsa_search.collection.public_collections import python_documents
 
 SOURCE = '''"""About the module.
 
@@ -32,7 +32,7 @@ def test_definitions_of_a_small_library(tmp_path):
     (tmp_path / "nul.py").write_bytes(b"\0")
     (tmp_path / "lib-dynload").mkdir()
     (tmp_path / "lib-dynload" / "x.py").write_text('"""Not a module by its path."""')
-    found = list(python_docs.documents(tmp_path))
+    found = list(python_documents(tmp_path))
     assert [(d.id, d.metadata["kind"], d.metadata["line"]) for d in found] == [
         ("pkg", "module", 1),
         ("pkg.f", "function", 6),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build
-from klsa_search.collection.identifiers import (
+from klsa_search.collection.searched_text import (
     are_code,
     pairs_in_identifiers,
     parts_of_identifiers,

@@ -15,9 +15,6 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from klsa_search.collection.files.content import (
     LARGEST,
     Unreadable,
-    iso_date,
-    metadata_of,
-    one_line,
 )
 
 FAULTS: Final = (
@@ -62,19 +59,6 @@ class Archive:
             return self.tree(name) if name in self else None
         except FAULTS:
             return None
-
-    def properties(self) -> dict[str, str]:
-        """Return the properties of an Office document as metadata, and its `title`."""
-        core = self.optional_tree("docProps/core.xml")
-        if core is None:
-            return {}
-        properties = {node.tag.rpartition("}")[2]: node.text for node in core}
-        return metadata_of(
-            title=one_line(properties.get("title") or ""),
-            author=properties.get("creator"),
-            date=iso_date(properties.get("created")),
-            language=properties.get("language"),
-        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.intake import text_fault
+from klsa_search.collection.model import text_fault
 
 LARGEST: Final = 2**28
 """Limit of the decompressed size of a file in bytes, against decompression bombs."""

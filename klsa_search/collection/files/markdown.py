@@ -1,4 +1,7 @@
-"""Markdown, read with markdown-it; front matter in YAML, TOML or JSON gives title and metadata."""
+"""Markdown, read with markdown-it, and notebooks.
+
+Front matter in YAML, TOML or JSON gives title and metadata.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,17 @@ from klsa_search.collection.files.content import (
     ITEM,
     Content,
     SectionBuilder,
+    Unreadable,
     one_line,
 )
 from klsa_search.collection.files.plain import text_of
-from klsa_search.collection.intake import text_fault
+from klsa_search.collection.lines import read_decompressed
 from klsa_search.collection.mappings import json_value
+from klsa_search.collection.model import text_fault
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
+
 
 _FRONT: Final = re.compile(
     r"(?P<fence>---|\+\+\+|;;;)(?P<syntax>json|toml|yaml)?[ \t]*\n(?P<content>.*?)(?:\n|(?<=\n))"
@@ -168,3 +174,36 @@ def _visible(inline: Token) -> str:
 
 def _without_tags(block: str) -> str:
     return re.sub(r"<!--.*?(?:-->|\Z)|<[^>]*>", " ", block, flags=re.DOTALL)
+
+
+def read_notebook(path: Path) -> Iterator[Content]:
+    """Read Markdown and code of a notebook of Jupyter, without outputs, as one document.
+
+    Its title is a heading at the beginning.
+    """
+    try:
+        cells = [(cell["cell_type"], _source(cell)) for cell in _cells(path)]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise Unreadable("is damaged", f"no cells of a notebook: {error!r}") from None
+    builder, title = SectionBuilder(), ""
+    for number, (kind, source) in enumerate(cells):
+        if kind == "code":
+            builder.add_code(source)
+        elif kind in ("markdown", "heading"):
+            heading = add_markdown(source, builder)
+            title = title or (heading if number == 0 else "")
+            builder.add("\n\n")
+    yield Content(title=title, sections=builder.sections())
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    """Return the cells of a notebook; versions before 4 have them in worksheets."""
+    notebook = json.loads(read_decompressed(path))
+    sheets = notebook.get("worksheets", [notebook])
+    return [cell for sheet in sheets for cell in sheet["cells"]]
+
+
+def _source(cell: dict[str, Any]) -> str:
+    lines = cell["source"] if "source" in cell else cell["input"]
+    text = lines if isinstance(lines, str) else "".join(lines)
+    return f"{'#' * cell.get('level', 1)} {text}" if cell["cell_type"] == "heading" else text

@@ -1,15 +1,19 @@
-"""Folders and archives of files: one document per file, section or row."""
+"""Folders and archives of files: one document for each file, section, or row of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Final
+from zipfile import ZipFile
 
+from klsa_search.collection import csv_files, json_files, tables, xml_files
 from klsa_search.collection.detection import is_sidecar
 from klsa_search.collection.files.archives import ZippedFile, open_zip
-from klsa_search.collection.files.content import Content, Unreadable, check_storable
+from klsa_search.collection.files.content import LARGEST, Content, Unreadable, check_storable
 from klsa_search.collection.files.formats import (
     format_of,
     format_of_file,
@@ -19,7 +23,6 @@ from klsa_search.collection.files.formats import (
     missing_extra,
     table_of,
 )
-from klsa_search.collection.files.rows import FileIntake, row_documents
 from klsa_search.collection.files.sandbox import Sandbox
 from klsa_search.collection.folder import (
     EVERYTHING,
@@ -31,8 +34,23 @@ from klsa_search.collection.folder import (
     walk,
 )
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.model import Document, Unread
+from klsa_search.collection.lines import translate_read_errors
+from klsa_search.collection.model import Document, TruncatedFile, Unread
+from klsa_search.collection.reading_options import Columns
 from klsa_search.core.extras import require
+from klsa_search.errors import CollectionError
+
+Reader = Callable[[Path, Intake], Iterator[Document]]
+READERS: Final[dict[str, Reader]] = {
+    "csv": partial(csv_files.documents, kind="csv"),
+    "json": json_files.json_documents,
+    "jsonl": json_files.documents,
+    "parquet": tables.parquet_documents,
+    "tsv": partial(csv_files.documents, kind="tsv"),
+    "xlsx": tables.sheet_documents,
+    "xml": xml_files.documents,
+}
+"""Readers of tables by format."""
 
 
 def folder_documents(
@@ -189,3 +207,92 @@ def _sections(content: Content, title: str) -> list[tuple[str, str]]:
         (f"{title}: {heading}" if heading and heading != title else title, text)
         for heading, text, _ in content.sections
     ] or [(title, "")]
+
+
+_REASONS: Final = {
+    "json": "no array or lines of objects",
+    "xml": "no repeated element with a title or text",
+}
+"""Why a table has no documents, by format."""
+
+
+def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iterator[Document]:
+    """Yield the documents of the rows of a table.
+
+    name   path below the folder
+    table  format, one of `READERS`
+    The ID is the path, # and the ID of the row, or its number in the file if no column has IDs: so
+    it does not depend on other files, and with a column of IDs not on other rows either. Metadata
+    has `kind` and `path`, unless columns have these names. A file whose beginning shows that its
+    rows are no documents is counted in `unread`.
+    """
+    try:
+        if table in ("json", "jsonl"):
+            table = json_files.json_format(path) or ""
+            if not table:
+                raise Unreadable(_REASONS["json"])
+        elif table == "xlsx":
+            _check_size(path)
+        for row in READERS[table](path, intake):
+            origin = intake.shown(row.origin)
+            if not row.id.strip():
+                intake.refuse(f"{origin}: the id is blank")
+                continue
+            metadata = {"kind": table, "path": name, **row.metadata}
+            yield replace(row, id=f"{name}#{row.id}", metadata=metadata, origin=origin)
+    except Unreadable as fault:
+        intake.unread.add(f"{suffix_of(name)}: {fault.kind}", name)
+    except TruncatedFile:
+        raise
+    except CollectionError:
+        if intake.begun:
+            raise
+        intake.unread.add(f"{suffix_of(name)}: {_REASONS.get(table, 'no valid header')}", name)
+
+
+def _check_size(path: Path) -> None:
+    """Raise TruncatedFile for a workbook that is unpacked to more than `LARGEST` bytes."""
+    with translate_read_errors(path), ZipFile(path) as packed:
+        size = sum(part.file_size for part in packed.infolist())
+    if size > LARGEST:
+        raise TruncatedFile(f"{path}: is too large (more than {LARGEST >> 20} MiB unpacked)")
+
+
+class FileIntake(Intake):
+    """Validates the records of one file; counts and notes in the intake of the whole folder.
+
+    Columns are recognised, and rows without IDs numbered, for each file by itself.
+
+    path   where the file is read
+    shown  its path in messages, which differs for an unpacked file
+    begun  whether a table has a header that makes documents
+    """
+
+    takes_objects = False
+
+    def __init__(self, folder: Intake, path: Path, shown: str) -> None:
+        super().__init__(folder.options)
+        self.problems, self.notes = folder.problems, folder.notes
+        self.unread = folder.unread
+        self._missing_columns, self._absent = folder._missing_columns, folder._absent
+        self.begun = False
+        self._path, self._shown = str(path), shown
+
+    def shown(self, message: str) -> str:
+        """Return a message with the path that users know."""
+        return message.replace(self._path, self._shown)
+
+    def compare_header(self, file: Path, names: list[str]) -> None:
+        """Return: tables of a folder have nothing to do with each other."""
+
+    def begin(
+        self, file: Path, names: Sequence[str], *, key: str | None = None
+    ) -> tuple[Columns, bool]:
+        """Return the columns of the file, and whether to number its documents.
+
+        Unreadable if no column has titles or texts.
+        """
+        if self.columns.completed(names, str(file)).lacks(names):
+            raise Unreadable("no title or text column")
+        self.begun = True
+        return super().begin(file, names, key=key)

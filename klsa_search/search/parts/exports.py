@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Unpack
 
-from klsa_search.collection.nested import value_at
+from klsa_search.collection.mappings import value_at
 from klsa_search.errors import QueryError
 from klsa_search.search.models import Models
 from klsa_search.search.pages.options import Query, SearchOptions, as_query

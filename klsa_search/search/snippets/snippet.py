@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer, Token
-from klsa_search.analysis.characters import all_characters, ascii_characters
+from klsa_search.analysis.segmentation import all_characters, ascii_characters
 from klsa_search.core.search_options import SNIPPET
 from klsa_search.search.snippets.markup import without_markup
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.characters import all_characters, ascii_characters
+from klsa_search.analysis.segmentation import all_characters, ascii_characters
 from klsa_search.core.search_options import SNIPPET
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.snippets.markup import without_markup

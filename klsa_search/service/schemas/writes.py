@@ -13,11 +13,10 @@ from itertools import count
 from math import isfinite
 from typing import IO, Any
 
-from klsa_search.collection.columns import ID_NAMES
-from klsa_search.collection.intake import text_fault
 from klsa_search.collection.json_files import DECODER, document_of, object_of
 from klsa_search.collection.mappings import as_document
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, text_fault
+from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.search.writing import BATCH_DOCUMENTS, Changes
 from klsa_search.storage.log import document_as_json

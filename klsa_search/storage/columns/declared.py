@@ -9,9 +9,9 @@ from collections.abc import Collection as Names
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from klsa_search.collection.html_cells import metadata_with_text, with_html_as_text
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.text_cleaning import metadata_with_text, with_html_as_text
 from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.columns import Fields

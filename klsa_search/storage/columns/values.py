@@ -22,7 +22,7 @@ from functools import partial
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.nested import flat, holds_objects
+from klsa_search.collection.mappings import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.columns.local_forms import (

@@ -1,4 +1,4 @@
-"""HTML in the values of fields, as ticket systems and shops export it.
+"""Texts as programs export them: HTML in fields, and words divided at the ends of lines.
 
 Texts that only resemble HTML, such as `a < b`, `List<int>` and Markdown, are no HTML.
 """
@@ -14,8 +14,43 @@ from html.entities import html5
 from typing import Any, Final
 
 from klsa_search.collection.files.content import Unreadable, one_line
-from klsa_search.collection.line_ends import join_divided_words
 from klsa_search.collection.model import Document
+
+_DIVIDED: Final = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]{2,}+)[-‐\xad]\r?\n[ \t]*+([^\W\d_]\S*+)[ \t]*+\n?"
+)
+_HYPHENATED: Final = re.compile(r"(?<![^\W\d_])([^\W\d_]+)-(?=([^\W\d_]+))")
+_HAS_DIVIDED: Final = re.compile(r"[-‐\xad]\r?\n")
+_PASSES: Final = 4  # a word may be divided more than once
+
+
+def join_divided_words(text: str) -> str:
+    r"""Return a text with the words joined that a hyphen at the end of a line divides.
+
+    The line then ends after the word. A part that begins with a capital is left alone, and the
+    hyphen of a word that the text elsewhere has with it is kept.
+
+    >>> join_divided_words("infor-\nmation about well-\nknown (well-known) things")
+    'information\nabout well-known\n(well-known) things'
+    """
+    if not _HAS_DIVIDED.search(text):
+        return text
+    hyphenated = set(_HYPHENATED.findall(text.casefold()))
+
+    def join(divided: re.Match[str]) -> str:
+        first, second = divided.groups()
+        if not second[0].islower():
+            return divided[0]
+        word = re.match(r"[^\W\d_]*", second)
+        hyphen = "-" if word and (first.casefold(), word[0].casefold()) in hyphenated else ""
+        return f"{first}{hyphen}{second}\n"
+
+    for _ in range(_PASSES):
+        text, before = _DIVIDED.sub(join, text), text
+        if text == before:
+            break
+    return text
+
 
 _BLOCKS: Final = (
     "address|article|aside|blockquote|body|caption|center|col|colgroup|dd|details|div|dl|dt|"
