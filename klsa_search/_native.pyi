@@ -401,7 +401,7 @@ def best_passage(
     """
 
 class Records:
-    """Reads the records of stored documents: see `storage/records.py`.
+    """Reads the records of stored documents: see `storage/documents.py`.
 
     IndexError for an unknown doc id, ValueError for a damaged record.
     """
@@ -594,7 +594,7 @@ class LaterPostings:
     ) -> None: ...
 
 class FoldInNeighbours:
-    """Finds the nearest neighbours of later documents; `delta.neighbours` has the method.
+    """Finds the nearest neighbours of later documents; `delta.folding` has the method.
 
     documents                           of the build
     starts, entries, run_starts, runs   its postings, see `kernels.postings`

@@ -21,8 +21,8 @@ from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.indexing import refit
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.follower import follow
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 
 _NAME = "followed"
 _IDS = [str(number) for number in range(12)]

@@ -27,8 +27,7 @@ from klsa_search.core.progress import silent
 from klsa_search.errors import IndexBusy, IndexNotFound, PartitionsUnsupported
 from klsa_search.indexing import split
 from klsa_search.indexing.rewrite import rebuilt
-from klsa_search.storage.checksums import verify
-from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.maintenance import rollback, verify
 
 NAME = "index"
 COUNT = 40

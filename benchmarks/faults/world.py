@@ -20,7 +20,7 @@ from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 
 SPECTRAL = ("truncation", "gvsm")
 NAME = "reports"

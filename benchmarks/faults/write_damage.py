@@ -18,7 +18,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.written import Documents, Model
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 from klsa_search.storage.names import LOG_FILES, WRITES
 
 _WRITES = 8

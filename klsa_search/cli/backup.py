@@ -64,7 +64,7 @@ def backup(
             reasons = "; ".join(f"`{name}`: {fault}" for name, fault in done.faults.items())
             raise StoreError(f"could not back up all indexes, kept their last backup: {reasons}")
         return
-    from klsa_search.storage.index_copy import copy_index
+    from klsa_search.storage.maintenance import copy_index
     from klsa_search.storage.names import index_path
 
     name, target = arguments
@@ -128,7 +128,7 @@ def restore(
 
 def _copy(source: Path, home: Path, name: str) -> None:
     """Restore the backup of one index."""
-    from klsa_search.storage.index_copy import copy_index
+    from klsa_search.storage.maintenance import copy_index
     from klsa_search.storage.names import index_path
 
     manifest = copy_index(source, index_path(home, name))

@@ -50,7 +50,7 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
 
     The change is atomic: requests for NAME use either the old or the new index.
     """
-    from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+    from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
 
     if remove != (name is not None and index is None):
         raise click.UsageError("give NAME and INDEX, or NAME and --remove, or no arguments")
@@ -152,7 +152,7 @@ def verify(path: Path, deep: bool) -> None:
     BM25 uses is also compared with the documents, which takes as long as analysing them.
     klsa-index repair repairs an index that fails.
     """
-    from klsa_search.storage.checksums import verify as verify_index
+    from klsa_search.storage.maintenance import verify as verify_index
 
     if deep:
         from klsa_search.indexing.verify import verify_deep
@@ -238,7 +238,7 @@ def _manifest_or_reason(path: Path) -> Manifest | str:
 
 
 def _generation_or_reason(generation: Path) -> Manifest | str:
-    from klsa_search.storage.query_settings import current_manifest
+    from klsa_search.storage.manifest import current_manifest
 
     try:
         return current_manifest(generation)

@@ -81,10 +81,9 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     Changes take effect at once and survive rebuilds. klsa-index refit changes other settings.
     """
     from klsa_search.search.configuration import change_settings
-    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.catalog import followed
     from klsa_search.storage.current import current_build
-    from klsa_search.storage.manifest import read_manifest
-    from klsa_search.storage.query_settings import current_settings
+    from klsa_search.storage.manifest import current_settings, read_manifest
 
     changes = without_none(options)
     if reset and changes:
@@ -117,8 +116,8 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
     FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
     as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
-    from klsa_search.storage.aliases import followed
-    from klsa_search.storage.partitions import require_index
+    from klsa_search.storage.catalog import followed
+    from klsa_search.storage.current import current_build
     from klsa_search.storage.synonyms import (
         add_synonyms,
         read_synonyms,
@@ -131,7 +130,7 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")
     target = followed(path)
-    require_index(target)
+    current_build(target)
     if clear:
         write_synonyms(target, {})
     elif file is not None:
@@ -165,7 +164,7 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
 
     from klsa_search.search.opening import open_index
     from klsa_search.search.query.rules import checked_rules
-    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.catalog import followed
     from klsa_search.storage.rules import write_rules
 
     if clear and file is not None:
@@ -221,12 +220,12 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
     rankings by them.
     """
     from klsa_search.collection.queries import qrels_text
-    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.catalog import followed
+    from klsa_search.storage.current import current_build
     from klsa_search.storage.judgements import Judgements
-    from klsa_search.storage.partitions import require_index
 
     target = followed(path)
-    require_index(target)  # raises if there is no such index
+    current_build(target)  # raises if there is no such index
     queries = Judgements(target).queries()
     if out is not None:
         text, left_out = qrels_text(one for judged in queries for one in judged.judgements())
@@ -294,11 +293,11 @@ def analytics(
 ) -> None:
     """Show frequent and failing queries that klsa-serve --analytics recorded."""
     from klsa_search.service.analytics import reports
-    from klsa_search.storage.aliases import followed
-    from klsa_search.storage.partitions import require_index
+    from klsa_search.storage.catalog import followed
+    from klsa_search.storage.current import current_build
 
     path = followed(path)
-    require_index(path)
+    current_build(path)
     analytics = reports.report(path.parent, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
         for line in reports.as_csv(analytics, cast("ListName", list_ or "queries")).splitlines():

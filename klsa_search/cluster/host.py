@@ -34,14 +34,12 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.state.log_tailer import QueryConfiguration
-from klsa_search.storage.collection_terms import open_collection_terms
-from klsa_search.storage.follower import follow_partition
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
-from klsa_search.storage.partitions import terms_folder, terms_generation
+from klsa_search.storage.partitions import open_collection_terms, terms_folder, terms_generation
 from klsa_search.storage.repository import Repository, build_id
-from klsa_search.storage.restore import restore_partition
+from klsa_search.storage.restore import follow_partition, restore_partition
 
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""

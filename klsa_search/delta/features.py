@@ -17,7 +17,6 @@ from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.core.array_types import GrowableArray, SparseRows
-from klsa_search.delta.neighbours import CandidateTerms
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
@@ -84,6 +83,14 @@ class TermMap:
 
 _ANY: Final = 2**31 - 1  # number of columns, which nothing reads
 _Floats = npt.NDArray[np.float64]
+
+
+class CandidateTerms(NamedTuple):
+    """Terms of new documents that select candidates: starts, terms and weights, as in CSR."""
+
+    starts: npt.NDArray[np.int64]
+    terms: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
 
 
 class DocumentFeatures(NamedTuple):

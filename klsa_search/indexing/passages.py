@@ -17,8 +17,7 @@ from klsa_search.collection.passages import cut
 from klsa_search.core.array_types import GrowableArray
 from klsa_search.core.config import Settings
 from klsa_search.storage.arrays import write_arrays
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.passages import PASSAGE_DOCUMENTS, passages_of
+from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of
 
 ENOUGH: Final = 1.1
 """Passages for each document from which `passages = auto` divides documents."""

@@ -19,9 +19,8 @@ from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition, Write, WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.manifest import current_settings, read_manifest, replace_settings
 from klsa_search.storage.partitions import documents_of, partition_of
-from klsa_search.storage.query_settings import current_settings, replace_settings
 
 _BATCH = 1_000
 

@@ -43,16 +43,14 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.checksums import verify_shared
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_build, current_generation, last_resort
-from klsa_search.storage.export import live_documents
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.maintenance import verify_shared
+from klsa_search.storage.manifest import Manifest, current_settings, read_manifest
 from klsa_search.storage.names import MANIFEST, index_of
 from klsa_search.storage.partitions import documents_of, folders_of, terms_name
-from klsa_search.storage.query_settings import current_settings
-from klsa_search.storage.recovery import RecoveredRecords, repair_current
+from klsa_search.storage.recovery import RecoveredRecords, live_documents, repair_current
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder

@@ -1,4 +1,4 @@
-// Nearest neighbours of documents written after a build; delta/neighbours.py describes the method.
+// Nearest neighbours of documents written after a build; delta/folding.py describes the method.
 #pragma once
 
 #include <algorithm>

@@ -12,10 +12,11 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.rules import RulesLike, checked_rules
 from klsa_search.search.rankers import ranker_of
+from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.partitions import build_in_use, require_index
-from klsa_search.storage.query_settings import read_settings, replace_settings
+from klsa_search.storage.manifest import read_settings, replace_settings
+from klsa_search.storage.partitions import build_in_use
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (
     SynonymsLike,
@@ -60,7 +61,7 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     Raise SettingsError for an invalid setting, or one that needs a refit; IndexNotFound,
     IndexDamaged, IndexBusy, StoreError.
     """
-    require_index(path)
+    current_build(path)
     with writing(path):
         build, manifest = build_in_use(path)
         chosen = built = manifest.checked_settings()

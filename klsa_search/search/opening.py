@@ -12,7 +12,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models, refuse_other_models
 from klsa_search.search.parts.opening import open_reader
-from klsa_search.storage.aliases import followed
+from klsa_search.storage.catalog import followed
 from klsa_search.storage.maintenance import indexes_in
 from klsa_search.storage.names import index_directory
 

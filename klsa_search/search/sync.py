@@ -21,10 +21,9 @@ from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of, wit
 from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
 from klsa_search.errors import SettingsError
 from klsa_search.search.writing import BATCH_CHARACTERS, WriteResult
-from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.documents import DocumentReader, record_of
 from klsa_search.storage.log import document_as_json, document_of
 from klsa_search.storage.partitions import partition_of
-from klsa_search.storage.records import record_of
 
 MAX_DELETE_SHARE: Final = 0.2
 """Share of the documents of an index that a sync may delete by default."""

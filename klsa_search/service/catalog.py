@@ -31,7 +31,7 @@ from klsa_search.service.opening import (
     open_and_warm_up,
     reason_not_opened,
 )
-from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in
 
@@ -240,12 +240,12 @@ class Catalog:
         self.catch_up(name)
 
     def set_alias(self, name: str, index: str) -> None:
-        """Point an alias at an index: see `klsa_search.storage.aliases.set_alias`."""
+        """Point an alias at an index: see `klsa_search.storage.catalog.set_alias`."""
         set_alias(self.home, name, index)
         self._changes.announce(None)
 
     def remove_alias(self, name: str) -> None:
-        """Remove an alias: see `klsa_search.storage.aliases.remove_alias`."""
+        """Remove an alias: see `klsa_search.storage.catalog.remove_alias`."""
         remove_alias(self.home, name)
         self._changes.announce(None)
 

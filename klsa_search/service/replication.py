@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from klsa_search.errors import StoreError
 from klsa_search.service.background import PeriodicTask
-from klsa_search.storage.replication_state import ReplicationState, Work, read_state
+from klsa_search.storage.repository import ReplicationState, Work, read_state
 
 _INTERVAL: Final = 0.5
 """Seconds before the child is started again, and between two attempts to take the lock."""

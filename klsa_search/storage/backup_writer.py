@@ -15,23 +15,16 @@ from typing import Final
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
-from klsa_search.storage.aliases import aliases_in
+from klsa_search.storage.catalog import aliases_in
 from klsa_search.storage.catalog_entry import rows_of
+from klsa_search.storage.checksums import check_sizes
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import exclusive_lock, explain
-from klsa_search.storage.generations import check_sizes
-from klsa_search.storage.index_copy import copy_logs
 from klsa_search.storage.log import WriteLog
-from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.maintenance import copy_logs, indexes_in
 from klsa_search.storage.manifest import FileName, read_manifest
 from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.partitions import generations_in_use
-from klsa_search.storage.replication_state import (
-    ReplicationState,
-    directory_id,
-    location_of,
-    write_state,
-)
 from klsa_search.storage.repository import (
     LOG_PIECE,
     PARALLEL,
@@ -41,8 +34,12 @@ from klsa_search.storage.repository import (
     FileCopy,
     IndexCopy,
     Owner,
+    ReplicationState,
     Repository,
     build_id,
+    directory_id,
+    location_of,
+    write_state,
 )
 
 _PIECE: Final = 2**23

@@ -24,31 +24,25 @@ from typing import Any, Final, Literal
 from klsa_search.core.cache_folder import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog_entry import verify_entry
 from klsa_search.storage.current import (
-    current_build,
     current_generation,
-    read_current,
     step_for,
 )
-from klsa_search.storage.directories import is_marked
 from klsa_search.storage.files import unreadable
-from klsa_search.storage.generations import check_sizes
-from klsa_search.storage.log import WriteLog
-from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.storage.manifest import Manifest, sha256_of
 from klsa_search.storage.names import (
-    CATALOG_ID,
-    CURRENT,
-    INDEX_FILES,
-    MARKER,
     PASSAGES,
 )
-from klsa_search.storage.partitions import (
-    generations_of,
-    generations_of_build,
-    partitions_of,
-    with_files,
-)
+
+
+def check_sizes(generation: Path, manifest: Manifest) -> None:
+    """Raise IndexDamaged if a file is missing or has another size than in the manifest."""
+    for name, entry in manifest.files.items():
+        path = generation / name
+        size = path.stat().st_size if path.is_file() else None
+        if size != entry.bytes:
+            fact = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
+            raise IndexDamaged(f"`{path}` {fact}; {step_for(path)}")
 
 
 def compare_checksums(generation: Path, manifest: Manifest) -> None:
@@ -278,55 +272,3 @@ class ThrottledFile(io.FileIO):
             raise _Stopped
         self._last_read = time.perf_counter(), time.thread_time()
         return super().readinto(buffer)
-
-
-def verify(path: Path) -> Manifest:
-    """Read every file and every write of an index and compare the checksums; IndexDamaged.
-
-    Of generations that are not in use only the manifests are read. Files derived from build and
-    log (`delta-*.npz`, `saturated-*.bin`) are compared when they are used. Cost: one read of each.
-    """
-    verify_shared(path)
-    generation = current_build(path)
-    manifest = read_manifest(generation)
-    check_sizes(generation, manifest)
-    check_again(generation, manifest)
-    WriteLog(generation).check()
-    _check_kept(path)
-    _, *parts = generations_of_build(generation)
-    manifests = {part: verify(part.parent) for part in parts}
-    if parts:
-        generations_of(path, partitions_of(generation))  # refuses exchanged folders
-    return with_files(path, manifest, manifests) if parts else manifest
-
-
-def _check_kept(path: Path) -> None:
-    """Compare the manifests of generations that are kept with their checksums; IndexDamaged."""
-    current = read_current(path)
-    try:
-        for name in current.sums.keys() - {current.generation}:
-            read_manifest(path / name)
-    except IndexDamaged:
-        if read_current(path) == current:  # otherwise a build has removed the generation meanwhile
-            raise
-
-
-def verify_shared(path: Path) -> None:
-    """Read the files of an index outside its generations; IndexDamaged."""
-    for name in INDEX_FILES:
-        _CHECKS[name](path)
-
-
-def _check_mark(path: Path) -> None:
-    if os.path.lexists(path / MARKER) and not is_marked(path):
-        raise IndexDamaged(
-            f"`{path / MARKER}` has changed since it was written; remove it, and "
-            "the next build will write it again"
-        )
-
-
-_CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
-    CURRENT: current_build,
-    MARKER: _check_mark,
-    CATALOG_ID: verify_entry,
-}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
-from klsa_search.storage.aliases import alias_at
+from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import read_regular, sync, unreadable, write_fresh
 from klsa_search.storage.names import (
     CURRENT,

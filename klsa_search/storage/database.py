@@ -2,19 +2,22 @@
 
 SQLite keeps an index of the write-ahead log in shared memory, which readers create too. Without
 permission to do so, and while no process writes, all data is in the one file, which is read as
-immutable.
+immutable. Two machines do not share memory: each would overwrite what the other wrote, or read half
+of it. So nothing is written on a network file system.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zlib
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.core.parallel import unescaped
 from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.storage import files
 
 _NO_WAL: Final = (
     sqlite3.SQLITE_CANTOPEN,
@@ -22,6 +25,22 @@ _NO_WAL: Final = (
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL,
 )
+
+MOUNTS: Final = Path("/proc/self/mountinfo")
+
+_NETWORK: Final = frozenset(
+    {
+        "afs", "beegfs", "ceph", "cifs", "coda", "gfs", "gfs2", "glusterfs", "gpfs", "lustre",
+        "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb2", "smb3", "smbfs",
+        "fuse.afs", "fuse.ceph", "fuse.ceph-fuse", "fuse.cephfs", "fuse.davfs", "fuse.gcsfuse",
+        "fuse.geesefs", "fuse.glusterfs", "fuse.goofys", "fuse.juicefs", "fuse.moosefs",
+        "fuse.mfs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
+    }
+)  # fmt: skip
+"""Types in /proc/self/mountinfo of file systems that several machines can write to.
+
+Not 9p and virtiofs, through which virtual machines and sandboxes see a disk of their host.
+"""
 
 
 def row_checksum(row: tuple[Any, ...]) -> int:
@@ -37,7 +56,7 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
     """
     address = f"{path.absolute().as_uri()}?mode=ro"
     immutable = f"{address}&immutable=1"
-    if kind := files.network_file_system(path.parent):
+    if kind := network_file_system(path.parent):
         if _is_written(path):
             raise StoreError(
                 f"cannot read `{path}`: another machine is writing to it, or left "
@@ -62,7 +81,7 @@ def open_to_read(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
 
 def refuse_network(path: Path) -> None:
     """Raise WritingRefused for a database on a network file system, which machines share."""
-    if path.parent.is_dir() and (kind := files.network_file_system(path.parent)):
+    if path.parent.is_dir() and (kind := network_file_system(path.parent)):
         raise WritingRefused(
             f"cannot write `{path}`: it is on a network file system ({kind}), where SQLite's "
             "write-ahead log does not work; keep the index on a local disk of the machine that "
@@ -97,3 +116,40 @@ def _is_written(path: Path) -> bool:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:
         return False
+
+
+def network_file_system(path: Path) -> str | None:
+    """Return the type of the network file system of an existing path; None for any other.
+
+    None also if the system does not report it. Cost: 0.1 ms the first time for a device.
+    """
+    real = os.path.realpath(path)
+    kind = kind_of_file_system(real, os.stat(real).st_dev)
+    return kind if kind in _NETWORK else None
+
+
+@lru_cache(maxsize=256)
+def kind_of_file_system(path: str, device: int) -> str | None:
+    """Return the type of the file system of a path; `device` changes with what is mounted."""
+    try:
+        lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    return kind_of(path, lines)
+
+
+def kind_of(path: str, lines: list[str]) -> str | None:
+    """Return the type of the file system of a real path, from the lines of a mountinfo file."""
+    deepest_kind, deepest = None, -1
+    for line in lines:
+        fields, _, source = line.partition(" - ")
+        try:
+            point, kind = fields.split()[4], source.split()[0]
+        except IndexError:
+            continue
+        point = unescaped(point)
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
+        # Of two at the same mount point the later one is on top.
+        if inside and len(point) >= deepest:
+            deepest_kind, deepest = kind, len(point)
+    return deepest_kind

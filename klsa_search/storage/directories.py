@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import StoreError
-from klsa_search.storage.aliases import alias_at
+from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import (
     PERMISSIONS,
     is_real,

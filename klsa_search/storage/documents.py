@@ -1,38 +1,107 @@
-"""Stored documents and their IDs.
+"""Stored documents, their IDs, and passages as documents.
 
-documents.npy         uint8   the records, concatenated: see `records`
+documents.npy         uint8   the records, concatenated
 documents_starts.npy  int64   (N + 1,) start of each
 documents_keys.npy    uint64  (N,) ascending: the upper half of the hash of an ID, then its doc
                               id in 32 bits
+
+A record is four uint32, the sizes of ID, title, metadata and text, then ID, title, metadata as JSON
+(empty if there is none) and text, in UTF-8. So the start of each follows from the records alone.
+
+passages/...                     an index of the passages of a generation, as of documents
+passages/passage_documents.npy   int32  (P,) doc id of the document of each passage
+
+The ID of a passage names its document and its span of characters, so it is stable: `manual#0-1822`.
 """
 
 from __future__ import annotations
 
+import json
+import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from json import loads
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document, id_hash
+from klsa_search.collection.passages import SEPARATOR, cut
+from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import unreadable
-from klsa_search.storage.records import (
-    MAX_LONGEST,
-    Record,
-    RecordsPart,
-    is_equal,
-    record_of,
-)
+
+MAX_LONGEST: Final = 20
+"""Number of the longest documents whose sizes are known."""
+
+_SIZES: Final = struct.Struct("<4I")
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+class Record(NamedTuple):
+    """A document without its text."""
+
+    id: str
+    title: str
+    metadata: Mapping[str, Any]
+
+
+class RecordsPart:
+    """The records of consecutive documents.
+
+    content  uint8, the records
+    starts   (n + 1,) start of each
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
+        self.content, self.starts = content, starts
+
+    @lazy_property
+    def longest(self) -> npt.NDArray[np.int64]:
+        """The sizes of the `MAX_LONGEST` longest, in any order. Cost: O(n)."""
+        sizes = np.diff(self.starts)
+        count = min(MAX_LONGEST, len(sizes))
+        return np.partition(sizes, len(sizes) - count)[len(sizes) - count :] if count else sizes
+
+
+def is_equal(stored: Document, document: Document) -> bool:
+    """Return whether documents have the same title, text and metadata, in any order of fields."""
+    return (stored.title, stored.text) == (document.title, document.text) and (
+        _canonical(stored.metadata) == _canonical(document.metadata)
+    )
+
+
+def _canonical(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(metadata, sort_keys=True)
+
+
+def starts_of(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
+    """Return the start of each record, and the end of the last; None if they do not fit together.
+
+    Cost: 0.3 µs a record.
+    """
+    starts = [0]
+    while starts[-1] + _SIZES.size <= len(content):
+        starts.append(starts[-1] + _SIZES.size + sum(_SIZES.unpack_from(content.data, starts[-1])))
+    return np.array(starts, np.int64) if starts[-1] == len(content) else None
+
+
+def record_of(document: Document) -> tuple[bytes, ...]:
+    """Return a document as a record, in pieces."""
+    identifier, title, text = document.id.encode(), document.title.encode(), document.text.encode()
+    # Most documents have no metadata.
+    metadata = _ENCODER.encode(dict(document.metadata)).encode() if document.metadata else b""
+    sizes = _SIZES.pack(len(identifier), len(title), len(metadata), len(text))
+    return sizes, identifier, title, metadata, text
+
 
 RECORDS: Final = "documents"
 STARTS: Final = "documents_starts"
@@ -214,7 +283,7 @@ class DocumentReader:
         return np.array([doc_id for doc_id in doc_ids if doc_id is not None], np.int64)
 
     def is_record(self, doc_id: int, record: bytes) -> bool:
-        """Return whether a document is stored as this record: see `records.record_of`."""
+        """Return whether a document is stored as this record: see `record_of`."""
         return self._bytes[doc_id] == record
 
     def equals(self, doc_id: int, document: Document) -> bool:
@@ -246,3 +315,49 @@ class DocumentReader:
                 field="id",
             )
         return doc_id
+
+
+PASSAGE_DOCUMENTS: Final = "passage_documents"
+
+
+class PassageId(NamedTuple):
+    """What the ID of a passage says: its document, and its span of characters in the text."""
+
+    document_id: str
+    begin: int
+    end: int
+
+    @classmethod
+    def of(cls, text: str) -> PassageId:
+        """Return the parts of an ID; ValueError if it is not that of a passage.
+
+        >>> PassageId.of("notes#2#0-1822")
+        PassageId(document_id='notes#2', begin=0, end=1822)
+        """
+        document_id, _, span = text.rpartition("#")
+        begin, _, end = span.partition("-")
+        return cls(document_id, int(begin), int(end))
+
+    def __str__(self) -> str:
+        """Return the ID."""
+        return f"{self.document_id}#{self.begin}-{self.end}"
+
+
+def passages_of(document: Document, words: int) -> Iterator[Document]:
+    """Yield the passages of a document, with its metadata, and its title and headings as title.
+
+    words  of a passage, about; a document that is not longer is one passage
+    """
+    vectors = vectors_of(document)
+    passages = cut(document.text, words)
+    for number, (begin, end, heading, _) in enumerate(passages):
+        passage = replace(
+            document,
+            id=str(PassageId(document.id, begin, end)),
+            title=SEPARATOR.join(filter(None, (document.title, heading))),
+            text=document.text[begin:end],
+        )
+        if vectors:
+            passage_vectors = vectors_of_passage(vectors, number, len(passages))
+            passage = set_vectors(passage, passage_vectors)
+        yield passage

@@ -1,8 +1,4 @@
-"""Small files, written durably and never over an existing one; locks; network file systems.
-
-SQLite keeps the index of a write-ahead log in shared memory, which two machines do not share: each
-would overwrite what the other wrote, or read half of it.
-"""
+"""Small files, written durably and never over an existing one; locks; errors of the system."""
 
 from __future__ import annotations
 
@@ -11,67 +7,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from klsa_search.core.parallel import unescaped
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.names import NEW
-
-MOUNTS: Final = Path("/proc/self/mountinfo")
-
-NETWORK: Final = frozenset(
-    {
-        "afs", "beegfs", "ceph", "cifs", "coda", "gfs", "gfs2", "glusterfs", "gpfs", "lustre",
-        "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb2", "smb3", "smbfs",
-        "fuse.afs", "fuse.ceph", "fuse.ceph-fuse", "fuse.cephfs", "fuse.davfs", "fuse.gcsfuse",
-        "fuse.geesefs", "fuse.glusterfs", "fuse.goofys", "fuse.juicefs", "fuse.moosefs",
-        "fuse.mfs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
-    }
-)  # fmt: skip
-"""Types in /proc/self/mountinfo of file systems that several machines can write to.
-
-Not 9p and virtiofs, through which virtual machines and sandboxes see a disk of their host.
-"""
-
-
-def network_file_system(path: Path) -> str | None:
-    """Return the type of the network file system of an existing path; None for any other.
-
-    None also if the system does not report it. Cost: 0.1 ms the first time for a device.
-    """
-    real = os.path.realpath(path)
-    kind = kind_of_file_system(real, os.stat(real).st_dev)
-    return kind if kind in NETWORK else None
-
-
-@lru_cache(maxsize=256)
-def kind_of_file_system(path: str, device: int) -> str | None:
-    """Return the type of the file system of a path; `device` changes with what is mounted."""
-    try:
-        lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    return kind_of(path, lines)
-
-
-def kind_of(path: str, lines: list[str]) -> str | None:
-    """Return the type of the file system of a real path, from the lines of a mountinfo file."""
-    deepest_kind, deepest = None, -1
-    for line in lines:
-        fields, _, source = line.partition(" - ")
-        try:
-            point, kind = fields.split()[4], source.split()[0]
-        except IndexError:
-            continue
-        point = unescaped(point)
-        inside = path == point or path.startswith(point.rstrip("/") + "/")
-        # Of two at the same mount point the later one is on top.
-        if inside and len(point) >= deepest:
-            deepest_kind, deepest = kind, len(point)
-    return deepest_kind
-
 
 _FREE_SPACE: Final = "free some disk space"
 PERMISSIONS: Final = "check its owner and permissions, and that its file system is writable"

@@ -24,7 +24,8 @@ from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.catalog_entry import change_entry
-from klsa_search.storage.current import Current, read_current, step_for, write_current
+from klsa_search.storage.checksums import check_sizes
+from klsa_search.storage.current import Current, read_current, write_current
 from klsa_search.storage.directories import (
     collect_garbage,
     generations,
@@ -44,7 +45,13 @@ from klsa_search.storage.files import (
     writable,
     write_fresh,
 )
-from klsa_search.storage.manifest import FileEntry, Manifest, read_manifest, sha256_of
+from klsa_search.storage.manifest import (
+    FileEntry,
+    Manifest,
+    forget_settings,
+    read_manifest,
+    sha256_of,
+)
 from klsa_search.storage.names import (
     CATALOG_FILES,
     CATALOG_ID,
@@ -60,7 +67,6 @@ from klsa_search.storage.names import (
     WRITING,
 )
 from klsa_search.storage.partitions import generations_of_build
-from klsa_search.storage.query_settings import forget_settings
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -186,16 +192,6 @@ def describe_files(generation: Path) -> dict[str, FileEntry]:
         for path in sorted(files)
         if path.name != MARKER and not LOG_FILES.fullmatch(path.name)
     }
-
-
-def check_sizes(generation: Path, manifest: Manifest) -> None:
-    """Raise IndexDamaged if a file is missing or has another size than in the manifest."""
-    for name, entry in manifest.files.items():
-        path = generation / name
-        size = path.stat().st_size if path.is_file() else None
-        if size != entry.bytes:
-            fact = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
-            raise IndexDamaged(f"`{path}` {fact}; {step_for(path)}")
 
 
 def committed_generations(path: Path) -> list[Path]:

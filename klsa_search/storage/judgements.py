@@ -17,8 +17,8 @@ from typing import Final
 from klsa_search.collection.model import Judgement, text_fault
 from klsa_search.errors import QueryError
 from klsa_search.storage.catalog_entry import change_entry, read_entry
+from klsa_search.storage.current import current_build
 from klsa_search.storage.log import checked_id
-from klsa_search.storage.partitions import require_index
 
 MAX_GRADE: Final = 100
 MAX_QUERY_CHARACTERS: Final = 10_000
@@ -74,7 +74,7 @@ class Judgements:
                 field="grade",
             )
         with change_entry(self._path) as entry:
-            require_index(self._path)
+            current_build(self._path)
             numbers = {text: number for number, text in entry.rows("queries")}
             if text not in numbers:  # none is ever deleted, so the next number is new
                 numbers[text] = len(numbers) + 1
@@ -87,7 +87,7 @@ class Judgements:
         if document is not None:
             checked_id(document)
         with change_entry(self._path) as entry:
-            require_index(self._path)
+            current_build(self._path)
             number = {text: number for number, text in entry.rows("queries")}.get(text)
             removed = [
                 row[:2]

@@ -1,49 +1,73 @@
-"""Maintenance of indexes: list, roll back, undo writes, delete."""
+"""Maintenance of indexes: list, verify, copy, roll back, undo writes, delete."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.catalog_entry import change_entry
-from klsa_search.storage.current import Current, current_build, write_current
+from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_of, verify_entry
+from klsa_search.storage.checksums import check_again, check_sizes
+from klsa_search.storage.current import (
+    Current,
+    current_build,
+    read_current,
+    step_for,
+    write_current,
+)
 from klsa_search.storage.directories import (
     collect_garbage,
     is_abandoned,
     is_index,
+    is_marked,
+    is_unfinished,
     mark_index,
     refuse_foreign,
     remove_empty,
 )
 from klsa_search.storage.files import sync, writable, write_fresh
 from klsa_search.storage.generations import (
-    check_sizes,
+    commit,
     committed_generations,
     index_lock,
     manifest_checksums,
     named,
+    new_generation,
+    sync_files,
     writing,
 )
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.storage.names import (
     CATALOG_FILES,
     CATALOG_ID,
     CURRENT,
     DELETED,
     EMBEDDING_FILES,
+    INDEX_FILES,
     LOCKS,
+    LOG_ID,
     MARKER,
     NAME,
+    WRITES,
 )
-from klsa_search.storage.partitions import documents_of, generations_of_build
+from klsa_search.storage.partitions import (
+    documents_of,
+    generations_in_use,
+    generations_of,
+    generations_of_build,
+    partitions_of,
+    with_build,
+    with_files,
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +106,131 @@ def unfinished_in(home: Path) -> list[Path]:
         and (is_abandoned(path) or (os.path.isfile(path / MARKER) and is_index(path)))
         and not os.path.lexists(path / CURRENT)
     )
+
+
+def verify(path: Path) -> Manifest:
+    """Read every file and every write of an index and compare the checksums; IndexDamaged.
+
+    Of generations that are not in use only the manifests are read. Files derived from build and
+    log (`delta-*.npz`, `saturated-*.bin`) are compared when they are used. Cost: one read of each.
+    """
+    verify_shared(path)
+    generation = current_build(path)
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    check_again(generation, manifest)
+    WriteLog(generation).check()
+    _check_kept(path)
+    _, *parts = generations_of_build(generation)
+    manifests = {part: verify(part.parent) for part in parts}
+    if parts:
+        generations_of(path, partitions_of(generation))  # refuses exchanged folders
+    return with_files(path, manifest, manifests) if parts else manifest
+
+
+def _check_kept(path: Path) -> None:
+    """Compare the manifests of generations that are kept with their checksums; IndexDamaged."""
+    current = read_current(path)
+    try:
+        for name in current.sums.keys() - {current.generation}:
+            read_manifest(path / name)
+    except IndexDamaged:
+        if read_current(path) == current:  # otherwise a build has removed the generation meanwhile
+            raise
+
+
+def verify_shared(path: Path) -> None:
+    """Read the files of an index outside its generations; IndexDamaged."""
+    for name in INDEX_FILES:
+        _CHECKS[name](path)
+
+
+def _check_mark(path: Path) -> None:
+    if os.path.lexists(path / MARKER) and not is_marked(path):
+        raise IndexDamaged(
+            f"`{path / MARKER}` has changed since it was written; remove it, and "
+            "the next build will write it again"
+        )
+
+
+_CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
+    CURRENT: current_build,
+    MARKER: _check_mark,
+    CATALOG_ID: verify_entry,
+}
+
+
+def copy_index(source: Path, target: Path) -> Manifest:
+    """Copy the generation in use with its log and its rows of the catalogue to a new folder.
+
+    The target becomes an index when the copy is complete; it replaces what an interrupted copy or
+    build left there. The index may be searched and written meanwhile: the copy has all writes
+    acknowledged when its log is copied, last. Every file is compared with its checksum.
+    Raise IndexNotFound; IndexDamaged names a changed file of the source; StoreError if the target
+    exists, the generation was removed meanwhile, or the disk is full. Cost: reading and writing
+    all files.
+    """
+    if os.path.lexists(target) and not is_unfinished(target):
+        raise _taken(target)
+    generations = generations_in_use(source)
+    with new_generation(target) as copy, ExitStack() as partitions:
+        if os.path.lexists(target / CURRENT):  # completed by another process meanwhile
+            raise _taken(target)
+        fresh = [copy]
+        for generation in generations[1:]:
+            folder = with_build(generation.parent, copy)
+            fresh.append(partitions.enter_context(new_generation(folder)))
+        manifests = list(map(_copy_files, generations, fresh))
+        copy_logs(source, generations, fresh)
+        replace_rows(target, rows_of(source, generations[0].name), copy.name)
+        copied = dict(zip(fresh, manifests, strict=True))
+        for generation, manifest in reversed(copied.items()):  # last the one that has the others
+            sync_files(generation)
+            commit(generation, manifest)
+    manifest = copied.pop(copy)
+    return with_files(target, manifest, copied) if copied else manifest
+
+
+def _copy_files(generation: Path, fresh: Path) -> Manifest:
+    """Copy the files of a generation to an empty one; return its manifest."""
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    for name in manifest.files:
+        (fresh / name).parent.mkdir(exist_ok=True)
+        try:
+            shutil.copyfile(generation / name, fresh / name)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"`{generation}` was removed during the copy; copy the index again"
+            ) from error
+        actual = sha256_of(fresh / name)
+        if actual != manifest.files[name].sha256:
+            raise IndexDamaged(
+                f"`{generation / name}` has changed since it was built; "
+                f"{step_for(generation / name)}"
+            )
+    return manifest
+
+
+def copy_logs(path: Path, generations: Sequence[Path], targets: Sequence[Path]) -> None:
+    """Copy the logs of all partitions of an index, as they are at one moment, to empty folders.
+
+    Writers wait only if one of them writes during the first attempt.
+    """
+    logs = [WriteLog(generation) for generation in generations]
+    for attempt in range(2):
+        with writing(path) if attempt else nullcontext():
+            before = [log.last() for log in logs]
+            for log, target in zip(logs, targets, strict=True):
+                for name in (LOG_ID, WRITES):  # of the first attempt
+                    (target / name).unlink(missing_ok=True)
+                log.copy_to(target)
+            if len(logs) == 1 or [log.last() for log in logs] == before:
+                return
+
+
+def _taken(target: Path) -> StoreError:
+    return StoreError(f"`{target}` already exists; choose another name, or delete it first")
 
 
 def rollback(path: Path, to: str | None = None) -> Rollback:

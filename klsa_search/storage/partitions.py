@@ -1,22 +1,33 @@
 """Partitions of an index: a generation that has them, and the way of an ID to one of them.
 
-<home>/<name>/000001/partitions.json   their number, with the manifest of all documents
-<home>/<name>/000001-0, ...            partitions, each an index of its own
-<home>/<name>/000001-terms             terms that they have in common: see `collection_terms`
+    <home>/<name>/000001/partitions.json   their number, with the manifest of all documents
+    <home>/<name>/000001-0, ...            partitions, each an index of its own
+    <home>/<name>/000001-terms/000001/     terms that they have in common: a generation without
+                                           documents, so that backups treat it as a partition
+        vocabulary.txt            terms of the training
+        terms, terms_starts       other terms of the build, sorted: see `SortedTerms`
+        positions, positions_starts
+                                  positions of the terms of each partition in `terms`, by partition
+        frequencies, occurrences  int64, in all partitions: of the training's terms, then of the
+                                  others
+
+A term of the build has one number in all partitions: first those of the training, then the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
 from klsa_search.collection.model import id_hash
 from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged
+from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.current import (
     current_build,
     current_generation,
@@ -25,9 +36,20 @@ from klsa_search.storage.current import (
 )
 from klsa_search.storage.directories import build_of, partition_folders
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
-from klsa_search.storage.manifest import Frozen, Manifest, read_manifest
+from klsa_search.storage.manifest import (
+    Frozen,
+    Manifest,
+    current_manifest,
+    current_settings,
+    read_manifest,
+)
 from klsa_search.storage.names import CURRENT, PARTITIONS, index_of
-from klsa_search.storage.query_settings import current_manifest, current_settings
+
+if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
+    import numpy as np
+    import numpy.typing as npt
+
+    from klsa_search.kernels.vocabulary import SortedTerms, Vocabulary
 
 MAX_PARTITIONS: Final = 1_000
 
@@ -71,6 +93,28 @@ class PartitionSet:
         return current_settings(path / self.generation, self.manifest)
 
 
+@dataclass(frozen=True, eq=False)
+class CollectionTerms:
+    """The terms of all partitions of a build, and their statistics.
+
+    trained  V terms of the training
+    terms    T others
+    positions   of the terms of each partition in `terms`, partition by partition
+    starts   (partitions + 1,) of each partition in `positions`
+    counts   document frequencies and occurrences in all partitions: (V + T,) each
+    """
+
+    trained: Vocabulary
+    terms: SortedTerms
+    positions: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+    def positions_of(self, partition: int) -> npt.NDArray[np.int32]:
+        """Return the positions of the terms of a partition that the training lacks, ascending."""
+        return self.positions[self.starts[partition] : self.starts[partition + 1]]
+
+
 def partition_names(build: str, count: int) -> list[str]:
     """Return the names of the folders of the partitions of a build, by number."""
     return [f"{build}-{number}" for number in range(count)]
@@ -92,11 +136,6 @@ def is_partitioned(path: Path) -> bool:
         return (path / CURRENT).exists() and has_partitions(current_build(path))
     except IndexDamaged:
         return bool(partition_folders(path))
-
-
-def require_index(path: Path) -> None:
-    """Raise IndexNotFound or IndexDamaged unless there is an index at a path."""
-    current_build(path)
 
 
 def stamp_of(path: Path) -> Stamp | None:
@@ -237,3 +276,21 @@ def manifest_in_use(path: Path) -> Manifest:
     generation, *parts = generations_in_use(path)
     manifest = current_manifest(generation)
     return with_files(path, manifest, {p: read_manifest(p) for p in parts}) if parts else manifest
+
+
+def open_collection_terms(generation: Path) -> CollectionTerms:
+    """Return the terms of an index in partitions; IndexDamaged. Cost: that of `trained`."""
+    from klsa_search.kernels.vocabulary import SortedTerms, Vocabulary
+    from klsa_search.storage.arrays import open_array, read_vocabulary
+
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    check_once(generation, manifest)
+    array = partial(open_array, generation)
+    return CollectionTerms(
+        Vocabulary(read_vocabulary(generation)),
+        SortedTerms(array("terms"), array("terms_starts")),
+        array("positions"),
+        array("positions_starts"),
+        (array("frequencies"), array("occurrences")),
+    )

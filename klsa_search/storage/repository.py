@@ -7,23 +7,31 @@ A backup is written last, so a reader sees it as a whole or not at all. Pieces t
 not written again: an unchanged generation costs nothing, a growing log of writes its new pages.
 A repository belongs to one index directory, whose ID is in each backup. One process at a time
 writes to it, and removes what no kept backup uses; any number read.
+
+An index directory has its ID, and the last backup that it wrote or follows (`ReplicationState`), in
+its catalogue.
 """
 
 from __future__ import annotations
 
 import hashlib
+import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
+from uuid import uuid4
 
-from pydantic import StringConstraints, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.storage.catalog import change_catalog, read_catalog
 from klsa_search.storage.manifest import FileName, Frozen, Manifest
 from klsa_search.storage.names import NAME
 from klsa_search.storage.objects import open_store
@@ -32,8 +40,23 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 IndexName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 
 
+_BACKUPS: Final = "backups"
+_OBJECTS: Final = "objects"
+_BACKUP_NAME: Final = re.compile(r"([0-9]{6,})-([0-9a-f]{64})\.json")
+
+LOG_PIECE: Final = 2**18
+"""Bytes of a piece of the log, of which a batch of writes changes a few pages."""
+
+PARALLEL: Final = 8
+"""Pieces that are written or read at the same time."""
+
+
 ROWS: Final = "catalog.jsonl"
 """Name of the file with the rows of the catalogue: see `storage.catalog_entry.rows_of`."""
+
+
+Work = Literal["backup", "follow"]
+"""Whether a directory writes backups or follows them; a follower's directory belongs to it."""
 
 
 class FileCopy(Frozen):
@@ -82,7 +105,7 @@ class IndexCopy(Frozen):
 class Owner(Frozen):
     """The index directory that a repository belongs to.
 
-    id            see `replication_state.directory_id`
+    id            see `directory_id`
     location      its host and path, for messages
     predecessors  IDs of the directories from which it took the repository over, oldest first
     """
@@ -124,21 +147,45 @@ class Backup(Frozen):
         return {piece for copy in copies for file in copy.files() for piece in file.pieces}
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicationState:
+    """The backup that an index directory was last written to, or made equal to.
+
+    repository  directory or URL
+    backup      name of the backup, and `number` its number; None before the first
+    created     time of its content: UTC, ISO 8601
+    newest      number of the newest backup of the repository that was seen
+    directory   ID of the index directory that wrote the backup: see `directory_id`
+    ignored     number of the newest backup if an index directory that is not followed wrote it
+    """
+
+    repository: str
+    backup: str | None = None
+    number: int | None = None
+    created: str | None = None
+    newest: int | None = None
+    directory: str | None = None
+    ignored: int | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds since the content of the backup was read; None before the first."""
+        if self.created is None:
+            return None
+        return max(0.0, datetime.now(UTC).timestamp() - self.timestamp())
+
+    def timestamp(self) -> float:
+        """Return the time of the content in seconds since 1970; 0 before the first backup."""
+        return datetime.fromisoformat(self.created).timestamp() if self.created else 0.0
+
+
+_STATE: Final = TypeAdapter(ReplicationState)
+
+
 def build_id(manifest: Manifest) -> str:
     """Return a value that is the same for two copies of one build, and no other."""
     files = sorted((name, entry.sha256) for name, entry in manifest.files.items())
     return hashlib.sha256(repr((manifest.build.created, files)).encode()).hexdigest()
-
-
-_BACKUPS: Final = "backups"
-_OBJECTS: Final = "objects"
-_BACKUP_NAME: Final = re.compile(r"([0-9]{6,})-([0-9a-f]{64})\.json")
-
-LOG_PIECE: Final = 2**18
-"""Bytes of a piece of the log, of which a batch of writes changes a few pages."""
-
-PARALLEL: Final = 8
-"""Pieces that are written or read at the same time."""
 
 
 def number_of(name: str) -> int:
@@ -280,3 +327,50 @@ def _offsets(log: Path) -> dict[str, int]:
             offsets[hashlib.sha256(piece).hexdigest()] = offset
             offset += len(piece)
     return offsets
+
+
+def directory_id(home: Path) -> str:
+    """Return the ID of an index directory, which is random and made at the first call.
+
+    A copy of the directory gets an ID of its own: the row of the ID also has the inode number of
+    the catalogue and the location of the directory, one of which a directory keeps that is moved,
+    or mounted elsewhere. Raise IndexBusy, IndexDamaged or StoreError.
+    """
+    with change_catalog(home) as catalog:
+        inode, location = catalog.file.stat().st_ino, location_of(home)
+        for id_, *stored in catalog.rows("directory"):
+            if inode == stored[0] or location == stored[1]:
+                return str(id_)
+        fresh = uuid4().hex
+        catalog.delete("directory", "1", [])
+        catalog.insert("directory", [(fresh, inode, location)])
+        return fresh
+
+
+def location_of(home: Path) -> str:
+    """Return host and path of an index directory; `?` for bytes that are not UTF-8."""
+    return f"{platform.node()}:{home.absolute()}".encode(errors="replace").decode()
+
+
+def read_state(home: Path, work: Work) -> ReplicationState | None:
+    """Return the state of a work in an index directory; None before its first attempt.
+
+    Raise IndexBusy, IndexDamaged or StoreError.
+    """
+    with read_catalog(home) as catalog:
+        for _, state in catalog.rows("replication", "work = ?", [work]):
+            return _STATE.validate_json(state)
+    return None
+
+
+def write_state(
+    home: Path, work: Work, state: ReplicationState, *, ends_following: bool = False
+) -> None:
+    """Replace the state of a work in an index directory.
+
+    ends_following  whether the directory follows no backups from now on
+    """
+    with change_catalog(home) as catalog:
+        if ends_following:
+            catalog.delete("replication", "work = 'follow'", [])
+        catalog.insert("replication", [(work, _STATE.dump_json(state).decode())])

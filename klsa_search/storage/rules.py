@@ -27,8 +27,8 @@ from pydantic_core import PydanticCustomError
 from klsa_search.collection.model import text_fault
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
+from klsa_search.storage.current import current_build
 from klsa_search.storage.log import MAX_ID_BYTES
-from klsa_search.storage.partitions import require_index
 
 MAX_RULES: Final = 1_000
 MAX_DOCUMENTS: Final = 100
@@ -218,14 +218,14 @@ def write_rules(path: Path, rules: Sequence[Rule]) -> None:
     Raise IndexNotFound, IndexBusy, IndexDamaged or StoreError.
     """
     with change_entry(path) as entry:
-        require_index(path)
+        current_build(path)
         _replace(entry, rules)
 
 
 def change_rule(path: Path, id_: str, rule: Rule | None) -> None:
     """Replace or add one rule, or delete it if None; RuleNotFound. See `write_rules`."""
     with change_entry(path) as entry:
-        require_index(path)
+        current_build(path)
         rules = {earlier.id: earlier for earlier in stored_rules(entry)}
         if rule is not None:
             rules[id_] = rule

@@ -14,7 +14,7 @@ from klsa_search import build, open_index
 from klsa_search.cli.main import explain
 from klsa_search.errors import KlsaError
 from klsa_search.indexing import refit
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 from tests.support.forked import in_child
 
 pytestmark = pytest.mark.slow

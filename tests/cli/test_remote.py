@@ -10,7 +10,7 @@ import pytest
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.storage.aliases import set_alias
+from klsa_search.storage.catalog import set_alias
 from tests.service.sockets import serving
 from tests.support.waiting import PATIENCE
 

@@ -101,7 +101,7 @@ def test_the_division_of_documents_does_not_matter(epoch, world, segment, cuts, 
 
 
 def test_chains_and_the_inverted_file_find_the_same(epoch, world, segment, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.neighbours.MAX_CHAINED", 3)
+    monkeypatch.setattr("klsa_search.delta.folding.MAX_CHAINED", 3)
     monkeypatch.setattr("klsa_search.delta.folding.LINK_BATCH", 2)
     monkeypatch.setattr("klsa_search.delta.folding.TASK_DOCUMENTS", 1)
     same(DeltaBuilder(epoch).fold(world[BASE:]), segment)

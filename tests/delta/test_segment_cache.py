@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.faults.children import without_privileges
 from klsa_search import build, open_index
-from klsa_search.delta import segment_cache
+from klsa_search.delta import segment
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log_writer import LogWriter
@@ -33,8 +33,8 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def path(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_cache, "MIN_DOCUMENTS", 3)
-    monkeypatch.setattr(segment_cache, "LARGEST", 12)
+    monkeypatch.setattr(segment, "MIN_DOCUMENTS", 3)
+    monkeypatch.setattr(segment, "LARGEST", 12)
     return shutil.copytree(built, tmp_path / "i")
 
 
@@ -166,7 +166,7 @@ def test_a_full_disk_is_not_an_error(path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(segment_cache, "write_segment", full)
+    monkeypatch.setattr(segment, "write_segment", full)
     found = write(path, records(range(40, 49)))
     assert files(path) == []
     assert opened(path) == found

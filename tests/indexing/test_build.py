@@ -23,7 +23,7 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.search.rankers import RANKERS
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import FORMAT_VERSION
 from klsa_search.storage.names import LOG_FILES
 from tests.conftest import ROOT

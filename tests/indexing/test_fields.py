@@ -18,7 +18,7 @@ from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.build import plan
 from klsa_search.indexing.reading import read
 from klsa_search.indexing.rewrite import build_like, rebuild
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 from tests.support.worlds import random_documents
 
 RECORDS = [

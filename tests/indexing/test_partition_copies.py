@@ -14,19 +14,17 @@ from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexDamaged, IndexExists, StoreError
 from klsa_search.indexing import refit, repair, split, verify_deep
 from klsa_search.indexing import rewrite as module
-from klsa_search.storage import index_copy
-from klsa_search.storage.aliases import set_alias
+from klsa_search.storage import maintenance
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.catalog import set_alias
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, describe_files, new_generation
-from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import copy_index, verify
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.partitions import partition_of
 from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_all, restore_index
+from klsa_search.storage.restore import follow, restore_all, restore_index
 
 COUNT = 60
 
@@ -197,7 +195,7 @@ def test_a_copy_has_all_partitions_at_one_moment(
     index: Index, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    copy_to = index_copy.WriteLog.copy_to
+    copy_to = maintenance.WriteLog.copy_to
 
     def writing(log: Any, target: Path) -> None:
         copy_to(log, target)
@@ -206,7 +204,7 @@ def test_a_copy_has_all_partitions_at_one_moment(
             index.add([{"id": id_, "text": "zebra"} for id_ in written])
 
     with monkeypatch.context() as context:
-        context.setattr(index_copy.WriteLog, "copy_to", writing)
+        context.setattr(maintenance.WriteLog, "copy_to", writing)
         manifest = copy_index(path, tmp_path / "copy")
     assert len(manifest.files) == len(verify(tmp_path / "copy").files)
     assert content_at(tmp_path / "copy") == content(index)

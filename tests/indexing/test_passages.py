@@ -18,9 +18,9 @@ from klsa_search.indexing.rewrite import repair
 from klsa_search.search.state.passages import PassageSearcher, PassageWrites
 from klsa_search.search.state.state import open_state
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.follower import follow
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.repository import Repository
+from klsa_search.storage.restore import follow
 from tests.support.worlds import random_documents
 
 
@@ -128,8 +128,8 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
 
 
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.segment_cache.LARGEST", 16)
-    monkeypatch.setattr("klsa_search.delta.segment_cache.MIN_DOCUMENTS", 4)
+    monkeypatch.setattr("klsa_search.delta.segment.LARGEST", 16)
+    monkeypatch.setattr("klsa_search.delta.segment.MIN_DOCUMENTS", 4)
     monkeypatch.setattr("klsa_search.search.state.log_tailer.BATCH", 8)
     with closing(open_index(path)) as index:
         index.add(documents(30, seed=4, first=100))

@@ -3,7 +3,7 @@ import pytest
 from klsa_search.errors import StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.rewrite import rebuild
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import verify
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "engines overheat when coolant leaks", "year": 1999},

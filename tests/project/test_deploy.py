@@ -16,7 +16,7 @@ from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.server import DESCRIPTORS, GRACE
 from klsa_search.service.settings import PREFIX, ServiceSettings
-from klsa_search.storage.replication_state import ReplicationState
+from klsa_search.storage.repository import ReplicationState
 from tests.conftest import ROOT
 
 DEPLOY = ROOT / "deploy"

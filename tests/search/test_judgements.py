@@ -4,8 +4,8 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, StoreError
-from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.maintenance import copy_index
 
 DOCUMENTS = [{"id": str(n), "text": f"A wing of kind {n}."} for n in range(6)]
 
@@ -41,7 +41,7 @@ def test_a_copy_that_fails_leaves_nothing(index, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("klsa_search.storage.index_copy.commit", full)
+    monkeypatch.setattr("klsa_search.storage.maintenance.commit", full)
     with pytest.raises(StoreError, match="No space"):
         copy_index(tmp_path / "wings", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -17,10 +17,8 @@ from klsa_search import Document, build, open_index
 from klsa_search.errors import IndexDamaged, QueryError, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.search.pages.budget import estimated_tokens
-from klsa_search.storage.checksums import verify
-from klsa_search.storage.index_copy import copy_index
-from klsa_search.storage.maintenance import delete_index
-from klsa_search.storage.passages import PassageId, passages_of
+from klsa_search.storage.documents import PassageId, passages_of
+from klsa_search.storage.maintenance import copy_index, delete_index, verify
 
 RARE = "narwhal valve"
 PLAIN = {"operators": False, "spelling": "off"}

@@ -16,7 +16,7 @@ from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.indexing.rewrite import refit
 from klsa_search.kernels import vector_space
 from klsa_search.search.ranking.vector_ranking import NEAREST
-from klsa_search.storage.index_copy import copy_index
+from klsa_search.storage.maintenance import copy_index
 
 DIMENSION = 12
 WORDS = ("oil", "engine", "brake", "wheel", "road", "rain", "coolant", "pump")

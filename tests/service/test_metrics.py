@@ -19,7 +19,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.limits import Rates
 from klsa_search.service.replication import Replication
-from klsa_search.storage.replication_state import (
+from klsa_search.storage.repository import (
     ReplicationState,
     write_state,
 )

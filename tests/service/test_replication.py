@@ -16,9 +16,8 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.follower import follow
-from klsa_search.storage.replication_state import read_state
-from klsa_search.storage.repository import Repository
+from klsa_search.storage.repository import Repository, read_state
+from klsa_search.storage.restore import follow
 from tests.support.application import catalog_app
 from tests.support.waiting import wait_until
 

@@ -6,11 +6,16 @@ import pytest
 
 from klsa_search import build, list_indexes, open_index
 from klsa_search.errors import IndexNotFound, SettingsError, StoreError
-from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias, store_alias
-from klsa_search.storage.catalog import change_catalog
+from klsa_search.storage.catalog import (
+    aliases_in,
+    change_catalog,
+    remove_alias,
+    set_alias,
+    store_alias,
+)
 from klsa_search.storage.catalog_entry import Entry
 from klsa_search.storage.maintenance import delete_index
-from klsa_search.storage.query_settings import store_settings
+from klsa_search.storage.manifest import store_settings
 from tests.support.forked import another_thread
 
 

@@ -16,9 +16,14 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, IndexDamaged, SettingsError, StoreError, WritingRefused
 from klsa_search.storage import catalog as module
-from klsa_search.storage import files
-from klsa_search.storage.aliases import aliases_in, replace_aliases, store_alias
-from klsa_search.storage.catalog import change_catalog, read_catalog
+from klsa_search.storage import database
+from klsa_search.storage.catalog import (
+    aliases_in,
+    change_catalog,
+    read_catalog,
+    replace_aliases,
+    store_alias,
+)
 from klsa_search.storage.catalog_entry import (
     Entry,
     change_entry,
@@ -27,13 +32,11 @@ from klsa_search.storage.catalog_entry import (
     replace_rows,
     rows_of,
 )
-from klsa_search.storage.checksums import verify
-from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.maintenance import delete_index
+from klsa_search.storage.maintenance import copy_index, delete_index, verify
+from klsa_search.storage.manifest import store_settings
 from klsa_search.storage.names import index_path
-from klsa_search.storage.query_settings import store_settings
-from klsa_search.storage.replication_state import ReplicationState, read_state, write_state
+from klsa_search.storage.repository import ReplicationState, read_state, write_state
 from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
 from tests.support.power_loss import disks, lay_out, record
@@ -184,7 +187,7 @@ def test_a_catalogue_that_cannot_be_used_is_an_error_of_ours(home):
 
 def test_a_network_file_system_is_read_and_not_written(home, monkeypatch):
     write_synonyms(home / "one", TV)
-    monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+    monkeypatch.setattr(database, "network_file_system", lambda path: "nfs4")
     with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
         write_synonyms(home / "one", CARS)
     assert read_synonyms(home / "one") == TV

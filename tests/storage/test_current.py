@@ -9,8 +9,8 @@ import os
 import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation, read_current
+from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import FORMAT_VERSION, read_manifest, sha256_of
 from klsa_search.storage.partitions import read_partitions
 

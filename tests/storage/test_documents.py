@@ -19,8 +19,7 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage import documents
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.documents import KEYS, DocumentReader, DocumentWriter
-from klsa_search.storage.records import RecordsPart
+from klsa_search.storage.documents import KEYS, DocumentReader, DocumentWriter, RecordsPart
 from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))

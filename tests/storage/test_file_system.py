@@ -9,8 +9,8 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.storage import files
-from klsa_search.storage.files import kind_of, network_file_system
+from klsa_search.storage import database
+from klsa_search.storage.database import kind_of, network_file_system
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 
@@ -40,10 +40,10 @@ def test_the_deepest_and_last_mount_counts(path, kind):
 
 
 def test_without_a_list_of_mounts_nothing_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOUNTS", tmp_path / "none")
-    files.kind_of_file_system.cache_clear()
+    monkeypatch.setattr(database, "MOUNTS", tmp_path / "none")
+    database.kind_of_file_system.cache_clear()
     assert network_file_system(tmp_path) is None
-    files.kind_of_file_system.cache_clear()
+    database.kind_of_file_system.cache_clear()
 
 
 def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):
@@ -51,7 +51,7 @@ def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):
     log = WriteLog(tmp_path / "000001")
     with LogWriter(log.path.parent) as writer:
         last = writer.append([Document(id="a", text="one")])
-    monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+    monkeypatch.setattr(database, "network_file_system", lambda path: "nfs4")
     with LogWriter(log.path.parent) as writer:
         for write in (lambda: writer.append(deletes=["a"]), writer.undo):
             with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
@@ -62,6 +62,6 @@ def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):
     monkeypatch.undo()
     with closing(sqlite3.connect(log.path)), LogWriter(log.path.parent) as writer:
         writer.append(deletes=["a"])
-        monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+        monkeypatch.setattr(database, "network_file_system", lambda path: "nfs4")
         with pytest.raises(StoreError, match="another machine is writing"):
             log.last()

@@ -8,10 +8,9 @@ import os
 import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import new_generation
-from klsa_search.storage.maintenance import delete_index, indexes_in
+from klsa_search.storage.maintenance import delete_index, indexes_in, verify
 from klsa_search.storage.names import MARKER
 
 from .worlds import content, files_below, folders, without_marks, write

@@ -14,11 +14,10 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import new_generation
-from klsa_search.storage.maintenance import delete_index, rollback
+from klsa_search.storage.maintenance import delete_index, rollback, verify
 
 from .worlds import content, files_below, folders, without_marks, write
 

@@ -8,11 +8,10 @@ import os
 import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_index
 from klsa_search.storage.generations import committed_generations, new_generation
-from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
+from klsa_search.storage.maintenance import delete_index, indexes_in, rollback, verify
 
 from .worlds import content, folders, without_marks, write
 

@@ -6,9 +6,9 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexNotFound
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import verify
 from tests.support.power_loss import disks, lay_out, record
 
 from .worlds import content, write

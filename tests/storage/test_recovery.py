@@ -10,18 +10,18 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.storage.checksums import verify
 from klsa_search.storage.current import current_generation, read_current
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.export import export, readable_documents
 from klsa_search.storage.generations import commit, new_generation
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.maintenance import rollback, verify
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.names import INDEX_FILES, LOCKS
 from klsa_search.storage.recovery import (
     RecoveredRecords,
+    export,
+    readable_documents,
     readable_generations,
     recovered_current,
     repair_current,

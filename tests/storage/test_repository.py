@@ -16,22 +16,19 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.storage.backup_writer import back_up
-from klsa_search.storage.checksums import verify
+from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
 from klsa_search.storage.current import current_generation
 from klsa_search.storage.documents import DocumentWriter
-from klsa_search.storage.export import readable_documents
 from klsa_search.storage.files import exclusive_lock
-from klsa_search.storage.follower import follow
 from klsa_search.storage.generations import commit, new_generation, sync_files
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log_writer import LogWriter
-from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes
+from klsa_search.storage.maintenance import delete_index, indexes_in, undo_writes, verify
 from klsa_search.storage.objects import open_store, refuse_password
-from klsa_search.storage.replication_state import read_state
-from klsa_search.storage.repository import Repository
-from klsa_search.storage.restore import restore_all, restore_index
+from klsa_search.storage.recovery import readable_documents
+from klsa_search.storage.repository import Repository, read_state
+from klsa_search.storage.restore import follow, restore_all, restore_index
 from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 

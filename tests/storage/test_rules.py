@@ -9,10 +9,8 @@ from klsa_search.errors import IndexNotFound, RuleNotFound, SettingsError
 from klsa_search.indexing import refit
 from klsa_search.indexing.rewrite import rebuild
 from klsa_search.search.query.rules import checked_rules
-from klsa_search.storage.checksums import verify_shared
-from klsa_search.storage.index_copy import copy_index
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.maintenance import delete_index, rollback
+from klsa_search.storage.maintenance import copy_index, delete_index, rollback, verify_shared
 from klsa_search.storage.rules import change_rule, read_rules, write_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 

@@ -1,7 +1,7 @@
 """Statistics of a collection in partitions, so that each weighs words by all documents.
 
 The files of the index have the counts of all terms of the build, in all partitions
-(`storage.collection_terms`). Partitions exchange what later writes have changed:
+(`storage.partitions`). Partitions exchange what later writes have changed:
 `partition_terms` says how.
 """
 
@@ -18,7 +18,7 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
 from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
-from klsa_search.storage.collection_terms import CollectionTerms
+from klsa_search.storage.partitions import CollectionTerms
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -19,10 +19,9 @@ from klsa_search.search.engine.collection_statistics import (
     TermNumbering,
 )
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.current import step_for
 from klsa_search.storage.names import MANIFEST
-from klsa_search.storage.partitions import number_of_partition
+from klsa_search.storage.partitions import CollectionTerms, number_of_partition
 
 _Numbers = npt.NDArray[np.int64]
 

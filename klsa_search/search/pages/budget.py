@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from klsa_search.search.pages.results import Hit
-from klsa_search.storage.passages import PassageId
+from klsa_search.storage.documents import PassageId
 
 CountTokens = Callable[[str], int]
 """Returns the number of tokens of a text."""

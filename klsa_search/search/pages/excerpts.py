@@ -10,8 +10,7 @@ from typing import Any, Final
 from klsa_search.collection.passages import heading_of, page_of
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.passages import PassageId
+from klsa_search.storage.documents import DocumentReader, PassageId
 
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
 

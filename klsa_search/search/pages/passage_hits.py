@@ -14,7 +14,7 @@ from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.state.state import State
-from klsa_search.storage.passages import PassageId
+from klsa_search.storage.documents import PassageId
 
 
 class BestPassages(NamedTuple):

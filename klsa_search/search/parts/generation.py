@@ -32,12 +32,12 @@ from klsa_search.search.writing import (
     of_spaces,
     patched_documents,
 )
-from klsa_search.storage.collection_terms import CollectionTerms
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog, document_as_json
 from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.partitions import CollectionTerms
 
 
 class OpenGeneration:

@@ -19,7 +19,6 @@ from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.writing import Changes, WriteResult, of_spaces
 from klsa_search.storage.catalog_entry import entry_stamp
-from klsa_search.storage.collection_terms import open_collection_terms
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import LogPosition
@@ -28,6 +27,7 @@ from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.partitions import (
     PartitionSet,
     generations_of,
+    open_collection_terms,
     partition_of,
     partitions_of,
     stamp_of,

@@ -34,11 +34,10 @@ from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
 from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.documents import DocumentReader, PassageId
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, SpaceEntry
 from klsa_search.storage.partitions import partition_of, with_files
-from klsa_search.storage.passages import PassageId
 from klsa_search.storage.rules import Rule
 
 T = TypeVar("T")

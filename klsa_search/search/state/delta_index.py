@@ -15,8 +15,7 @@ from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
-from klsa_search.delta.segment import DeltaSegment, distinct
-from klsa_search.delta.segment_cache import SegmentCache
+from klsa_search.delta.segment import DeltaSegment, SegmentCache, distinct
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
@@ -34,10 +33,9 @@ from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.columns.later_columns import LaterColumns
-from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.log import Write
-from klsa_search.storage.records import RecordsPart, record_of
 
 if TYPE_CHECKING:
     from klsa_search.search.state.state import State

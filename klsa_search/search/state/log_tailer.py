@@ -17,7 +17,7 @@ from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.catalog_entry import Stamp, entry_stamp, read_entry
 from klsa_search.storage.log import LogPosition, Write, WriteLog
-from klsa_search.storage.query_settings import stored_settings
+from klsa_search.storage.manifest import stored_settings
 from klsa_search.storage.rules import Rule, stored_rules
 from klsa_search.storage.synonyms import stored_synonyms
 

@@ -18,9 +18,8 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.ranking.searcher import Searcher, intersection
-from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.documents import DocumentReader, passages_of
 from klsa_search.storage.log import Write
-from klsa_search.storage.passages import passages_of
 
 if TYPE_CHECKING:
     from klsa_search.search.state.state import State

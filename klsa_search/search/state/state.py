@@ -27,15 +27,13 @@ from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.checksums import check_once
+from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.columns.columns import Fields, open_fields
 from klsa_search.storage.columns.declared import forms_of
-from klsa_search.storage.documents import DocumentReader
-from klsa_search.storage.generations import check_sizes
+from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
-from klsa_search.storage.passages import PASSAGE_DOCUMENTS
 
 T = TypeVar("T")
 

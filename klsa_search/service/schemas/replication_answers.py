@@ -9,7 +9,7 @@ from pydantic import Field
 from klsa_search.errors import StoreError
 from klsa_search.service.replication import Replication
 from klsa_search.service.schemas.responses import Answer
-from klsa_search.storage.replication_state import ReplicationState
+from klsa_search.storage.repository import ReplicationState
 
 
 class ReplicationAnswer(Answer):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.core.build_settings import FieldType
 from klsa_search.kernels.spool import Spool
-from klsa_search.storage.columns.format import DTYPES
+from klsa_search.storage.columns.column import DTYPES
 from klsa_search.storage.columns.values import Code, Limits, TypeMismatch, is_placeholder
 
 _COUNTS: Final = np.dtype(np.int32)

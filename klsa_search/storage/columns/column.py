@@ -1,9 +1,26 @@
-"""A column: the values of a metadata field in consecutive documents, and which of them match."""
+"""A column: the values of a metadata field in consecutive documents, and which of them match.
+
+    fields_codes.npy        int32    keyword fields: codes of values, in the order of their texts
+    fields_numbers.npy      float64  number fields
+    fields_dates.npy        int64    date fields: microseconds since 1970 in UTC
+    fields_starts.npy       int64    N + 1 for each field with lists: starts of the documents
+    fields_texts.npy        uint8    texts of keyword fields in UTF-8, ascending in each field
+    fields_text_starts.npy  int64    start of each text
+
+Each file concatenates all fields of its kind in the order of their names, and exists if there is
+such a field. A field without lists has one value a document: -1, NaN or the least int64 if it is
+missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, NamedTuple
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from datetime import MAXYEAR, date, datetime, timedelta
+from numbers import Integral, Real
+from typing import Any, Final, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +29,122 @@ from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
-from klsa_search.storage.columns.filter_values import moments, numbers, text
-from klsa_search.storage.columns.format import DTYPES, MISSING
-from klsa_search.storage.columns.texts import KeywordTexts, texts_of
+from klsa_search.storage.columns.values import TypeMismatch, microseconds
+from klsa_search.storage.columns.values import date as date_of
+from klsa_search.storage.columns.values import keyword as keyword_of
+
+DTYPES: Final[dict[FieldType, np.dtype[Any]]] = {
+    "keyword": np.dtype(np.int32),
+    "number": np.dtype(np.float64),
+    "date": np.dtype(np.int64),
+}
+"""Storage type of each field type."""
+
+MISSING: Final[dict[FieldType, Any]] = {
+    "keyword": -1,
+    "number": np.nan,
+    "date": np.iinfo(np.int64).min,
+}
+"""Missing values of fields without lists."""
+
+FILES: Final[dict[FieldType, str]] = {
+    "keyword": "fields_codes",
+    "number": "fields_numbers",
+    "date": "fields_dates",
+}
+STARTS: Final = "fields_starts"
+TEXTS: Final = "fields_texts"
+TEXT_STARTS: Final = "fields_text_starts"
+
 
 Inclusive = Literal["both", "low", "high", "neither"]
 RangeMask = Callable[[int, int], DocumentMask]
 """Returns the part of a mask for documents from the first up to the second, in new memory."""
+
+
+_DAY = timedelta(days=1) // timedelta(microseconds=1)
+_DATE_ONLY = len("2024-03-01")
+_PARTIAL_DATE = re.compile(r"(?!0000)(\d{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
+_LAST = microseconds(datetime.max)
+
+
+class KeywordTexts(Sequence[str]):
+    """The distinct texts of a keyword field, in the order of code points; decoded on access.
+
+    content  uint8, texts in UTF-8
+    starts   start of each, and the end of the last
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
+        self._content, self._starts = content, starts
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._starts) - 1
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all texts."""
+        return int(self._starts[-1] - self._starts[0])
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        """Return the text of a code."""
+        if isinstance(code, slice):
+            return [self[index] for index in range(*code.indices(len(self)))]
+        return self._encoded(range(len(self))[code]).decode()
+
+    def code(self, text: str) -> int | None:
+        """Return the code of a text, or None. Cost: binary search."""
+        # UTF-8 has the order of code points.
+        encoded = text.encode(errors="surrogatepass")
+        code = bisect_left(range(len(self)), encoded, key=self._encoded)
+        return code if code < len(self) and self._encoded(code) == encoded else None
+
+    def containing(self, text: str) -> npt.NDArray[np.bool_]:
+        """Return which texts contain this, ignoring case: a bool for each code.
+
+        Cost: 1 ns a byte of all texts; the first call folds them, 0.5 µs a text, which takes as
+        much memory as they do.
+        """
+        content, starts = self._folded
+        # A byte of UTF-8 that begins a character is never inside another one.
+        wanted = text.casefold().encode(errors="surrogatepass")
+        mask = np.full(len(self), not wanted)
+        if not wanted or len(wanted) > len(content):
+            return mask
+        positions = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
+        for offset, byte in enumerate(wanted[1:], 1):
+            positions = positions[content[positions + offset] == byte]
+            if not len(positions):
+                return mask
+        codes = np.searchsorted(starts, positions, "right") - 1
+        mask[codes[positions + len(wanted) <= starts[codes + 1]]] = True
+        return mask
+
+    @lazy_property
+    def _folded(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """The texts without differences of case, concatenated, and their starts, as of the texts.
+
+        Made together, so that texts need not be folded at each use.
+        """
+        folded = [self[code].casefold().encode() for code in range(len(self))]
+        starts = np.cumsum([0, *map(len, folded)], dtype=np.int64)
+        return np.frombuffer(b"".join(folded), np.uint8), starts
+
+    def _encoded(self, code: int) -> bytes:
+        return self._content[self._starts[code] : self._starts[code + 1]].tobytes()
+
+
+def texts_of(texts: Sequence[str]) -> KeywordTexts:
+    """Return texts, which are in the order of code points, as stored by a column."""
+    encoded = [text.encode() for text in texts]
+    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return KeywordTexts(np.frombuffer(b"".join(encoded), np.uint8), starts)
+
 
 NO_TEXTS: Final = KeywordTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
@@ -88,7 +214,7 @@ class Column:
             )
         if self.type == "keyword":
             texts = self.arrays.texts
-            codes = {texts.code(text(self.name, value)) for value in values}
+            codes = {texts.code(text_of(self.name, value)) for value in values}
             # The last entry is for -1, a missing value.
             table = np.zeros(len(texts) + 1, np.bool_)
             table[[code for code in codes if code is not None]] = True
@@ -134,7 +260,7 @@ class Column:
         return self._mask(lambda codes: table[codes])
 
     def _span(self, value: object) -> tuple[float, float]:
-        return (numbers if self.type == "number" else moments)(self.name, value)
+        return (numbers_of if self.type == "number" else moments_of)(self.name, value)
 
     def _within(
         self, first: float | None, last: float | None, inclusive: Inclusive = "both"
@@ -204,3 +330,71 @@ def joined(columns: Iterable[Column], type: FieldType, live: DocumentMask | None
     dense = np.full(len(counts), MISSING[type], DTYPES[type])
     dense[counts > 0] = values
     return ColumnArrays(dense, None, texts_of(distinct))
+
+
+def text_of(name: str, value: object) -> str:
+    """Coerce a string, boolean or integer of a query."""
+    if isinstance(value, str):
+        return value
+    integer = _integer(value)
+    try:
+        return str(keyword_of(value if integer is None else integer))
+    except TypeMismatch:
+        raise _refused(name, value, "keyword", "a text") from None
+
+
+def numbers_of(name: str, value: object) -> tuple[float, float]:
+    """Coerce a number of a query to the least float64 not below it and the largest not above it.
+
+    They are equal if float64 represents it exactly; otherwise the first is larger.
+    """
+    exact: int | float | None = _integer(value)
+    if exact is None:
+        if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+            raise _refused(name, value, "number", "a number")
+        exact = float(value)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        nearest = math.inf if exact > 0 else -math.inf
+    if nearest < exact:
+        return math.nextafter(nearest, math.inf), nearest
+    if nearest > exact:
+        return nearest, math.nextafter(nearest, -math.inf)
+    return nearest, nearest
+
+
+def moments_of(name: str, value: object) -> tuple[int, int]:
+    """Coerce a date or time of a query to its first and last microsecond.
+
+    A date without a time is a whole day, one without a day a month, and a year the whole year.
+    """
+    if isinstance(value, datetime):
+        exact = microseconds(value)
+        return exact, exact
+    integer = _integer(value)
+    written = value.isoformat() if isinstance(value, date) else str(integer or value)
+    if (partial := _PARTIAL_DATE.fullmatch(written)) is not None:
+        year, month = int(partial[1]), int(partial[2] or 0)
+        following = (year + month // 12, month % 12 + 1) if month else (year + 1, 1)
+        first = microseconds(datetime(year, month or 1, 1))
+        # The last day of the calendar has none after it.
+        after = microseconds(datetime(*following, 1)) if following[0] <= MAXYEAR else _LAST + 1
+        return first, after - 1
+    try:
+        moment = date_of(written)
+    except TypeMismatch:
+        moment = None
+    if moment is None or integer is not None:
+        needed = "a date as in 2024, 2024-03, 2024-03-01, 2024-03-01T09:30:00Z, now/d or now-7d"
+        raise _refused(name, value, "date", needed)
+    return moment, moment + (_DAY - 1 if len(written) == _DATE_ONLY else 0)
+
+
+def _integer(value: object) -> int | None:
+    """Return an integer of any type as an int; None for anything else."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+def _refused(name: str, value: object, kind: str, needed: str) -> QueryError:
+    return QueryError(f"{name!r} is a {kind} field: {value!r} is not {needed}", field=name)

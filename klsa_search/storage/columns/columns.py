@@ -17,16 +17,19 @@ from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.column import (
+    FILES,
     NO_TEXTS,
+    STARTS,
+    TEXT_STARTS,
+    TEXTS,
     Column,
     ColumnArrays,
     Inclusive,
+    KeywordTexts,
     RangeMask,
     joined,
 )
-from klsa_search.storage.columns.format import FILES, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.texts import KeywordTexts
 from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
 from klsa_search.storage.manifest import FieldsEntry

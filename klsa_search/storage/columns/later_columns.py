@@ -20,11 +20,9 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, GrowableArray
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.storage.columns.builder import distinct
-from klsa_search.storage.columns.column import Column, ColumnArrays
+from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, texts_of
 from klsa_search.storage.columns.columns import Field, Fields, extended
-from klsa_search.storage.columns.format import DTYPES
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.texts import texts_of
 from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
     DECLARED_LIMITS,

@@ -15,7 +15,7 @@ from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.kernels.spool import Spool
 from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.builder import ColumnBuilder
-from klsa_search.storage.columns.format import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
+from klsa_search.storage.columns.column import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.type_detection import DetectedField
 from klsa_search.storage.columns.values import plain

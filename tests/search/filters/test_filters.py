@@ -26,7 +26,7 @@ from klsa_search.search.filters.conditions import (
 )
 from klsa_search.search.filters.masks import FilterCache, absolute, mask_of
 from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
-from klsa_search.storage.columns.texts import KeywordTexts
+from klsa_search.storage.columns.column import KeywordTexts
 from tests.storage.columns.test_columns import written
 
 METADATA = [
