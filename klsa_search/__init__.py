@@ -72,13 +72,13 @@ if TYPE_CHECKING:
     from klsa_search.search.opening import open_index as open_index
     from klsa_search.search.pages.excerpts import Excerpt as Excerpt
     from klsa_search.search.pages.facets import Facet as Facet
-    from klsa_search.search.pages.options import Query as Query
-    from klsa_search.search.pages.options import SearchOptions as SearchOptions
     from klsa_search.search.pages.results import Highlight as Highlight
     from klsa_search.search.pages.results import Hit as Hit
     from klsa_search.search.pages.results import Reranked as Reranked
     from klsa_search.search.pages.results import SearchResults as SearchResults
     from klsa_search.search.query.interpretation import QueryInterpretation as QueryInterpretation
+    from klsa_search.search.query.query import Query as Query
+    from klsa_search.search.query.query import SearchOptions as SearchOptions
     from klsa_search.storage.columns.columns import Field as Field
 else:
     from klsa_search.core.lazy_exports import lazy_exports
@@ -94,7 +94,7 @@ else:
         "search.opening": "list_indexes open_index",
         "search.pages.excerpts": "Excerpt",
         "search.pages.facets": "Facet",
-        "search.pages.options": "Query SearchOptions",
+        "search.query.query": "Query SearchOptions",
         "search.pages.results": "Highlight Hit Reranked SearchResults",
         "search.query.interpretation": "QueryInterpretation",
         "storage.columns.columns": "Field",

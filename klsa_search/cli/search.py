@@ -258,7 +258,7 @@ def _rankings(
 
     from klsa_search.client.calls import search_body
     from klsa_search.client.protocol import Call
-    from klsa_search.search.pages.options import Query
+    from klsa_search.search.query.query import Query
 
     size = min(SEARCHES, max(1, _HITS // k))
     for begin in range(0, len(queries), size):

@@ -28,15 +28,14 @@ from klsa_search.core.keywords import IndexSettings, SearchParameters
 from klsa_search.core.parameters import MatchName
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
+from klsa_search.search.batches import WriteResult
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.results import Hit, SearchResults
-from klsa_search.search.ranking.vector_ranking import VectorLike
+from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.writing import WriteResult
 
 Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
 """Synonyms by word, or rules: see `Index.set_synonyms`."""

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 
 from klsa_search.collection.model import Problems
 from klsa_search.collection.passages import page_of
+from klsa_search.search.batches import WriteResult
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.sync import SyncResult
-from klsa_search.search.writing import WriteResult
 from klsa_search.storage.columns.declared import FieldWarning
 
 

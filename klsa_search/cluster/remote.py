@@ -17,6 +17,7 @@ from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import StoreError
+from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
 from klsa_search.search.engine.evidence import Question
@@ -24,7 +25,6 @@ from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pages.budget import estimated_tokens
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, run_rounds
@@ -37,8 +37,8 @@ from klsa_search.search.parts.partitions import (
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
+from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
-from klsa_search.search.writing import WriteResult
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.partitions import generations_of

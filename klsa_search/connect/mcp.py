@@ -23,7 +23,7 @@ from klsa_search.core.version import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
-from klsa_search.search.pages.budget import beginning
+from klsa_search.search.pages.assembly import beginning
 from klsa_search.search.pages.excerpts import span_of
 from klsa_search.search.pages.passage_hits import place_of
 from klsa_search.search.pages.results import SearchResults

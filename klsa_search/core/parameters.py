@@ -1,6 +1,6 @@
 """Parameters of a query: types with their limits and descriptions; and the base class of settings.
 
-`config.py` has their defaults for an index, `search.pages.options.Query` those of one search.
+`config.py` has their defaults for an index, `search.query.query.Query` those of one search.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from klsa_search.search.batches import Drift
 from klsa_search.search.index import Index
 from klsa_search.search.parts.part_set import unsupported
-from klsa_search.search.writing import Drift
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import WriteLog
 

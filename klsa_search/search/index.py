@@ -11,12 +11,12 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.cached import delegated
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import SearchParameters
+from klsa_search.search.batches import Drift
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.parts.exports import Exports
@@ -29,11 +29,10 @@ from klsa_search.search.parts.merged_search import (
 from klsa_search.search.parts.opening import reopened, reopening
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import Suggestions
+from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
-from klsa_search.search.ranking.vector_ranking import VectorLike
 from klsa_search.search.writer import Writer
-from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.log import LogPosition
@@ -316,7 +315,6 @@ class Index:
                   operators, totals and facets are then those of passages (`Hit`)
         max_tokens  with `group="passage"`: return the best passages that fit into this number of
                   tokens, without repetitions, passages that follow each other as one
-                  (`klsa_search.search.pages.budget`)
         count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
         rerank    let the reranker of the index order the first `rerank` hits; their scores stay. If
                   it fails, `warnings` of the results say so

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 from klsa_search.collection.model import Collection, Document, Problems, Source, batches
-from klsa_search.collection.opened_collection import warn_of_skipped
+from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
+from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError
+from klsa_search.search.batches import (
+    BATCH_CHARACTERS,
+    BATCH_DOCUMENTS,
+    Changes,
+    WriteResult,
+    checked_vectors,
+    declared_of,
+    of_spaces,
+    patched_documents,
+)
 from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.sync import (
@@ -21,21 +32,36 @@ from klsa_search.search.sync import (
     refused_deletions,
     write_differences,
 )
-from klsa_search.search.writing import (
-    BATCH_CHARACTERS,
-    BATCH_DOCUMENTS,
-    Added,
-    AddOptions,
-    Changes,
-    WriteResult,
-    checked_vectors,
-    declared_of,
-    documents_of,
-    of_spaces,
-    patched_documents,
-)
-from klsa_search.storage.columns.declared import FieldWarning, fitting
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, SourceForms, fitting
 from klsa_search.storage.log import checked_id
+
+
+class Added(int):
+    """Number of added documents, with warnings.
+
+    warnings  values of the wrong type: their number, their fields (`kinds`) and the first ones
+    """
+
+    warnings: Problems
+
+    def __new__(cls, documents: int, warnings: Problems) -> Self:
+        """Return the number, with the warnings."""
+        added = super().__new__(cls, documents)
+        added.warnings = warnings
+        return added
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, Problems]]:
+        """Pickle the number with its warnings."""
+        return type(self), (int(self), self.warnings)
+
+
+class AddOptions(Reading, total=False):
+    """Keyword arguments of `Index.add`: those of `Reading`, and how the source writes values."""
+
+    html: Sequence[str] | None
+    dates: DateOrder | None
+    decimal: DecimalSign | None
 
 
 class Writer:
@@ -75,7 +101,7 @@ class Writer:
         """
         count, warnings = 0, Problems()
         with open_progress(progress) as report:
-            documents = documents_of(
+            documents = _documents_of(
                 source,
                 declared_of(self._reader.settings, self._reader.fields),
                 self._reader.fields,
@@ -269,3 +295,32 @@ class Writer:
             embedded, warnings = self._with_vectors(patched)
         result = batch_writer.patch(changes, {document.id: document for document in embedded})
         return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result
+
+
+def _documents_of(
+    source: Source, declared: DeclaredFields, fields: Fields, options: AddOptions
+) -> Iterator[Document]:
+    """Yield the documents of a source, one in memory at a time, that fit declared fields.
+
+    fields  of the index
+    """
+    chosen = {name: value for name, value in options.items() if name in FormSettings.model_fields}
+    forms = SourceForms(FormSettings.checked(chosen), fields)
+    reading = cast(Reading, {n: value for n, value in options.items() if n not in chosen})
+    opened = None
+    if isinstance(source, Collection):
+        collection = source
+    else:
+        collection = opened = open_collection(source, **reading)
+    for document in fitting(collection, declared, forms.converted if chosen else None):
+        if isinstance(collection, OpenedCollection) and collection.numbered:
+            raise CollectionError(
+                f"{collection.numbered[0]}: the documents have no IDs, and numbers "
+                "would replace documents 1, 2, 3; name a column of IDs (--id, in "
+                "Python columns=)",
+                field="columns",
+            )
+        yield document
+    forms.report()
+    if opened is not None:
+        warn_of_skipped(opened)

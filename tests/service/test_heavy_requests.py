@@ -11,7 +11,7 @@ from klsa_search import build
 from klsa_search.search import costs
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.pages.options import Query
+from klsa_search.search.query.query import Query
 from klsa_search.service.admission import Admission
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining

@@ -23,13 +23,13 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
-from klsa_search.search.pages.options import Query
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.query.query import Query, VectorLike
 from klsa_search.search.query.rules import readings_of
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import intersection
-from klsa_search.search.ranking.vector_ranking import QueryVector, VectorLike, checked_vector
+from klsa_search.search.ranking.vector_ranking import QueryVector, checked_vector
 from klsa_search.search.state.state import State
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, Unpack
 from klsa_search.collection.mappings import value_at
 from klsa_search.errors import QueryError
 from klsa_search.search.models import Models
-from klsa_search.search.pages.options import Query, SearchOptions, as_query
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.merged_search import search_parts
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.query.query import Query, SearchOptions, as_query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.storage.columns.columns import Fields
 

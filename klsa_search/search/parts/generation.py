@@ -12,6 +12,13 @@ from klsa_search.collection.searched_text import searched_texts
 from klsa_search.collection.vectors import set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.batches import (
+    Changes,
+    WriteResult,
+    declared_of,
+    of_spaces,
+    patched_documents,
+)
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
 from klsa_search.search.models import has_same_text
@@ -25,13 +32,6 @@ from klsa_search.search.state.log_tailer import (
     open_tailed,
 )
 from klsa_search.search.state.state import State
-from klsa_search.search.writing import (
-    Changes,
-    WriteResult,
-    declared_of,
-    of_spaces,
-    patched_documents,
-)
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.generations import writing

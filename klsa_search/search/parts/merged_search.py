@@ -25,11 +25,9 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.applied_rules import free_positions, placed
-from klsa_search.search.pages.assembly import assemble_results
+from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking
-from klsa_search.search.pages.reranking import checked_rerank
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
@@ -44,6 +42,7 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import global_doc_ids, masks_of, positions_of
+from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.partitions import partition_of

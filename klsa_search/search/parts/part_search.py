@@ -41,9 +41,9 @@ from klsa_search.search.pages.collectors import (
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hit_explanations import explanation_of
 from klsa_search.search.pages.hits import fetch_hits, hits_of
-from klsa_search.search.pages.options import Query
 from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
 from klsa_search.search.pages.results import Hit
+from klsa_search.search.query.query import Query
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import (

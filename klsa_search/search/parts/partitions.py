@@ -12,12 +12,12 @@ from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
+from klsa_search.search.batches import Changes, WriteResult, of_spaces
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, Part, PartSet
 from klsa_search.search.parts.reading import dimensions
 from klsa_search.search.state.log_tailer import QueryConfiguration
-from klsa_search.search.writing import Changes, WriteResult, of_spaces
 from klsa_search.storage.catalog_entry import entry_stamp
 from klsa_search.storage.current import current_build, has_partitions
 from klsa_search.storage.generations import writing

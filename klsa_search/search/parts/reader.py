@@ -20,6 +20,7 @@ from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.parameters import SpellingName
 from klsa_search.errors import StoreError
+from klsa_search.search.batches import Drift
 from klsa_search.search.costs import QueryCounts, counts_of, is_quick
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.applied_rules import rule_warnings
@@ -32,7 +33,6 @@ from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source,
 from klsa_search.search.parts.partitions import PartitionsWriter
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
-from klsa_search.search.writing import Drift
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.documents import DocumentReader, PassageId
 from klsa_search.storage.log import LogPosition

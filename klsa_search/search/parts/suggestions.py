@@ -9,10 +9,10 @@ from typing import Final
 from klsa_search.core.parameters import MatchName
 from klsa_search.search.engine.evidence import Evidence, Question, added
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.pages.options import Query
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.merged_search import count_documents
 from klsa_search.search.parts.reader import Reader
+from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.suggest.suggester import Candidate, Suggestion, checked_typed
 

@@ -42,9 +42,6 @@ _EXACT: Final = 2**16
 
 Deviations = npt.NDArray[np.float64]
 
-VectorLike = Mapping[str, object]
-"""The vector of a search: the name of its space, and an array or list of numbers."""
-
 
 WEIGHT: Final = 0.5
 POWER: Final = 3.0

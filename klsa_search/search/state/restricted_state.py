@@ -9,6 +9,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
+from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answers import AnswerCache
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.engine import Bm25Engine
@@ -16,7 +17,6 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.state.state import State
-from klsa_search.search.writing import Drift
 
 _CACHE_SIZE: Final = 2**28
 """Bytes of cached states, at most: see `bytes_of`."""

@@ -14,6 +14,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSettings, Settings
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.batches import Drift
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
 from klsa_search.search.explain.quality import Quality
 from klsa_search.search.filters.masks import FilterCache, FilterLike
@@ -25,7 +26,6 @@ from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.search.snippets.stored_snippets import StoredSnippets
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
-from klsa_search.search.writing import Drift
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.columns.columns import Fields, open_fields

@@ -18,8 +18,7 @@ from starlette.exceptions import HTTPException
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
-from klsa_search.search.index import Index
-from klsa_search.search.writing import (
+from klsa_search.search.batches import (
     BATCH_DOCUMENTS,
     Changes,
     WriteResult,
@@ -28,6 +27,7 @@ from klsa_search.search.writing import (
     patched_documents,
     with_dimensions,
 )
+from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type

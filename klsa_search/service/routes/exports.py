@@ -11,8 +11,8 @@ from pydantic import Field
 from klsa_search.core.search_options import SNIPPET, MatchOptions, Names, RankingParameters
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
-from klsa_search.search.pages.options import Query
 from klsa_search.search.parts.exports import Format
+from klsa_search.search.query.query import Query
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.requests import QueryText, RequestModel

@@ -13,8 +13,7 @@ from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.filters.parsing import MAX_CHARACTERS
 from klsa_search.search.index import Index
-from klsa_search.search.pages.budget import CANDIDATES
-from klsa_search.search.pages.options import Query
+from klsa_search.search.query.query import CANDIDATES, Query
 from klsa_search.search.rankers import ranker_of
 from klsa_search.service.schemas.requests import (
     MAX_HITS,

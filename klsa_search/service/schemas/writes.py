@@ -18,7 +18,7 @@ from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, text_fault
 from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.errors import BadDocument, CollectionError, QueryError
-from klsa_search.search.writing import BATCH_DOCUMENTS, Changes
+from klsa_search.search.batches import BATCH_DOCUMENTS, Changes
 from klsa_search.storage.log import document_as_json
 
 MAX_BODY = 2**25

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
@@ -15,8 +15,15 @@ from klsa_search.core.parameters import first_fault
 from klsa_search.core.search_options import GroupName, PrefixName, QueryOptions, RankingParameters
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.pages.budget import CANDIDATES, CountTokens, estimated_tokens
-from klsa_search.search.ranking.vector_ranking import VectorLike
+
+CountTokens = Callable[[str], int]
+"""Returns the number of tokens of a text."""
+
+CANDIDATES: Final = 50
+"""Passages that are considered at least, however few are requested."""
+
+VectorLike = Mapping[str, object]
+"""The vector of a search: the name of its space, and an array or list of numbers."""
 
 
 class SearchOptions(SearchParameters, total=False):
@@ -49,6 +56,19 @@ class SearchOptions(SearchParameters, total=False):
     rerank: int | None
     rules: bool
     vector: VectorLike | None
+
+
+def estimated_tokens(text: str) -> int:
+    """Return about the number of tokens of a text: a quarter of its bytes in UTF-8.
+
+    Language models have tokens of about four letters of English, and of about one character of
+    Chinese, Japanese or Korean. Pass the tokenizer of your model to `search` to be exact.
+
+    >>> from klsa_search.search.query.query import estimated_tokens
+    >>> estimated_tokens("Check the coolant hose.")
+    6
+    """
+    return -(-len(text.encode()) // 4)
 
 
 class _TextAndPage(BaseModel):

@@ -1,27 +1,22 @@
-"""Writing documents to an index, and its drift from the build."""
+"""Batches of writes: documents as they are stored, results, and the drift that they add up to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self
 
 from klsa_search.collection.mappings import merged
-from klsa_search.collection.model import Collection, Document, Problems, Source
-from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
-from klsa_search.collection.opening import open_collection
-from klsa_search.collection.reading_options import ID_NAMES, Reading
+from klsa_search.collection.model import Document
+from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
-from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.config import Settings
-from klsa_search.errors import BadDocument, CollectionError
+from klsa_search.errors import BadDocument
 from klsa_search.search.models import without_outdated
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import (
     DeclaredFields,
     FieldWarning,
-    SourceForms,
-    fitting,
     forms_of,
 )
 from klsa_search.storage.log import document_as_json
@@ -86,62 +81,6 @@ class WriteResult:
     written: int
     deleted: int
     warnings: tuple[FieldWarning, ...] = ()
-
-
-class Added(int):
-    """Number of added documents, with warnings.
-
-    warnings  values of the wrong type: their number, their fields (`kinds`) and the first ones
-    """
-
-    warnings: Problems
-
-    def __new__(cls, documents: int, warnings: Problems) -> Self:
-        """Return the number, with the warnings."""
-        added = super().__new__(cls, documents)
-        added.warnings = warnings
-        return added
-
-    def __reduce__(self) -> tuple[type[Self], tuple[int, Problems]]:
-        """Pickle the number with its warnings."""
-        return type(self), (int(self), self.warnings)
-
-
-class AddOptions(Reading, total=False):
-    """Keyword arguments of `Index.add`: those of `Reading`, and how the source writes values."""
-
-    html: Sequence[str] | None
-    dates: DateOrder | None
-    decimal: DecimalSign | None
-
-
-def documents_of(
-    source: Source, declared: DeclaredFields, fields: Fields, options: AddOptions
-) -> Iterator[Document]:
-    """Yield the documents of a source, one in memory at a time, that fit declared fields.
-
-    fields  of the index
-    """
-    chosen = {name: value for name, value in options.items() if name in FormSettings.model_fields}
-    forms = SourceForms(FormSettings.checked(chosen), fields)
-    reading = cast(Reading, {n: value for n, value in options.items() if n not in chosen})
-    opened = None
-    if isinstance(source, Collection):
-        collection = source
-    else:
-        collection = opened = open_collection(source, **reading)
-    for document in fitting(collection, declared, forms.converted if chosen else None):
-        if isinstance(collection, OpenedCollection) and collection.numbered:
-            raise CollectionError(
-                f"{collection.numbered[0]}: the documents have no IDs, and numbers "
-                "would replace documents 1, 2, 3; name a column of IDs (--id, in "
-                "Python columns=)",
-                field="columns",
-            )
-        yield document
-    forms.report()
-    if opened is not None:
-        warn_of_skipped(opened)
 
 
 def checked_vectors(document: Document) -> Document:
