@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.search.engine.params import KlsaParams, RerankDepths
+from klsa_search.search.engine.engine import KlsaParams, RerankDepths
 
 _U8 = npt.NDArray[np.uint8]
 _U16 = npt.NDArray[np.uint16]

@@ -38,7 +38,7 @@ from klsa_search.indexing.partitions import Division, build_divided, refuse_unpa
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
-from klsa_search.search.engine.seeds import FIRST_LATER
+from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.opening import open_index

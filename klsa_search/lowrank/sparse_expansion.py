@@ -143,7 +143,9 @@ class RemoteRows(NamedTuple):
     levels: npt.NDArray[np.uint8]
 
 
-NO_REMOTE_ROWS: Final = RemoteRows(np.zeros((0, 1), np.uint32), np.zeros((0, 1), np.uint8))
+NO_REMOTE_ROWS: Final[RemoteRows] = RemoteRows(
+    np.zeros((0, 1), np.uint32), np.zeros((0, 1), np.uint8)
+)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from klsa_search.mining.matrices import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
-from klsa_search.search.snippets.snippet import snippet
+from klsa_search.search.snippets import snippet
 
 _LENGTH: Final = 80
 

@@ -16,8 +16,8 @@ from klsa_search.lowrank.coverage import NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
 )
-from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.seeds import DocFeatures, distinct_known
+from klsa_search.search.engine.engine import DocFeatures, KlsaParams
+from klsa_search.search.engine.query_terms import distinct_known
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]

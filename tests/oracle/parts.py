@@ -14,7 +14,7 @@ from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
-from klsa_search.search.engine.params import KlsaParams
+from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
 

@@ -14,11 +14,11 @@ from klsa_search._native import SharedSeeds
 from klsa_search.core.array_types import DocIds
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.sparse_expansion import LEVELS
-from klsa_search.search.engine.engine import SHARED_COVERAGE_DEPTH, TopDocs
+from klsa_search.search.engine.engine import SHARED_COVERAGE_DEPTH, DocFeatures, KlsaParams
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import KlsaParams
-from klsa_search.search.engine.seeds import DocFeatures, distinct_known
+from klsa_search.search.engine.query_terms import distinct_known
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.top_docs import TopDocs
 from tests.oracle.formulas import (
     ExpansionScorer,
     Query,

@@ -51,7 +51,6 @@ SEARCH_PACKAGES = (
     "rankers",
     "filters",
     "query",
-    "snippets",
     "ranking",
     "explain",
     "suggest",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.top_docs import best_of, boosted, named_first, ranked
 from klsa_search.search.pages.applied_rules import Pinned
 from klsa_search.search.pages.collectors import (
     DistinctCollector,
@@ -21,7 +22,6 @@ from klsa_search.search.pages.collectors import (
     ScoreCollector,
     SortKey,
 )
-from klsa_search.search.ranking.rank import best_of, boosted, named_first, ranked
 
 SCORES = np.array([0.5, 0, 0.9, 0.5, 0.1, 0, 0.7, 0.2], np.float32)
 RANK = partial(best_of, SCORES)

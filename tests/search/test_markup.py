@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.search.snippets.markup import without_markup
-from klsa_search.search.snippets.snippet import folded
+from klsa_search.search.snippets import folded, without_markup
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from klsa_search import build
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.core.config import SearchSettings
 from klsa_search.errors import DocumentNotFound
-from klsa_search.search.ranking.relevance_feedback import add_feedback
+from klsa_search.search.rankers.feedback import add_feedback
 from tests.cluster.local_workers import LocalCluster
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 

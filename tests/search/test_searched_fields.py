@@ -13,7 +13,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import rebuild, refit, verify_deep
-from klsa_search.search.snippets.snippet import snippet
+from klsa_search.search.snippets import snippet
 from klsa_search.storage.maintenance import undo_writes
 
 WORDS = ["wing", "drag", "flow", "the", "heat", "layer", "jet", "nose", "cone", "tail"]

@@ -1,24 +1,26 @@
 """Statistics of a collection in partitions, so that each weighs words by all documents.
 
 The files of the index have the counts of all terms of the build, in all partitions
-(`storage.partitions`). Partitions exchange what later writes have changed:
-`partition_terms` says how.
+(`storage.partitions`). Partitions exchange what later writes have changed: `CountChanges`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
 from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
-from klsa_search.storage.partitions import CollectionTerms
+from klsa_search.storage.partitions import CollectionTerms, number_of_partition
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -153,3 +155,93 @@ class TermNumbering:
             parts = sums[:trained], untrained[self.local], of_words, untrained[self.remote]
             counts.append(np.concatenate(parts))
         return DocumentCounts(statistics.documents, *counts)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionTerms:
+    """The terms of all partitions, as one of them numbers them.
+
+    collection  the terms of all partitions
+    local       (n,) int32, places of the terms of this partition that the training lacks
+    later_numbers  in all partitions, of terms of later writes; -1 for new ones
+    """
+
+    collection: CollectionTerms
+    local: npt.NDArray[np.int32]
+    later_numbers: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
+        """Return the terms as the partition in a folder numbers them."""
+        return cls(collection, collection.positions_of(number_of_partition(partition)))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return the vocabulary of the partition at the build."""
+        return JoinedVocabulary(self.collection.trained, self.collection.terms, self.local)
+
+    def changes(self, built: Postings, now: DocumentCounts, terms: Sequence[str]) -> CountChanges:
+        """Return how counts differ from those of the build. Cost: O(V), and terms of later writes.
+
+        now    counts of the terms of the partition
+        terms  these
+        """
+        size = len(built.frequencies)
+        frequencies, occurrences = now.frequencies.copy(), now.occurrences.copy()
+        frequencies[:size] -= built.frequencies
+        occurrences[:size] -= built.occurrences
+        changed = np.flatnonzero((frequencies != 0) | (occurrences != 0))
+        frequencies, occurrences = frequencies[changed], occurrences[changed]
+        words = [terms[number] for number in changed[changed >= size].tolist()]
+        numbers = np.concatenate((self._numbers(changed[changed < size]), self._numbers_of(words)))
+        is_known = numbers >= 0
+        pairs = zip(frequencies[~is_known].tolist(), occurrences[~is_known].tolist(), strict=True)
+        new = (word for word in words if self.later_numbers[word] < 0)
+        return CountChanges(
+            numbers[is_known],
+            frequencies[is_known],
+            occurrences[is_known],
+            dict(zip(new, pairs, strict=True)),
+        )
+
+    def numbering(self, statistics: CollectionStatistics, words: Sequence[str]) -> TermNumbering:
+        """Return how this partition numbers the terms of all partitions.
+
+        words  later terms of the partition
+        Cost: O(V), and the terms of later writes.
+        """
+        words_here, trained = set(words), len(self.collection.trained)
+        words = [*words, *(word for word in statistics.changes.later if word not in words_here)]
+        numbers = self._numbers_of(words)
+        is_elsewhere = np.ones(len(self.collection.terms), np.bool_)
+        is_elsewhere[self.local] = False
+        is_elsewhere[numbers[numbers >= 0] - trained] = False
+        remote = np.flatnonzero(is_elsewhere).astype(np.int32)
+        return TermNumbering(self.collection, self.local, words, numbers, remote)
+
+    def _numbers(self, terms_: _Numbers) -> _Numbers:
+        """Return the numbers in all partitions of terms of the build."""
+        trained = len(self.collection.trained)
+        is_later, numbers = terms_ >= trained, terms_.copy()
+        numbers[is_later] = trained + self.local[terms_[is_later] - trained]
+        return numbers
+
+    def _numbers_of(self, words: Sequence[str]) -> _Numbers:
+        """Return the numbers in all partitions of terms of later writes; -1 for new ones.
+
+        A word of the training is never among them.
+        """
+        for word in words:
+            if word not in self.later_numbers:
+                position = self.collection.terms.find(word)
+                self.later_numbers[word] = (
+                    -1 if position is None else len(self.collection.trained) + position
+                )
+        return np.fromiter(map(self.later_numbers.__getitem__, words), np.int64, len(words))
+
+
+class Weighing(NamedTuple):
+    """What a partition needs to weigh words by all documents."""
+
+    terms: PartitionTerms
+    statistics: CollectionStatistics

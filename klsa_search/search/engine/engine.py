@@ -12,76 +12,96 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search._native import LocalSeeds, SharedSeeds
-from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
+from klsa_search.core.array_types import DocIds, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, RemoteRows, SegmentedExpansion
+from klsa_search.lowrank.sparse_expansion import (
+    LEVELS,
+    NO_REMOTE_ROWS,
+    RemoteRows,
+    SegmentedExpansion,
+)
 from klsa_search.search.engine.mask import FEW, Mask
-from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams, RerankDepths
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.seeds import SeedRows
+from klsa_search.search.engine.top_docs import ALL_CANDIDATES, TopDocs
+
+MAX_SEEDS: Final = 1_500
+"""Seeds of a query: each may round up the sum of a feature, of 16 bits, by half a step."""
 
 
-class TopDocs(NamedTuple):
-    """The best documents of a query, best first, ties by doc id.
+class KlsaParams(NamedTuple):
+    """Parameters of the default ranking, see `search.rankers.klsa`."""
 
-    doc_ids, scores  of documents that pass the mask and score above 0, at most k
-    total            how many documents match, whatever k; 0 if not requested
-    exact            which parts of each score are not estimates, see `Exact`; None if the engine of
-                     the default ranking did not score them
-    before           the same documents with their scores before passages, vectors or boosts changed
-                     them; None if nothing did
-    passages         the best passage of each document, -1 with score 0 for none, if passages count
+    seeds: int  # z, at most N
+    best: int  # at least `seeds`, at most N
+    alpha: float  # largest share of expansion, coverage and latent together
+    hold_back: float  # part of alpha subtracted if the first document contains the whole query
+    expansion: float  # shares within alpha
+    coverage: float
+    latent: float
+    sharpness: float
+    lexical_sharpness: float
+    coverage_power: float
+    unit_length: bool
+    slope: float  # of D over K
+    mean_square: float
+
+
+class RerankDepths(NamedTuple):
+    """How many candidates are rescored."""
+
+    coverage_depth: int  # candidates whose T is computed exactly
+    expansion_depth: int  # candidates whose E is computed exactly
+    filtered: int  # best documents within a mask that are candidates
+    look_up_all: bool  # the mask has at most `filtered` documents: look up each
+
+
+class DocFeatures(NamedTuple):
+    """Features of some documents.
+
+    starts   (n + 1,) offsets of each document in `entries`
+    entries  of a feature: its number in the upper 24 bits, a level in the lower 8
+    document_scalars  (n, 3) float32: their step, S and SΦμ
     """
 
-    doc_ids: DocIds
-    scores: Scores
-    total: int
-    exact: npt.NDArray[np.uint8] | None = None
-    before: TopDocs | None = None
-    passages: TopDocs | None = None
+    starts: npt.NDArray[np.int64]
+    entries: npt.NDArray[np.uint32]
+    document_scalars: npt.NDArray[np.float32]
 
-    def at(self, positions: DocIds | DocumentMask | slice) -> TopDocs:
-        """Return the documents at some places, or of a mask or slice, with the same total."""
-        return TopDocs(
-            self.doc_ids[positions],
-            self.scores[positions],
-            self.total,
-            None if self.exact is None else self.exact[positions],
-            None if self.before is None else self.before.at(positions),
-            None if self.passages is None else self.passages.at(positions),
-        )
+    @classmethod
+    def of(cls, expansion: SegmentedExpansion, documents: DocIds) -> DocFeatures:
+        """Return the features of documents of an index. Cost: their entries."""
+        return cls(*expansion.features(documents), expansion.document_scalars(documents))
 
-    def rescored(self, scores: Scores, total: int) -> TopDocs:
-        """Return the same documents with other scores."""
-        return TopDocs(self.doc_ids, scores, total, before=self)
+    def at(self, position: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return numbers and values of the features of one of the documents."""
+        entries = self.entries[self.starts[position] : self.starts[position + 1]]
+        levels = (entries & np.uint32(LEVELS)).astype(np.float64)
+        return (entries >> np.uint32(8)).astype(np.int64), self.document_scalars[
+            position, 0
+        ] * levels
 
-    def joined(self, others: TopDocs) -> TopDocs:
-        """Return these documents, then others, with the total of these."""
 
-        def both(one: TopDocs | None, other: TopDocs | None) -> TopDocs | None:
-            return None if one is None or other is None else one.joined(other)
+class SeedRows(NamedTuple):
+    """Rows of D of n documents, with their entries in all partitions.
 
-        has_exact = self.exact is not None and others.exact is not None
-        return TopDocs(
-            np.concatenate((self.doc_ids, others.doc_ids)),
-            np.concatenate((self.scores, others.scores)),
-            self.total,
-            np.concatenate((self.exact, others.exact)) if has_exact else None,  # type: ignore[arg-type]
-            both(self.before, others.before),
-            both(self.passages, others.passages),
-        )
+    documents  (n, w) ordinals of the entries, strongest first, then reverse entries
+    levels     (n, w) of the entries, 0 for none
+    steps      (n, 2) value of one level, and of one level of reverse entries
+    width      number of entries of a row that are not reverse entries
+    near       number of entries of a row that count for coverage, the first ones
+    """
 
-    def unscored(self, doc_ids: DocIds) -> TopDocs:
-        """Return other documents with score 0, to join them."""
-        ids = doc_ids.astype(self.doc_ids.dtype)
-        return TopDocs(
-            ids,
-            np.zeros(len(ids), np.float32),
-            0,
-            None if self.exact is None else np.zeros(len(ids), np.uint8),
-            None if self.before is None else self.before.unscored(doc_ids),
-            None if self.passages is None else self.passages.unscored(np.full_like(ids, -1)),
-        )
+    documents: npt.NDArray[np.int64]
+    levels: npt.NDArray[np.uint8]
+    steps: npt.NDArray[np.float32]
+    width: int
+    near: int
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """Return the value of one level of each entry: (n, w)."""
+        reverse = self.documents.shape[1] - self.width
+        return np.repeat(self.steps, (self.width, reverse), axis=1)
 
 
 class Exact(IntFlag):
@@ -188,8 +208,6 @@ FILTERED_DEPTH: Final = 200
 """The same for masks of few documents: 10 per result, at least this. At 300,000 documents the first
 ten of 500 and of 1,000 are then as with an exact E for each, which would double the cost.
 """
-ALL_CANDIDATES: Final = 1000
-"""Number of results from which all candidates of a small collection are rescored."""
 
 
 class KlsaEngine:

@@ -1,4 +1,7 @@
-"""LSI: the truncated space of log-tf·idf features, stored or computed at the first use."""
+"""Latent semantic indexing, by inner product and by cosine.
+
+The truncated space of log-tf·idf features is stored, or computed at the first use.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
 from klsa_search.core.cached import lazy_property
+from klsa_search.core.config import SearchSettings
 from klsa_search.kernels import tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.segments import Segments
+from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward
 
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from klsa_search.lowrank.eigensolver import Spectrum
+
+_ROUNDING: Final = 1e-6
+"""Scores of so small a share of the length of the raw scores are errors of rounding."""
 
 MIN_EIGENVECTORS: Final = 100
 """Eigenvectors that are computed, at least."""
@@ -43,14 +51,41 @@ class LsiSpace:
     dimensions: int
     seed: int
 
-    @lazy_property
-    def weights(self) -> npt.NDArray[np.float32]:
-        """Weight of each posting in the inner product."""
-        if self.is_stored:
-            return open_array(self.generation, "postings_tfidf")
-        return tfidf.posting_weights(self._counts)
+    def scores(self, query: QueryTerms, parameters: SearchSettings) -> Scores:
+        """Return inner products of log-tf·idf vectors in the truncated space, or cosines.
 
-    def row(self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]) -> Scores:
+        With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the
+        expansion of the raw scores, as for every kernel. `lsi-cosine` divides them by the lengths
+        of the documents in that space. Cost O(N · k).
+        """
+        row = self._row(query.numbers, np.log1p(query.counts))
+        basis = self.basis[:, : parameters.dimensions]
+        scores = np.einsum("nk,k->n", basis, _projected(row, basis))
+        scores[np.abs(scores) <= _ROUNDING * np.sqrt(np.square(row).sum())] = 0  # are no matches
+        if parameters.ranker == "lsi":
+            return np.asarray(scores)
+        lengths = self._lengths_of(parameters.dimensions)
+        return np.asarray(np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0))
+
+    def term_scores(
+        self, query: QueryTerms, parameters: SearchSettings, document: int
+    ) -> npt.NDArray[np.float64]:
+        """Return what each term of a query adds to the score of a document: (n,). Cost O(N · k).
+
+        The cosine is a sum over terms too, since it is divided by the length of the document only.
+        """
+        basis = self.basis[:, : parameters.dimensions]
+        values = np.zeros(len(query.numbers))
+        for at in range(len(values)):
+            one = slice(at, at + 1)
+            row = self._row(query.numbers[one], np.log1p(query.counts[one]))
+            values[at] = basis[document] @ _projected(row, basis)
+        if parameters.ranker == "lsi":
+            return values
+        length = self._lengths_of(parameters.dimensions)[document]
+        return values / length if length > 0 else np.zeros_like(values)
+
+    def _row(self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]) -> Scores:
         """Return inner products of log-tf·idf vectors: (N,) float32. Cost: the postings."""
         row, postings = np.zeros(self.postings.size, np.float32), self.postings
         ends = np.cumsum(postings.frequencies)
@@ -58,6 +93,13 @@ class LsiSpace:
             weights = self.weights[ends[term] - postings.frequencies[term] : ends[term]]
             row[postings.of_term(term)[0]] += weight * weights
         return row
+
+    @lazy_property
+    def weights(self) -> npt.NDArray[np.float32]:
+        """Weight of each posting in the inner product."""
+        if self.is_stored:
+            return open_array(self.generation, "postings_tfidf")
+        return tfidf.posting_weights(self._counts)
 
     @lazy_property
     def basis(self) -> Basis:
@@ -73,7 +115,7 @@ class LsiSpace:
             return open_array(self.generation, "lsi_eigenvalues")
         return self._computed.eigenvalues
 
-    def lengths(self, dimensions: int) -> Scores:
+    def _lengths_of(self, dimensions: int) -> Scores:
         """Return the lengths of documents on the first dimensions: (N,); for all, computed once."""
         if dimensions >= self.basis.shape[1]:
             return self._lengths
@@ -99,6 +141,12 @@ class LsiSpace:
 
         features = tfidf.weighted(self._counts, tfidf.idf(self._counts))
         return decompose(DocumentKernel.of(features), self.dimensions, seed=self.seed)
+
+
+def _projected(row: Scores, basis: Basis) -> npt.NDArray[np.float32]:
+    """Return the coordinates of a row of scores: (k,)."""
+    matches = np.flatnonzero(row)
+    return np.asarray(np.einsum("z,zk->k", row[matches], basis[matches]))
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

@@ -87,3 +87,10 @@ class Mask:
         both = Mask.__new__(Mask)
         both._set_words(self.words & other.words, self.documents)
         return both
+
+
+def intersection(one: Mask | None, other: Mask | None) -> Mask | None:
+    """Return the documents of both masks, of which None is the mask of all documents."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

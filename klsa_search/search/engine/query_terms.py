@@ -71,6 +71,14 @@ class QueryTerms:
         )
 
 
+def distinct_known(numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the distinct terms of a query that documents contain, in its order: (n,).
+
+    Partitions number some terms differently, but these are the same words in all of them.
+    """
+    return np.array(list(dict.fromkeys(term for term in numbers if term >= 0)), np.int64)
+
+
 def counts_of_texts(
     texts: Iterable[Sequence[str]], analyzer: Analyzer, vocabulary: Vocabulary
 ) -> sparse.csr_array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import postings_of_arrays
@@ -33,17 +34,22 @@ from klsa_search.lowrank.sparse_expansion import (
     rows_of_shares,
 )
 from klsa_search.lowrank.spectral_functions import spectral_function
-from klsa_search.search.engine.answers import AnswerCache, Answers
-from klsa_search.search.engine.collection_statistics import TermNumbering
+from klsa_search.search.engine.answer_cache import AnswerCache, Answers
+from klsa_search.search.engine.collection_statistics import (
+    PartitionStatistics,
+    PartitionTerms,
+    TermNumbering,
+)
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.seeds import FIRST_LATER
 from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
+from klsa_search.storage.current import step_for
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.names import MANIFEST
 from klsa_search.storage.partitions import number_of_partition
 from klsa_search.storage.vectors import open_vectors
 
@@ -53,6 +59,9 @@ if TYPE_CHECKING:
     from klsa_search.delta.statistics import Pairs
 
 T = TypeVar("T")
+
+FIRST_LATER: Final = 2**40
+"""Least ordinal of documents written after the build: more than an index has documents."""
 
 
 class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
@@ -150,6 +159,22 @@ class Snapshot:
     def live_docs(self) -> DocumentMask:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
+
+    def statistics(self, terms: PartitionTerms) -> PartitionStatistics:
+        """Return the statistics of a partition. Cost: O(V), and its terms of later writes.
+
+        IndexDamaged if its postings have another number of terms than its vocabulary.
+        """
+        kernel = self.query_kernel
+        built, counts = kernel.postings.parts[0].postings, kernel.local_counts
+        if len(built.frequencies) != len(terms.vocabulary):
+            file = self.generation / MANIFEST
+            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
+        changes = terms.changes(built, counts, self.vocabulary.terms)
+        lengths = self.lengths[self.live_docs()[: len(self.lengths)]]
+        dimensions = {name: space.dimension for name, space in self.vectors.items()}
+        words = int(lengths.sum(dtype=np.int64))
+        return PartitionStatistics(counts.documents, words, changes, dimensions)
 
     def space_entries(self, built: Sequence[SpaceEntry]) -> tuple[SpaceEntry, ...]:
         """Return the spaces of vectors, with the numbers of live documents.

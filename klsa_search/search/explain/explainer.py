@@ -14,10 +14,10 @@ from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.cached import cached_method
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.search.engine.engine import TopDocs
-from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.engine.seeds import DocFeatures, SeedRows, distinct_known
+from klsa_search.search.engine.engine import DocFeatures, SeedRows
+from klsa_search.search.engine.query_terms import QueryTerms, distinct_known
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import (
     Coverage,
     CoveredTerm,
@@ -45,7 +45,6 @@ from klsa_search.search.explain.score_parts import (
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import expand_query
-from klsa_search.search.rankers.lsi import lsi_terms
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.documents import DocumentReader
 
@@ -340,7 +339,7 @@ class Explainer:
         return Expanded(value=parts.expansion, seeds=entries, others=others)
 
     def _explain_lsi(self, blank: Explanation, doc_id: int) -> Explanation:
-        values = lsi_terms(self._snapshot, self._query, self._parameters, doc_id)
+        values = self._snapshot.lsi.term_scores(self._query, self._parameters, doc_id)
         terms = self._snapshot.vocabulary.terms
         entries = [
             LatentTerm(term=terms[number], value=value)

@@ -16,10 +16,9 @@ from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
-from klsa_search.search.engine.engine import Exact, ScoreDetails
+from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.engine.seeds import SeedRows
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_postings
 from klsa_search.search.rankers.klsa import parts_of

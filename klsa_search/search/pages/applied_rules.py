@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import RuleEffect
 from klsa_search.storage.rules import Boost, Rule
 

@@ -12,22 +12,22 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.filters.conditions import without_field
-from klsa_search.search.filters.masks import filter_of
-from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
-from klsa_search.search.pages.facets import Facet, facet_of
-from klsa_search.search.pages.planning import QueryPlan
-from klsa_search.search.ranking.rank import (
+from klsa_search.search.engine.mask import Mask, intersection
+from klsa_search.search.engine.top_docs import (
+    ALL_CANDIDATES,
     Rank,
+    TopDocs,
     best_of,
     boosted,
     leading_first,
     named_first,
     ranked,
 )
-from klsa_search.search.ranking.searcher import intersection
+from klsa_search.search.filters.conditions import without_field
+from klsa_search.search.filters.masks import filter_of
+from klsa_search.search.pages.applied_rules import Pinned, positions_of, without
+from klsa_search.search.pages.facets import Facet, facet_of
+from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Field, Fields

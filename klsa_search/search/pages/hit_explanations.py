@@ -9,8 +9,9 @@ import numpy as np
 
 from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.vector_space import ABSENT
-from klsa_search.search.engine.engine import Exact, TopDocs
+from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.explain.explanation import (
     Explanation,

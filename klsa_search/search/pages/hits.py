@@ -11,12 +11,12 @@ from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.search_options import SNIPPET
-from klsa_search.search.engine.engine import TopDocs
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.pages.hit_explanations import explained_hits
 from klsa_search.search.pages.passage_hits import as_passages, best_passages_of, with_places
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit, highlighted
-from klsa_search.search.snippets.snippet import snippet
+from klsa_search.search.snippets import snippet
 from klsa_search.search.state.passages import PassageSearcher
 from klsa_search.search.state.state import State
 

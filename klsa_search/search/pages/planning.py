@@ -14,7 +14,7 @@ from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (
     NOT_EMBEDDED,
     EmbeddedQuery,
@@ -28,7 +28,6 @@ from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.query import Query, VectorLike
 from klsa_search.search.query.rules import readings_of
 from klsa_search.search.ranking.parameters import checked_mask
-from klsa_search.search.ranking.searcher import intersection
 from klsa_search.search.ranking.vector_ranking import QueryVector, checked_vector
 from klsa_search.search.state.state import State
 

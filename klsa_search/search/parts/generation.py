@@ -19,8 +19,11 @@ from klsa_search.search.batches import (
     of_spaces,
     patched_documents,
 )
-from klsa_search.search.engine.collection_statistics import CollectionStatistics
-from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
+from klsa_search.search.engine.collection_statistics import (
+    CollectionStatistics,
+    PartitionTerms,
+    Weighing,
+)
 from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.part_set import LocalPart, LocalParts
 from klsa_search.search.parts.reading import dimensions

@@ -15,7 +15,7 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
-from klsa_search.search.engine.seeds import FIRST_LATER
+from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
     NOT_EMBEDDED,

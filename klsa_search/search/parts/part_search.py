@@ -18,7 +18,7 @@ from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
-from klsa_search.search.engine.engine import NO_HITS, TopDocs
+from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaParams
 from klsa_search.search.engine.evidence import (
     NONE,
     Answers,
@@ -27,7 +27,8 @@ from klsa_search.search.engine.evidence import (
     Question,
     SharedAnswers,
 )
-from klsa_search.search.engine.params import MAX_SEEDS, KlsaParams
+from klsa_search.search.engine.mask import intersection
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
 from klsa_search.search.pages.applied_rules import AppliedRules, Pin
@@ -46,11 +47,7 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.parameters import checked_mask
-from klsa_search.search.ranking.searcher import (
-    AllPartitions,
-    intersection,
-    ranks_by_seeds,
-)
+from klsa_search.search.ranking.searcher import AllPartitions, ranks_by_seeds
 from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
 

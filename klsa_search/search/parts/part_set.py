@@ -16,9 +16,9 @@ from klsa_search.errors import PartitionsUnsupported, StoreError
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
+    PartitionTerms,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
-from klsa_search.search.engine.partition_terms import PartitionTerms
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches, run_rounds
 from klsa_search.search.state.log_tailer import QueryConfiguration
@@ -90,7 +90,7 @@ class LocalPart(NamedTuple):
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of the live documents of one of several partitions."""
         assert self.terms is not None
-        return self.terms.statistics(self.state.snapshot)
+        return self.state.snapshot.statistics(self.terms)
 
     def restricted(self, filter_: FilterLike) -> LocalPart:
         """Return the part with the documents that match a filter."""

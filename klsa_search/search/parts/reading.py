@@ -18,7 +18,7 @@ from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.search.engine.evidence import Answers, Evidence
-from klsa_search.search.engine.seeds import FIRST_LATER
+from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.pages.excerpts import Excerpt, excerpt_of
 from klsa_search.search.pages.hits import hits_of

@@ -19,7 +19,6 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import RM3, ROCCHIO, Feedback, rank_expanded
 from klsa_search.search.rankers.klsa import rank_klsa
-from klsa_search.search.rankers.lsi import rank_lsi
 from klsa_search.search.rankers.reader import IndexReader, plugin_ranker
 
 
@@ -55,6 +54,12 @@ _OF_KLSA: Final = tuple(
     name for name in SearchSettings.model_fields if name not in ("ranker", "passage_weight")
 )
 
+_LSI: Final = Ranker(
+    scores=lambda snapshot, query, parameters, _: snapshot.lsi.scores(query, parameters),
+    parameters=("dimensions",),
+    uses_lsi=True,
+)
+
 RANKERS: Final[dict[str, Ranker]] = {
     "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA, adds_up=True),
     "bm25": Ranker(
@@ -68,8 +73,8 @@ RANKERS: Final[dict[str, Ranker]] = {
     "rocchio": Ranker(
         scores=partial(rank_expanded, ROCCHIO), parameters=_BOOSTS, feedback=ROCCHIO, adds_up=True
     ),
-    "lsi": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
-    "lsi-cosine": Ranker(scores=rank_lsi, parameters=("dimensions",), uses_lsi=True),
+    "lsi": _LSI,
+    "lsi-cosine": _LSI,
 }
 
 

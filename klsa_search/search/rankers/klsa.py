@@ -35,11 +35,10 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import largest_entries
+from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.evidence import LOCAL, Evidence
-from klsa_search.search.engine.params import KlsaParams
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.engine.seeds import FIRST_LATER
-from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
 from klsa_search.search.rankers.feedback import clipped_length
 

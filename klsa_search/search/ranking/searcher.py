@@ -17,17 +17,16 @@ from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.engine.engine import NO_HITS, ScoreDetails, TopDocs
+from klsa_search.search.engine.engine import NO_HITS, KlsaParams, ScoreDetails
 from klsa_search.search.engine.evidence import LOCAL, Evidence
-from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import KlsaParams
+from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.top_docs import Rank, TopDocs, best_of, top_docs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
+from klsa_search.search.rankers.feedback import add_feedback
 from klsa_search.search.rankers.klsa import klsa_params
-from klsa_search.search.ranking.rank import Rank, best_of, top_docs
-from klsa_search.search.ranking.relevance_feedback import add_feedback
 
 Q = TypeVar("Q")
 T = TypeVar("T")
@@ -306,10 +305,3 @@ def ranks_by_seeds(parameters: SearchSettings) -> bool:
         and parameters.alpha > 0
         and is_multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
     )
-
-
-def intersection(one: Mask | None, other: Mask | None) -> Mask | None:
-    """Return the documents of both masks, of which None is the mask of all documents."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other

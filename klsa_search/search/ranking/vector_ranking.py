@@ -27,11 +27,10 @@ from klsa_search.collection.vectors import Rows, quantised
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import ABSENT, VectorSpaces
-from klsa_search.search.engine.engine import TopDocs
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.ranking.rank import Rank, ranked
+from klsa_search.search.engine.top_docs import Rank, TopDocs, ranked
 
 NEAREST: Final = 100
 """Documents without a word of the query that match by their vectors, at most."""

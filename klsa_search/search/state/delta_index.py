@@ -24,10 +24,10 @@ from klsa_search.kernels.segments import Segment, Segments
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
-from klsa_search.search.engine.answers import AnswerCache
+from klsa_search.search.engine.answer_cache import AnswerCache
+from klsa_search.search.engine.collection_statistics import Weighing
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.partition_terms import Weighing
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Fields

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
-from klsa_search.search.engine.partition_terms import PartitionTerms, Weighing
+from klsa_search.search.engine.collection_statistics import PartitionTerms, Weighing
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, GrowableArray, Scores, values_at
 from klsa_search.core.config import SearchSettings
-from klsa_search.search.engine.engine import TopDocs
-from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.ranking.searcher import Searcher, intersection
+from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.storage.documents import DocumentReader, passages_of
 from klsa_search.storage.log import Write
 

@@ -10,7 +10,7 @@ import numpy as np
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.search.batches import Drift
-from klsa_search.search.engine.answers import AnswerCache
+from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask

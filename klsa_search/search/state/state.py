@@ -23,7 +23,7 @@ from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.ranking.parameters import Parameters
 from klsa_search.search.ranking.searcher import Searcher
-from klsa_search.search.snippets.stored_snippets import StoredSnippets
+from klsa_search.search.snippets import StoredSnippets
 from klsa_search.search.state.passages import PassageIndex, PassageSearcher
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.storage.arrays import open_array

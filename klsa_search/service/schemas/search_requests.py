@@ -10,7 +10,7 @@ from klsa_search.collection.vectors import MAX_DIMENSION
 from klsa_search.core.parameters import Text, encodable
 from klsa_search.core.search_options import SNIPPET, Names, QueryOptions, RankingParameters
 from klsa_search.search.costs import estimated_cost
-from klsa_search.search.engine.params import MAX_SEEDS
+from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.filters.parsing import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.query.query import CANDIDATES, Query

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.engine import KlsaEngine
+from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.params import MAX_SEEDS
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.rankers.klsa import klsa_params, rank_klsa

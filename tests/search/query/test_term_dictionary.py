@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from klsa_search.search.engine import answers
+from klsa_search.search.engine import answer_cache
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.query.term_dictionary import TermDictionary
 
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
-    monkeypatch.setattr(answers, "CAPACITY", 1)
+    monkeypatch.setattr(answer_cache, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     interruptions = []
@@ -29,7 +29,7 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
 
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
-    monkeypatch.setattr(answers, "CAPACITY", 1)
+    monkeypatch.setattr(answer_cache, "CAPACITY", 1)
     numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]

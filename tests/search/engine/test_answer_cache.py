@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from klsa_search.search.engine import answers as module
-from klsa_search.search.engine.answers import AnswerCache
+from klsa_search.search.engine import answer_cache as module
+from klsa_search.search.engine.answer_cache import AnswerCache
 
 WING, DRAG, FLOW, NEW = range(4)
 

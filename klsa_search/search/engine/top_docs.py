@@ -1,16 +1,83 @@
-"""Rankings of one query, the k best documents of a mask, and what changes them."""
+"""The best documents of a query, and rankings: functions that return those of a mask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.engine import ALL_CANDIDATES, TopDocs
 from klsa_search.search.engine.mask import Mask
+
+
+class TopDocs(NamedTuple):
+    """The best documents of a query, best first, ties by doc id.
+
+    doc_ids, scores  of documents that pass the mask and score above 0, at most k
+    total            how many documents match, whatever k; 0 if not requested
+    exact            which parts of each score are not estimates, see `Exact`; None if the engine of
+                     the default ranking did not score them
+    before           the same documents with their scores before passages, vectors or boosts changed
+                     them; None if nothing did
+    passages         the best passage of each document, -1 with score 0 for none, if passages count
+    """
+
+    doc_ids: DocIds
+    scores: Scores
+    total: int
+    exact: npt.NDArray[np.uint8] | None = None
+    before: TopDocs | None = None
+    passages: TopDocs | None = None
+
+    def at(self, positions: DocIds | DocumentMask | slice) -> TopDocs:
+        """Return the documents at some places, or of a mask or slice, with the same total."""
+        return TopDocs(
+            self.doc_ids[positions],
+            self.scores[positions],
+            self.total,
+            None if self.exact is None else self.exact[positions],
+            None if self.before is None else self.before.at(positions),
+            None if self.passages is None else self.passages.at(positions),
+        )
+
+    def rescored(self, scores: Scores, total: int) -> TopDocs:
+        """Return the same documents with other scores."""
+        return TopDocs(self.doc_ids, scores, total, before=self)
+
+    def joined(self, others: TopDocs) -> TopDocs:
+        """Return these documents, then others, with the total of these."""
+
+        def both(one: TopDocs | None, other: TopDocs | None) -> TopDocs | None:
+            return None if one is None or other is None else one.joined(other)
+
+        has_exact = self.exact is not None and others.exact is not None
+        return TopDocs(
+            np.concatenate((self.doc_ids, others.doc_ids)),
+            np.concatenate((self.scores, others.scores)),
+            self.total,
+            np.concatenate((self.exact, others.exact)) if has_exact else None,  # type: ignore[arg-type]
+            both(self.before, others.before),
+            both(self.passages, others.passages),
+        )
+
+    def unscored(self, doc_ids: DocIds) -> TopDocs:
+        """Return other documents with score 0, to join them."""
+        ids = doc_ids.astype(self.doc_ids.dtype)
+        return TopDocs(
+            ids,
+            np.zeros(len(ids), np.float32),
+            0,
+            None if self.exact is None else np.zeros(len(ids), np.uint8),
+            None if self.before is None else self.before.unscored(doc_ids),
+            None if self.passages is None else self.passages.unscored(np.full_like(ids, -1)),
+        )
+
+
+ALL_CANDIDATES: Final = 1000
+"""Number of results from which all candidates of a small collection are rescored."""
 
 Rank = Callable[[int, Mask | None], TopDocs]
 """Returns the k best documents of a mask, and how many match."""

@@ -1,1 +1,0 @@
-"""Cut snippets: the passages of texts that a hit shows."""
