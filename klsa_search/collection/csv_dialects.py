@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.lines import decoded_head, head_bytes
 
-DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""Delimiters that are recognised, and their names."""
+DELIMITERS: Final = ",;\t|^"
+"""Delimiters that are recognised."""
 
 SAMPLE: Final = 65_536
 """Bytes at the start of a file that decide its delimiter and quoting."""
@@ -106,7 +106,7 @@ def recognised(
     first = first.lower()
     skipped = 0
     delimiters = list(DELIMITERS)
-    if first.startswith("sep=") and first[4:] in DELIMITERS:
+    if first.startswith("sep=") and len(first) == 5 and first[4] in DELIMITERS:
         delimiters, sample, skipped = [first[4:]], rest, 1
     trials = [_Trial(Dialect(trial, skipped=skipped), sample, is_complete) for trial in delimiters]
     if len(trials) > 1 and not is_header(trials[0].header):

@@ -36,6 +36,7 @@ LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too smal
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
 _RULE: Final = re.compile(r"[ +=|:-]*(?:---|===)[ +=|:-]*")  # between the rows of a printed table
+_NUMBER: Final = re.compile(r"[\W\d_]*\d[\W\d_]*")
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
@@ -81,9 +82,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         cells = ["", *cells]
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
-    key = (
-        header.names[0] if header.may_begin_with_ids(intake.columns) and _is_key(ahead()) else None
-    )
+    key = header.names[0] if header.may_begin_with_ids(intake.columns) and is_key(ahead()) else None
 
     needed = len(header.names) - header.optional_at_end(intake.columns)
 
@@ -115,13 +114,31 @@ def row_documents(
     intake.compare_header(path, header.names)
     columns, numbered = intake.begin(path, header.names, key=key)
     columns.refuse_without_text(header.names, header.origin)
-    for origin, cells in rows:
-        document = intake.document(header.record(cells), origin, columns, numbered=numbered)
-        if document is not None:
-            yield document
+    id_at = header.names.index(columns.id_in(header.names) or header.names[0])
+    totals: list[tuple[str, Sequence[Any]]] = []
+    for row in rows:
+        if not numbered and _is_total(row[1], id_at):
+            totals.append(row)
+            continue
+        for origin, cells in (*totals, row):
+            document = intake.document(header.record(cells), origin, columns, numbered=numbered)
+            if document is not None:
+                yield document
+        totals.clear()
+    if totals:
+        intake.note(path, f"rows of numbers without an ID at the end are left out: {len(totals):,}")
     if header.seen - {key}:
         named = ", ".join(sorted(header.seen - {key}))
         intake.note(path, f"columns without a name are called {named}")
+
+
+def _is_total(cells: Sequence[Any], id_at: int) -> bool:
+    """Return whether a row without an ID has numbers and at most one other cell, as totals have."""
+    if not is_blank(cells[id_at]):
+        return False
+    texts = [str(cell) for cell in cells if not is_blank(cell)]
+    numbers = sum(_NUMBER.fullmatch(text) is not None for text in texts)
+    return numbers > 0 and len(texts) - numbers <= 1
 
 
 def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
@@ -130,11 +147,13 @@ def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
     return bool(first) and all(len(cells) == columns + 1 and cells[-1].strip() for cells in first)
 
 
-def _is_key(rows: Iterable[list[str]]) -> bool:
-    """Return whether the first cells of all rows are different. Cost: reads the file once."""
-    seen: set[str] = set()
+def is_key(rows: Iterable[Sequence[Any]]) -> bool:
+    """Return whether the first cells of all rows but totals differ. Cost: reads all rows."""
+    seen: set[Any] = set()
     for cells in rows:
-        if not cells[0].strip() or cells[0] in seen:
+        if _is_total(cells, 0):
+            continue
+        if is_blank(cells[0]) or cells[0] in seen:
             return False
         seen.add(cells[0])
     return bool(seen)
@@ -286,8 +305,8 @@ def is_header(cells: list[str], columns: Columns) -> bool:
         names = {name.lower() for name in header_names(cells, "", columns)}
     except CollectionError:
         return False
-    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
-    return bool(columns.title or columns.text or names & common)
+    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"]}
+    return bool(columns.title or columns.text or names & common or columns.common("text", names))
 
 
 def _shown(cell: str) -> str:

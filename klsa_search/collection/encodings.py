@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from klsa_search.collection.lines import (
+    ESCAPES,
     NAMES,
     STEP,
     head_bytes,
     invalid_encoding,
     lines,
     lines_in,
-    utf16_of,
+    marked_encoding,
+    name_of_encoding,
+    wide_encoding,
 )
 from klsa_search.collection.model import TruncatedFile
 from klsa_search.errors import CollectionError
@@ -102,50 +106,78 @@ def _detection(text: Iterable[bytes]) -> _Detection:
     return _detection_of_script(sample)
 
 
+def decoded(data: bytes, *encodings: str | None) -> str:
+    """Return a text of any bytes: in the encoding that it shows, else in the first that fits.
+
+    encodings  names, also unknown ones; if none fits, the text is in that detected, or Windows-1252
+    """
+    for codec in (marked_encoding(data), *encodings):
+        try:
+            if codec:
+                return data.decode(codec).removeprefix("\ufeff")
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return data.decode(detect_encoding(data.splitlines(keepends=True)) or "cp1252", "replace")
+
+
 def decoded_lines(
     path: Path, encoding: str | None, note: Callable[[str], None]
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line), decoded as UTF-8, UTF-16 or another encoding; see `lines`.
 
-    encoding  by default detected: UTF-16 by its first bytes, others by the whole file at the first
-              line that is not UTF-8
+    encoding  by default detected: UTF-16 and UTF-32 by the first bytes, ISO 2022 by an escape
+              sequence, others by the whole file at the first line that is not UTF-8
     note      called with what was detected
     Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
     told, or does not fit.
     """
     if encoding is None:
-        encoding = utf16_of(head_bytes(path, 4))
+        encoding = wide_encoding(head_bytes(path, 4))
         if encoding:
-            note("read as UTF-16")
+            note(f"read as {name_of_encoding(encoding)}")
     if encoding:
         yield from lines_in(path, encoding)
         return
     detected: str | None = None
+    decode: Callable[[bytes], str] = bytes.decode
     for number, line in lines(path):
         if detected is None and not _is_utf8(line):
-            detected, further = _detected(path)
+            detected, further = _escaped(line) or _detected(path)
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
                 )
             if detected != "utf-8":
-                fact = (
-                    f"read as {NAMES[detected]}, because it is not UTF-8 (first in line {number:,})"
-                )
-                if further:
-                    named = " or ".join(NAMES[other] for other in further)
-                    fact += f", but the text is too short to be sure: it could be {named}"
-                note(
-                    f"{fact}; if letters are wrong, name the encoding, as in --encoding "
-                    f"{further[0] if further else detected} (in Python encoding=)"
-                )
+                note(_note(detected, further, number))
+                decode = partial(str, encoding=detected)
+                if detected in ESCAPES.values():  # whose states may go on after a line
+                    decode = codecs.getincrementaldecoder(detected)().decode
         if detected in (None, "utf-8"):
             yield number, line
             continue
         try:
-            yield number, line.encode("utf-8", "surrogateescape").decode(detected)
+            yield number, decode(line.encode("utf-8", "surrogateescape"))
         except UnicodeDecodeError as error:
             raise invalid_encoding(path, number, detected, error) from None
+
+
+def _note(detected: str, further: Sequence[str], number: int) -> str:
+    """Return what was detected at a line, and what to do if it is wrong."""
+    reason = "it has escape sequences" if detected in ESCAPES.values() else "it is not UTF-8"
+    fact = f"read as {NAMES[detected]}, because {reason} (first in line {number:,})"
+    if further:
+        named = " or ".join(NAMES[other] for other in further)
+        fact += f", but the text is too short to be sure: it could be {named}"
+    return (
+        f"{fact}; if letters are wrong, name the encoding, as in --encoding "
+        f"{further[0] if further else detected} (in Python encoding=)"
+    )
+
+
+def _escaped(line: str) -> _Detection | None:
+    """Return the encoding of a line with escape sequences of ISO 2022; None for another."""
+    codec = next((codec for sign, codec in ESCAPES.items() if sign.decode() in line), None)
+    return _Detection(codec) if codec else None
 
 
 def _detected(path: Path) -> _Detection:
@@ -301,7 +333,7 @@ def _identifier() -> LanguageIdentifier:
 
 def _is_utf8(line: str) -> bool:
     if line.isascii():
-        return True
+        return "\x1b$" not in line or _escaped(line) is None
     try:
         line.encode()
     except UnicodeEncodeError:

@@ -21,13 +21,27 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_MARKS: Final = {
+    b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be",
+}  # fmt: skip
+"""Encodings by their byte-order marks, the longer ones first."""
+_ZEROS: Final = {
+    b"\0\1\0\1": "utf-16-le", b"\1\0\1\0": "utf-16-be",
+    b"\0\1\1\1": "utf-32-le", b"\1\1\1\0": "utf-32-be",
+}  # fmt: skip
+"""Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
+ESCAPES: Final = {
+    b"\x1b$@": "iso2022_jp_ext", b"\x1b$B": "iso2022_jp_ext", b"\x1b$)C": "iso2022_kr",
+}  # fmt: skip
+"""Encodings of seven bits by the escape sequences with which their letters begin."""
 NAMES: Final = {
     "big5": "Big5", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252",
     "cp1253": "Windows-1253", "cp1254": "Windows-1254", "cp1255": "Windows-1255",
     "cp1256": "Windows-1256", "cp1257": "Windows-1257", "cp850": "DOS 850", "cp866": "DOS 866",
     "cp874": "Windows-874", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP",
     "gb18030": "GBK", "iso8859_2": "ISO 8859-2", "iso8859_5": "ISO 8859-5",
+    "iso2022_jp_ext": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR",
     "iso8859_7": "ISO 8859-7", "koi8_r": "KOI8-R", "koi8_u": "KOI8-U", "mac_roman": "Mac Roman",
 }  # fmt: skip
 """Names of the encodings that are detected, by codec."""
@@ -69,12 +83,12 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader[Any]]:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a file in UTF-8, whose invalid bytes become lone surrogates, or in UTF-16."""
-    utf16 = utf16_of(head_bytes(path, 4))
-    errors = "surrogatepass" if utf16 else "surrogateescape"
+    """Open a file in UTF-8, whose invalid bytes become lone surrogates, UTF-16 or UTF-32."""
+    wide = wide_encoding(head_bytes(path, 4))
+    errors = "surrogatepass" if wide else "surrogateescape"
     with (
         open_decompressed(path) as raw,
-        io.TextIOWrapper(raw, utf16 or "utf-8-sig", errors=errors, newline="") as stream,
+        io.TextIOWrapper(raw, wide or "utf-8-sig", errors=errors, newline="") as stream,
     ):
         yield stream
 
@@ -103,14 +117,14 @@ def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> It
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
-    encoding  unless the file begins like UTF-16
+    encoding  unless the file begins like UTF-16 or UTF-32
     Byte-order marks at the start of lines are dropped. An invalid byte becomes a lone surrogate,
     which `text_fault` reports, so that the reader decides how much to refuse. TruncatedFile if the
-    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16, or is
-    compressed and damaged.
+    file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16 or
+    UTF-32, or is compressed and damaged.
     """
-    if utf16 := utf16_of(head_bytes(path, 4)):
-        yield from lines_in(path, utf16)
+    if wide := wide_encoding(head_bytes(path, 4)):
+        yield from lines_in(path, wide)
         return
     number = 0
     with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
@@ -132,7 +146,7 @@ def checked_lines(path: Path) -> Iterator[tuple[str, str]]:
 def lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) in an encoding; in UTF-16, half a character is a surrogate."""
     number = 0
-    errors = "surrogatepass" if encoding.startswith("utf-16-") else "strict"
+    errors = "surrogatepass" if encoding in _MARKS.values() else "strict"
     with (
         translate_read_errors(path, lambda: number),
         open_decompressed(path) as raw,
@@ -149,7 +163,7 @@ def lines_in(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 def invalid_encoding(path: Path, number: int, encoding: str, error: UnicodeError) -> TruncatedFile:
     """Return the error for a line that an encoding does not fit."""
-    name = "UTF-16" if encoding.startswith("utf-16-") else NAMES.get(encoding, encoding)
+    name = name_of_encoding(encoding)
     reason = error.reason if isinstance(error, UnicodeDecodeError) else error
     return TruncatedFile(f"{path}:{number}: invalid {name} ({reason}); correct it, or {STEP}")
 
@@ -166,24 +180,33 @@ def head(path: Path, size: int = 65_536) -> str:
 
 
 def decoded_head(data: bytes, encoding: str | None = None) -> str:
-    """Return the start of a file as text, by default in UTF-8 or UTF-16; never fails."""
-    encoding = encoding or utf16_of(data)
-    if encoding:
-        return data.decode(encoding, "replace").lstrip("\ufeff")
-    return data.decode("utf-8", "replace").lstrip("\ufeff")
+    """Return the start of a file as text, in UTF-8 or the encoding that it shows; never fails."""
+    encoding = encoding or marked_encoding(data) or "utf-8"
+    return data.decode(encoding, "replace").lstrip("\ufeff")
 
 
-def utf16_of(data: bytes) -> str | None:
-    """Return utf-16-le or utf-16-be if the start of a file is that, else None.
+def marked_encoding(data: bytes) -> str | None:
+    """Return the encoding that a text shows: UTF-16 or UTF-32, or ISO 2022; None without one."""
+    escape = next((code for sign, code in ESCAPES.items() if sign in data), None)
+    return wide_encoding(data) or escape
 
-    Without a byte-order mark the first two characters must be ASCII.
+
+def wide_encoding(data: bytes) -> str | None:
+    """Return the codec of UTF-16 or UTF-32 if the start of a file is that, else None.
+
+    Without a byte-order mark the first characters must be ASCII.
     """
-    if data.startswith(UTF16_BOMS):
-        return "utf-16-le" if data.startswith(UTF16_BOMS[0]) else "utf-16-be"
-    zeros = [byte == 0 for byte in data[:4]]
-    if zeros == [False, True, False, True]:
-        return "utf-16-le"
-    return "utf-16-be" if zeros == [True, False, True, False] else None
+    marked = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), None)
+    return marked or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
+
+
+def name_of_encoding(codec: str) -> str:
+    """Return the name of an encoding as people write it.
+
+    >>> name_of_encoding("utf-16-le"), name_of_encoding("cp932"), name_of_encoding("koi8_t")
+    ('UTF-16', 'Shift-JIS', 'koi8_t')
+    """
+    return codec[:6].upper() if codec in _MARKS.values() else NAMES.get(codec, codec)
 
 
 def head_bytes(path: Path, size: int) -> bytes:

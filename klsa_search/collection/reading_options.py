@@ -56,6 +56,8 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
+_WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
+
 _ID: Final = re.compile(
     r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)|.+#)|.*[a-z]I[dD]"
 )
@@ -137,8 +139,14 @@ class Columns:
         )
 
     def common(self, role: str, names: Iterable[str]) -> list[str]:
-        """Return the columns with a common name for "id", "title" or "text"."""
+        """Return the columns with a common name for "id", "title" or "text".
+
+        For texts, else those whose last word is one, such as `review_text`.
+        """
+        names = list(names)
         columns = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
+        if role == "text" and not columns and len(names) > 1:
+            columns = [name for name in names if _last_word(name) in _TEXTS.union(TEXT_NAMES)]
         return _first_choices(columns) or columns
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
@@ -154,6 +162,9 @@ class Columns:
             by_role["title"] = _first_choices(by_role["title"])
         if not (by_role["title"] or by_role["text"]):
             by_role |= _in_one_object(names)
+        elif by_role["text"] and not by_role["title"]:  # the only one such as `Product name`
+            titles = [name for name in names if _last_word(name) in ("name", "title")]
+            by_role["title"] = titles if len(titles) == 1 else []
         if self.id_in(names) is not None:
             by_role["id"] = []
         if not (by_role["title"] or by_role["text"]):
@@ -191,6 +202,12 @@ class Columns:
 def _first_choices(names: Iterable[str]) -> list[str]:
     """Return names without those that are used only if there is no other."""
     return [name for name in names if name.strip().lower() not in _SECOND]
+
+
+def _last_word(name: str) -> str:
+    """Return the last of the words of a name, in lower case; "" for one word and for a path."""
+    words = [] if "." in name else _WORD_END.split(name.strip())
+    return words[-1].lower() if len(words) > 1 else ""
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:

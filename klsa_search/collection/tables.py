@@ -15,6 +15,7 @@ from klsa_search.collection.csv_files import (
     header_names,
     is_blank,
     is_header,
+    is_key,
     row_documents,
 )
 from klsa_search.collection.intake import Intake
@@ -172,11 +173,11 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         names = ["" if cell is None else str(cell) for cell in rows[before]]
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)
         rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
-        values = [row[0] for row in rows]
-        is_key = header.may_begin_with_ids(intake.columns)
-        is_key = is_key and None not in values and len({*values}) == len(values)
+        has_ids = header.may_begin_with_ids(intake.columns) and is_key(rows)
         located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-        yield from row_documents(path, intake, header, located, header.names[0] if is_key else None)
+        yield from row_documents(
+            path, intake, header, located, header.names[0] if has_ids else None
+        )
 
 
 def _rows_before_header(rows: list[list[Any]], intake: Intake) -> int:

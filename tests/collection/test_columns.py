@@ -178,3 +178,20 @@ def test_a_stream_is_read_as_a_file_and_can_be_read_again():
         open_collection(io.BytesIO(b"prose"))
     with pytest.raises(CollectionError, match="cannot be read as text"):
         open_collection(io.BytesIO(b"prose"), format="text")
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("Product name,review_text,stars", {"title": "Product name", "text": ["review_text"]}),
+        ("reviewTitle,reviewBody,stars", {"title": "reviewTitle", "text": ["reviewBody"]}),
+        ("user-name,item-name,long-description", {"text": ["long-description"]}),
+        ("Ticket Description,stars,year", {"text": ["Ticket Description"]}),
+    ],
+)
+def test_the_last_word_of_a_name_tells_what_a_column_has(tmp_path, header, columns):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\nPump,it leaks,3\n", "utf-8")
+    source = open_collection(path)
+    assert len(list(source.documents())) == 1
+    assert source.options["columns"] == columns

@@ -37,6 +37,7 @@ ROWS = [("0", "Pump", "It leaks", {}), ("1", "Valve", "Stuck", {})]
         "id;title;text\r0;Pump;It leaks\r1;Valve;Stuck",
         "id\ttitle\ttext\r0\tPump\tIt leaks\r1\tValve\tStuck\r",
         "id,title,text\r0,Pump,It leaks\r1,Valve,Stuck\r".encode("utf-16"),
+        "id^title^text\n0^Pump^It leaks\n1^Valve^Stuck\n",
         "---\n|id |title |text    |\n---\n|0  |Pump  |It leaks|\n|1  |Valve |Stuck  |\n",
         "| id | title | text |\n|:--|:---:|---|\n| 0 | Pump | It leaks |\n| 1 | Valve | Stuck |\n",
         "+--+\n| id | title |text |\n+--+---+\n|0 | Pump | It leaks |\n|1 | Valve | Stuck |\n",
@@ -232,3 +233,21 @@ def test_ids_that_pandas_made_decimals_are_reported(tmp_path):
     collection = open_collection(path)
     assert len(list(collection.documents())) == 2
     assert collection.notes == []
+
+
+@pytest.mark.parametrize("header", ["id,title,price,text", "Ticket ID,title,price,text"])
+@pytest.mark.parametrize(
+    "totals", [",Total,7,\n", ",,7,\n", ",,\u20ac 7.00,\n", ",Sum,7,\n,Mean,3.5,\n"]
+)
+def test_totals_at_the_end_are_no_documents(tmp_path, header, totals):
+    rows, source = read(tmp_path, f"{header}\n0,Pump,3,It leaks\n1,Valve,4,Stuck\n{totals}")
+    assert [row[:3] for row in rows] == [row[:3] for row in ROWS]
+    assert any("without an ID at the end are left out" in note for note in source.notes)
+
+
+@pytest.mark.parametrize(
+    "rows", [",Hose,5,It bends\n1,Valve,4,Stuck\n", ",Hose,5,\n1,Valve,4,Stuck\n", ",Hose,,\n"]
+)
+def test_a_document_without_an_id_is_refused(tmp_path, rows):
+    with pytest.raises(CollectionError, match="id is blank"):
+        read(tmp_path, f"id,title,price,text\n0,Pump,3,It leaks\n{rows}")

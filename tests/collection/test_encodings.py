@@ -197,3 +197,35 @@ def test_too_little_text_for_detection_is_reported(tmp_path):
     path.write_bytes("id,text\n1,Насос\n".encode("cp1251"))
     with pytest.raises(CollectionError, match="cannot be told; name it, as in --encoding"):
         list(open_collection(path).documents())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.html"])
+@pytest.mark.parametrize(
+    ("codec", "language"),
+    [
+        ("iso2022_jp", "japanese"),
+        ("iso2022_kr", "korean"),
+        ("utf-16", "german"),
+        ("utf-32", "russian"),
+        ("utf-32-le", "chinese"),
+        ("utf-32-be", "japanese"),
+    ],
+)
+def test_text_that_shows_its_encoding_is_read(tmp_path, codec, language, name):
+    (tmp_path / name).write_bytes(f"id,text\n1,{TEXTS[language]}\n".encode(codec))
+    source = open_collection(tmp_path / name, format=None if name == "a.csv" else "text")
+    (document,) = source.documents()
+    assert document.text.removeprefix("id,text\n1,").removeprefix("id,text 1,") == TEXTS[language]
+
+
+def test_json_in_utf_32_is_read(tmp_path):
+    for name, text in (("a.jsonl", '{"id": "1", "text": "弁"}\n'), ("a.json", '[{"text": "弁"}]')):
+        (tmp_path / name).write_bytes(text.encode("utf-32"))
+        assert [document.text for document in open_collection(tmp_path / name).documents()] == [
+            "弁"
+        ]
+
+
+def test_escapes_that_begin_no_encoding_are_text(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"id,text\n1,\x1b[31mred\x1b[0m \x1b$ 5\n")
+    assert "red" in next(open_collection(tmp_path / "a.csv").documents()).text

@@ -288,6 +288,41 @@ PPTX = archive(
     ppt__s_DOT_xml=f'<p:x xmlns:p="{SLIDES}"/>',
 )
 
+VTT = b"""WEBVTT - pumps
+
+STYLE
+::cue { color: red }
+
+NOTE of the editor
+
+intro
+00:00:01.000 --> 00:00:04.000 align:start
+<v Ann>Close the <b>valve</b> &amp;
+wait.
+
+00:04.000 --> 00:06.000
+wait.
+3 - 2 --> 1
+"""
+SRT = b"""1\r
+00:00:01,000 --> 00:00:04,000\r
+{\\an8}<i>Close the valve</i> &amp;\r
+wait.\r
+\r
+2\r
+00:00:04,000 --> 00:00:06,000\r
+3 - 2 --> 1\r
+"""
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.vtt", VTT), ("a.srt", SRT)])
+def test_subtitles_are_their_text(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    (document,) = open_collection(tmp_path / name).documents()
+    assert document.text == "Close the valve &\nwait.\n3 - 2 --> 1"
+    assert document.metadata["kind"] == "subtitles"
+
+
 WHOLE = {
     "docbook": DOCBOOK,
     "docx": DOCX,
@@ -301,6 +336,7 @@ WHOLE = {
     "pdf": pdf(*["It leaks."] * 5),
     "pptx": PPTX,
     "rst": RST * 10,
+    "vtt": VTT * 10,
 }
 
 

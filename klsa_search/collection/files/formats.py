@@ -71,6 +71,7 @@ FORMATS: Final[dict[FileFormat, str]] = {
     FileFormat("markdown", "markdown", False): "markdown md mdx qmd rmd",
     FileFormat("notebook", "markdown:read_notebook", False, is_text=False): "ipynb",
     FileFormat("rst", "plain:read_rst", False): "rst",
+    FileFormat("subtitles", "plain:read_subtitles", False): "srt vtt",
     FileFormat("html", "html", True): "htm html xhtml",
     FileFormat("pdf", "pdf", True, is_text=False): "pdf",
     FileFormat("docx", "office:read_docx", False, is_text=False): "docx",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from klsa_search.collection.encodings import detect_encoding
+from klsa_search.collection.encodings import decoded
 from klsa_search.collection.files.archives import open_archive
 from klsa_search.collection.files.content import (
     CELL,
@@ -26,9 +26,8 @@ from klsa_search.collection.files.content import (
     metadata_of,
     one_line,
 )
-from klsa_search.collection.lines import read_decompressed
+from klsa_search.collection.lines import UTF8_BOM, read_decompressed
 
-_BOMS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CHARSET: Final = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _INLINE: Final = frozenset(
     re.findall(
@@ -55,24 +54,18 @@ _DATES: Final = ("date", "article:published_time", "dc.date", "dcterms.created",
 
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a page as one document, without its scripts and its navigation."""
-    yield content_of(decoded(read_decompressed(path), encoding))
+    yield content_of(_page_of(read_decompressed(path), encoding))
 
 
-def decoded(data: bytes, encoding: str | None = None) -> str:
+def _page_of(data: bytes, encoding: str | None = None) -> str:
     """Return the text of a page, decoded like browsers do, which accept any bytes.
 
     By its byte-order mark, else by its declared encoding, else by the named encoding, else as
     UTF-8, else by that detected, or Windows-1252.
     """
-    marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
     declared = _CHARSET.search(data[:2048])
-    for codec in (marked, declared and declared[1].decode("ascii"), encoding, "utf-8"):
-        try:
-            if codec:
-                return data.decode(codec)
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return data.decode(detect_encoding(data.splitlines(keepends=True)) or "cp1252", "replace")
+    mark = "utf-8" if data.startswith(UTF8_BOM) else None
+    return decoded(data, mark, declared and declared[1].decode("ascii"), encoding, "utf-8")
 
 
 def content_of(page: str) -> Content:
@@ -207,7 +200,7 @@ def read_epub(path: Path) -> Iterator[Content]:
                 name = posixpath.normpath(
                     posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", "")))
                 )
-                sections += content_of(decoded(archive.data(name))).sections
+                sections += content_of(_page_of(archive.data(name))).sections
     if not any(section.text for section in sections):
         raise Unreadable("contains no text", "no chapter of it has any")
 

@@ -9,7 +9,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from klsa_search.collection.encodings import detect_encoding
+from klsa_search.collection.encodings import decoded
 from klsa_search.collection.files.content import Content, Section, metadata_of, one_line
 from klsa_search.collection.files.formats import is_mailbox
 from klsa_search.collection.files.html import content_of
@@ -85,8 +85,8 @@ def _is_body(part: Message) -> bool:
 def _text(part: Message, encoding: str | None) -> tuple[str, str]:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    charset = part.get_content_charset() or encoding or "utf-8"
-    text = _decoded(data, charset).replace("\0", "").replace("\r\n", "\n")
+    charset = part.get_content_charset() or encoding
+    text = decoded(data, charset, "utf-8").replace("\0", "").replace("\r\n", "\n")
     return part.get_content_type(), text
 
 
@@ -99,19 +99,11 @@ def _header(message: Message, name: str) -> str:
         parts = decode_header(value)
     except ValueError:  # including HeaderParseError, for broken base64
         parts = [(str(value), None)]
-    decoded = "".join(
-        part if isinstance(part, str) else _decoded(part, charset or "utf-8")
+    text = "".join(
+        part if isinstance(part, str) else decoded(part, charset, "utf-8")
         for part, charset in parts
     )
-    return one_line(decoded.encode("utf-8", "replace").decode().replace("\0", ""))
-
-
-def _decoded(data: bytes, charset: str) -> str:
-    try:
-        return data.decode(charset)
-    except (LookupError, UnicodeDecodeError):
-        detected = detect_encoding(data.splitlines(keepends=True))
-        return data.decode(detected or "utf-8", "replace")
+    return one_line(text.encode("utf-8", "replace").decode().replace("\0", ""))
 
 
 def _date(message: Message) -> str | None:

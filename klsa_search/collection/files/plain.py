@@ -1,10 +1,11 @@
-"""Plain text, source code, and reStructuredText."""
+"""Plain text, source code, subtitles, and reStructuredText."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile, takewhile
+from html import unescape
+from itertools import dropwhile, groupby, takewhile
 from pathlib import Path
 from textwrap import dedent
 from typing import Final
@@ -27,6 +28,14 @@ _TITLES: Final = {
 """Line of the title of a document in AsciiDoc and Org, by suffix."""
 
 
+_CUE: Final = re.compile(
+    r"(?:\A|(?<=\n\n))(?:WEBVTT|NOTE|STYLE|REGION)\b.*(?:\n.+)*"
+    r"|(?:(?:\A|(?<=\n\n)).+\n)?(?<![^\n])[\d:.,]+[ ]-->[ ].*"
+)
+"""Blocks of WebVTT that are no subtitles, and the name or number of a subtitle and its times."""
+_CUE_MARK: Final = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+
+
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file as one document."""
     text, notes = text_of(path, encoding)
@@ -39,6 +48,16 @@ def read_code(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read a file of source code as one document, with the file name as title."""
     text, notes = text_of(path, encoding)
     yield Content(title=path.name, sections=[Section("", text)], notes=notes)
+
+
+def read_subtitles(path: Path, encoding: str | None) -> Iterator[Content]:
+    """Read SubRip or WebVTT as one document: the spoken text, without times, marks and notes."""
+    text, notes = text_of(path, encoding)
+    text = _CUE.sub("", re.sub(r"\r\n?", "\n", text))
+    lines = (unescape(_CUE_MARK.sub("", line)).strip() for line in text.splitlines())
+    # Captions that scroll repeat a line in the next cue.
+    spoken = "\n".join(line for line, _ in groupby(filter(None, lines)))
+    yield Content(sections=[Section("", spoken)], notes=notes)
 
 
 def text_of(path: Path, encoding: str | None) -> tuple[str, list[str]]:
