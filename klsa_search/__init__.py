@@ -61,9 +61,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document as Document
-    from klsa_search.core.keywords import IndexSettings as IndexSettings
-    from klsa_search.core.keywords import SearchParameters as SearchParameters
-    from klsa_search.core.version import __version__ as __version__
+    from klsa_search.core.config import IndexSettings as IndexSettings
+    from klsa_search.core.installation import __version__ as __version__
+    from klsa_search.core.parameters import SearchParameters as SearchParameters
     from klsa_search.errors import KlsaError as KlsaError
     from klsa_search.indexing.build import build as build
     from klsa_search.search.explain.explanation import Explanation as Explanation
@@ -81,12 +81,13 @@ if TYPE_CHECKING:
     from klsa_search.search.query.query import SearchOptions as SearchOptions
     from klsa_search.storage.columns.columns import Field as Field
 else:
-    from klsa_search.core.lazy_exports import lazy_exports
+    from klsa_search.core.cached import lazy_exports
 
     _NAMES = {
         "collection.model": "Document",
-        "core.keywords": "IndexSettings SearchParameters",
-        "core.version": "__version__",
+        "core.config": "IndexSettings",
+        "core.parameters": "SearchParameters",
+        "core.installation": "__version__",
         "errors": "KlsaError",
         "indexing.build": "build",
         "search.explain.explanation": "Explanation",

@@ -17,10 +17,15 @@ from klsa_search import Document, Index, build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.weighting import (
+    average_length,
+    length_norms,
+    live_length,
+    quantised_length,
+)
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
@@ -207,10 +212,10 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
     for each in documents.values():
         builder.add(each.split())
     counts = builder.finish()
-    mean = bm25.average_length(counts.lengths)
-    if average is None or bm25.live_length(average, mean) != average:
-        average = bm25.quantised_length(mean)
-    norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
+    mean = average_length(counts.lengths)
+    if average is None or live_length(average, mean) != average:
+        average = quantised_length(mean)
+    norms = length_norms(counts.lengths, average, k1=1.2, b=0.75)
     chosen = Settings(**_PLAIN)  # type: ignore[arg-type]
     known = counts.vocabulary.numbers
     common = sorted(known[term] for term in Analyzer(chosen).common() if term in known)

@@ -12,8 +12,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final
 
-from klsa_search.core.build_settings import AnalysisSettings
-from klsa_search.core.keywords import Tokenizer
+from klsa_search.core.build_settings import AnalysisSettings, Tokenizer
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import SettingsError
 

@@ -10,7 +10,7 @@ from klsa_search.cli.groups import Command
 from klsa_search.cli.main import run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 
 
 @click.command(cls=Command)

@@ -21,7 +21,7 @@ from klsa_search.client.protocol import (
     documented_as,
     stream_records,
 )
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult
 

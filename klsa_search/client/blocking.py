@@ -20,7 +20,7 @@ from klsa_search.client.protocol import (
     as_json,
     documented_as,
 )
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult
 

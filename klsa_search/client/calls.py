@@ -24,8 +24,8 @@ from klsa_search.client.results import (
     write_result_of,
 )
 from klsa_search.collection.model import Document
-from klsa_search.core.keywords import IndexSettings, SearchParameters
-from klsa_search.core.parameters import MatchName
+from klsa_search.core.config import IndexSettings
+from klsa_search.core.parameters import MatchName, SearchParameters
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.search.batches import WriteResult

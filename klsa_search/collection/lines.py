@@ -14,7 +14,7 @@ from typing import IO, Any, Final, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.model import TruncatedFile, text_fault
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError, MissingExtra
 
 GZIP = b"\x1f\x8b"

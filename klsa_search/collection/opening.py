@@ -51,7 +51,7 @@ from klsa_search.collection.public_collections import (
     standard_library,
 )
 from klsa_search.collection.reading_options import PLAIN, Folders, PathLike, Reading, ReadingOptions
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.errors import CollectionError
 
 _ROWS: Final = Path("documents")  # in messages

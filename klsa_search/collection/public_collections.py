@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from klsa_search.collection.folder import Selection, walk
 from klsa_search.collection.model import Document
 from klsa_search.collection.smart import SmartRules
-from klsa_search.core.cache_folder import cache_folder
+from klsa_search.core.installation import cache_folder
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError, FetchError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -27,6 +27,11 @@ Kernel = Annotated[str, KERNEL_NAMES]
 """Name of the built-in weighting of document features or of a plug-in."""
 
 TOKENIZER_NAMES: Final = PluginName("tokenizer", ())
+Tokenizer = Callable[[str], Iterable[tuple[str, int, int]]]
+"""Maps a text to its words in order, each with its start and end in the text. The word may differ
+from the text between them, for example be a lemma.
+"""
+
 FieldType = Literal["keyword", "number", "date"]
 
 PASSAGE_WORDS = 300

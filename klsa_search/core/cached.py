@@ -1,10 +1,11 @@
-"""Attributes made when they are read: properties, fields, cached results, methods of a part."""
+"""Attributes made when they are read: properties, fields, results, methods of a part, exports."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakMethod
 
@@ -121,3 +122,25 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
         return (
             self._method if instance is None else getattr(getattr(instance, self._part), self._name)
         )
+
+
+def lazy_exports(
+    namespace: dict[str, object], names: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package whose imports wait for their use.
+
+    So commands load only what they need.
+
+    namespace  globals of the package
+    names      exported names, separated by blanks, by their module below `klsa_search`
+    """
+    modules = {name: module for module, exported in names.items() for name in exported.split()}
+
+    def get(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
+        module = import_module(f"klsa_search.{modules[name]}")
+        value = namespace[name] = getattr(module, name)
+        return value
+
+    return sorted(modules), get, lambda: sorted({*namespace, *modules})

@@ -1,26 +1,33 @@
 """Settings of an index: immutable, validated once, fingerprinted in the manifest.
 
 Names are flat, and the same in Python (`build(..., k1=2.0)`), in TOML (`k1 = 2.0`) and on the
-command line (`--k1 2.0`). Each package uses the group it needs; `Settings` has all groups.
+command line (`--k1 2.0`). `IndexSettings` has their names and types for type checkers; a test
+compares both. Each package uses the group it needs; `Settings` has all groups.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Self, TypedDict
 
 from pydantic import Field, field_validator, model_validator
 
 from klsa_search.core.build_settings import (
     AnalysisSettings,
+    DateOrder,
+    DecimalSign,
     FieldSettings,
+    IdentifiersName,
+    IdfName,
     KernelSettings,
     PassageSettings,
     SpectrumSettings,
+    StopWordsName,
+    Tokenizer,
 )
-from klsa_search.core.field_weights import SearchedFields, parse_weights
+from klsa_search.core.field_weights import FieldWeights, SearchedFields, parse_weights
 from klsa_search.core.parameters import (
     Alpha,
     Boosts,
@@ -33,6 +40,7 @@ from klsa_search.core.parameters import (
     Latent,
     LexicalSharpness,
     Match,
+    MatchName,
     Operators,
     PassageWeight,
     Ranker,
@@ -40,6 +48,7 @@ from klsa_search.core.parameters import (
     Sharpness,
     Spectral,
     Spelling,
+    SpellingName,
     Synonyms,
     UnitLength,
     Z,
@@ -165,6 +174,68 @@ class Settings(
                 f"unknown preset {preset!r}; the presets are: {choices}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
+
+
+class IndexSettings(TypedDict, total=False):
+    """Keyword arguments of `build`: all settings of an index, to be passed as `**settings`.
+
+    >>> published: IndexSettings = {"k1": 2.0, "search": "title,text"}
+    >>> build("reports.jsonl", name="reports", **published).settings.k1
+    2.0
+    """
+
+    language: str | Sequence[str]
+    language_field: str | None
+    stemmer: str
+    stop_words: StopWordsName
+    tokenizer: str | Tokenizer | None
+    extra_stop_words: tuple[str, ...] | list[str]
+    fold_accents: bool | None
+    symbols: bool
+    k1: float
+    b: float
+    search: FieldWeights
+    identifiers: IdentifiersName
+    common_weight: float
+    idf: IdfName
+    burstiness: float
+    kernel: str
+    kernel_k1: float
+    idf_power: float
+    pairs: float
+    centred: bool
+    normalised: bool
+    neighbours: int
+    dimensions: int
+    latent_dimensions: int
+    seed: int
+    fields: tuple[str, ...] | list[str]
+    split: Mapping[str, str] | tuple[str, ...] | list[str]
+    units: tuple[str, ...] | list[str]
+    html: tuple[str, ...] | list[str] | None
+    dates: DateOrder | None
+    decimal: DecimalSign | None
+    passages: str | int
+    operators: bool | None
+    spelling: SpellingName
+    synonyms: bool
+    match: MatchName
+    ranker: str
+    alpha: float
+    hold_back: float
+    z: int
+    sharpness: float
+    spectral: str
+    gamma: float
+    head: int
+    unit_length: bool
+    coverage: float
+    latent: float
+    lexical_sharpness: float
+    passage_weight: float
+    boosts: FieldWeights
+    exact: bool
+    page_title: str
 
 
 def unsearched(names: Iterable[str], fields: SearchedFields) -> str | None:

@@ -17,6 +17,9 @@ MAX_WEIGHT: Final = 16
 MAX_SEARCHED: Final = 100
 """Limit of the number of searched fields."""
 
+FieldWeights = str | Mapping[str, float]
+"""Weights of fields: `title^3,text`, or `{"title": 3, "text": 1}`."""
+
 
 def parse_weights(value: object) -> dict[str, float]:
     """Return weights by field: of a mapping, of `name^weight,name`, or of a list of such parts.

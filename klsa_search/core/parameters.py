@@ -1,14 +1,15 @@
-"""Parameters of a query: types with their limits and descriptions; and the base class of settings.
+"""Parameters and options of a search, declared once for Python, HTTP and the command line.
 
-`config.py` has their defaults for an index, `search.query.query.Query` those of one search.
+Types with their limits and descriptions, the options, and the base class of settings. `config.py`
+has the defaults of an index, `search.query.query.Query` those of one search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import Annotated, Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypedDict, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from klsa_search.core.field_weights import parse_weights, write_weights
+from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
 
@@ -58,7 +59,7 @@ class SettingsGroup(BaseModel):
             raise SettingsError(message, field=field) from None
 
     @classmethod
-    def of(cls, settings: Any) -> Self:
+    def of(cls, settings: object) -> Self:
         """Return this group of settings that contain it."""
         return cls(**{name: getattr(settings, name) for name in cls.model_fields})
 
@@ -258,3 +259,172 @@ Dimensions = Annotated[
     int,
     Field(ge=1, description="use this many eigenvectors, in a query at most those that were built"),
 ]
+
+
+SNIPPET: Final = 240
+"""Characters of a snippet by default."""
+
+LONGEST_SNIPPET: Final = 10_000
+"""Characters of a snippet, at most."""
+
+PrefixName = Literal["last"]
+GroupName = Literal["document", "passage"]
+
+MAX_NAMES: Final = 100
+"""Fields to sort by, to count or to return, and examples of relevance feedback, at most."""
+
+
+def _as_tuple(value: object) -> object:
+    """Return the items of a list or another iterable as a tuple, and everything else as it is."""
+    if isinstance(value, str):
+        raise PydanticCustomError("text", "it is a text; give a list")
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return tuple(value)
+    return value
+
+
+Names = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=MAX_NAMES)]
+
+
+class SearchParameters(TypedDict, total=False):
+    """Keyword arguments for parsing and ranking a query, to be passed as `**parameters`.
+
+    None means the setting of the index.
+
+    >>> bold: SearchParameters = {"alpha": 0.9, "spelling": "off"}
+    >>> index.parameters(**bold).alpha
+    0.9
+    """
+
+    operators: bool | None
+    spelling: SpellingName | None
+    synonyms: bool | None
+    match: MatchName | None
+    ranker: str | None
+    alpha: float | None
+    hold_back: float | None
+    z: int | None
+    sharpness: float | None
+    spectral: str | None
+    gamma: float | None
+    head: int | None
+    unit_length: bool | None
+    coverage: float | None
+    latent: float | None
+    lexical_sharpness: float | None
+    passage_weight: float | None
+    boosts: FieldWeights | None
+    exact: bool | None
+    dimensions: int | None
+
+
+class RankingParameters(BaseModel):
+    """Parameters of parsing and ranking; None means the setting of the index."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    operators: Operators = None
+    spelling: Spelling | None = None
+    synonyms: Synonyms | None = None
+    match: Match | None = None
+    ranker: Ranker | None = None
+    alpha: Alpha | None = None
+    hold_back: HoldBack | None = None
+    z: Z | None = None
+    sharpness: Sharpness | None = None
+    spectral: Spectral | None = None
+    gamma: Gamma | None = None
+    head: Head | None = None
+    unit_length: UnitLength | None = None
+    coverage: Coverage | None = None
+    latent: Latent | None = None
+    lexical_sharpness: LexicalSharpness | None = None
+    passage_weight: PassageWeight | None = None
+    boosts: Boosts | None = None
+    exact: Exact | None = None
+    dimensions: Dimensions | None = None
+
+    @property
+    def parameters(self) -> SearchParameters:
+        """Return the parameters that were passed."""
+        names = self.model_fields_set & RankingParameters.model_fields.keys()
+        return cast(SearchParameters, {name: getattr(self, name) for name in names})
+
+
+class MatchOptions(BaseModel):
+    """Options of a search that decide which hits it has, in which order and form."""
+
+    filter: Annotated[object, Shown(metavar="FILTER")] = Field(
+        None,
+        description="keep only documents whose metadata match, as text: year >= 2020 AND kind IN "
+        '[a, b]; or as JSON: {"field": "year", ">=": 2020}',
+    )
+    sort: Annotated[Names, Shown(metavar="FIELD[:desc]")] = Field(
+        (), description="sort by this metadata field, as field:asc or field:desc, not by score"
+    )
+    distinct: Annotated[Text | None, Shown(metavar="FIELD")] = Field(
+        None, description="return only the best document of each value of this metadata field"
+    )
+    min_score: float | None = Field(
+        None, description="keep only documents with at least this score"
+    )
+    positive: Annotated[Names, Shown(metavar="ID")] = Field(
+        (), description="move scores towards the document of this ID (relevance feedback)"
+    )
+    negative: Annotated[Names, Shown(metavar="ID")] = Field(
+        (), description="move scores away from the document of this ID (relevance feedback)"
+    )
+    prefix: PrefixName | None = Field(
+        None,
+        description="search for completions of the last word too: last, for a search box that "
+        "searches while the user types",
+    )
+    snippet_length: int = Field(
+        SNIPPET, ge=1, le=LONGEST_SNIPPET, description="limit snippets to this many characters"
+    )
+    rules: bool = Field(True, description="apply the rules of the index")
+    group: GroupName = Field(
+        "document",
+        description="return documents, or passages of long documents with their texts; totals, "
+        "facets and operators are then those of passages",
+    )
+    vector: object = Field(
+        None,
+        description="vector of the query, as {space: numbers}: documents near to it score more, "
+        "and match even without a word of the query",
+    )
+
+
+class QueryOptions(MatchOptions):
+    """Options of a search: what is found, counted and returned."""
+
+    facets: Annotated[Names, Shown("--facet", "FIELD")] = Field(
+        (), description="count the values of this metadata field over all matches"
+    )
+    disjunctive_facets: Annotated[Names, Shown("--disjunctive-facet", "FIELD")] = Field(
+        (),
+        description="count the values of this metadata field as if the filter had no conditions on "
+        "it, as for one of which a user may choose several values, joined by OR",
+    )
+    max_facet_values: int = Field(
+        100, ge=1, description="return at most this many values of each facet"
+    )
+    highlight: bool = Field(
+        False,
+        description="highlight the words of the query in title, snippet and passages of other "
+        "searched fields; each is then the passage whose words contribute most to the score",
+    )
+    quality: bool = Field(
+        False,
+        description="return how good a match each hit is, from 0 to 1, and whether any is good",
+    )
+    explain: bool = Field(False, description="explain the score of each hit")
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="with group=passage: return the best passages that fit into this number of "
+        "tokens (estimated as a quarter of the bytes), at most k, without repetitions",
+    )
+    rerank: int | None = Field(
+        None, ge=1, description="let the reranker order this many of the first hits"
+    )

@@ -44,9 +44,9 @@ from klsa_search.delta.features import CandidateTerms, TermMap, document_feature
 from klsa_search.delta.segment import DeltaSegment, distinct, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import BlockCounts, count_block
 from klsa_search.kernels.postings import UNIT
+from klsa_search.kernels.weighting import length_norms
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
@@ -167,7 +167,7 @@ class _LaterDocuments:
         if self.indexed + len(lengths) - self._inverted > MAX_CHAINED:
             self._invert()
         settings, first = self._statistics.settings, self.indexed
-        norms = bm25.norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
+        norms = length_norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
         sums = np.repeat(norms, np.diff(starts)) + counts
         shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
         self._term_starts.extend(starts[1:] - starts[0] + len(self._terms))

@@ -3,7 +3,7 @@
     saturated-STEP-DIGEST.bin    entries, runs and best of `Postings`, then CRC-32 of all of it
     saturated.lock               locked by the process that writes one
 
-Writes may move the quantised mean length (`kernels.bm25.live_length`), and with it all
+Writes may move the quantised mean length (`kernels.weighting.live_length`), and with it all
 saturations of the build. They follow from the build and the length alone, so one process writes
 them to a file of the generation and all processes map it, also after a restart. The file is a
 cache: if it is missing or damaged, the first process that needs it writes it again.
@@ -25,9 +25,9 @@ import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from klsa_search.core.array_types import SparseRows
-from klsa_search.core.version import __version__
-from klsa_search.kernels import bm25
+from klsa_search.core.installation import __version__
 from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.weighting import length_norms, length_step
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
@@ -112,7 +112,7 @@ class SaturatedPostings:
                 self._written(average)
 
     def _path(self, average: float) -> Path:
-        return self._generation / f"saturated-{bm25.length_step(average)}-{self._digest}.bin"
+        return self._generation / f"saturated-{length_step(average)}-{self._digest}.bin"
 
     def _mapped(self, average: float) -> Postings | None:
         """Return the postings in the file of a length; None if it is missing or damaged."""
@@ -153,7 +153,7 @@ class SaturatedPostings:
             fresh.unlink(missing_ok=True)
             raise
         # The mean may go back by one step, so files of adjacent steps stay.
-        step = bm25.length_step(average)
+        step = length_step(average)
         near = {
             f"saturated-{near_step}-{self._digest}.bin" for near_step in (step - 1, step, step + 1)
         }
@@ -164,7 +164,7 @@ class SaturatedPostings:
 
     def _saturated(self, average: float) -> Postings:
         """Return all postings saturated by a length, in memory."""
-        norms = bm25.norms(self._lengths, average, k1=self._postings.k1, b=self._b)
+        norms = length_norms(self._lengths, average, k1=self._postings.k1, b=self._b)
         return self._postings.saturated(self._counts, norms)
 
     def _counts(self, first: int, after: int) -> SparseRows:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import language_stated, searched_texts
-from klsa_search.core.version import __version__
+from klsa_search.core.installation import __version__
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
 

@@ -31,12 +31,16 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import SparseRows
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import Settings
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import TermCounts
-from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_of_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.kernels.weighting import FeatureWeighting, mean_length
+from klsa_search.kernels.weighting import (
+    FeatureWeighting,
+    average_length,
+    feature_weighting,
+    mean_length,
+    quantised_length,
+)
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import has_array, open_array
 
@@ -288,7 +292,7 @@ def open_statistics(
         trained = TrainedStatistics(
             postings.size,
             mean_length(int(occurrences.sum()), postings.size),
-            bm25.quantised_length(bm25.average_length(array("lengths"))),
+            quantised_length(average_length(array("lengths"))),
             frequencies,
         )
     return BuildStatistics(

@@ -1,8 +1,8 @@
-"""Open an embedder or a reranker by its specification."""
+"""Open an embedder or a reranker by its specification, and read options SPACE=VALUE."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -79,11 +79,11 @@ def open_reranker(reranker: Reranker | str) -> CheckedReranker:
 def _embedder_of(spec: str, threads: int) -> Embedder:
     kind, _, rest = spec.partition(":")
     if kind == "onnx":
-        from klsa_search.embedding.onnx import OnnxEmbedder
+        from klsa_search.embedding.local_models import OnnxEmbedder
 
         return OnnxEmbedder(Path(rest), threads=threads)
     if kind == "sentence-transformers":
-        from klsa_search.embedding.sentence_transformers import SentenceTransformersEmbedder
+        from klsa_search.embedding.local_models import SentenceTransformersEmbedder
 
         return SentenceTransformersEmbedder(Path(rest))
     if kind == "openai":
@@ -160,3 +160,26 @@ class FunctionEmbedder:
         """Return the vectors of texts."""
         vectors: Embeddings = self._function(texts, kind)
         return vectors
+
+
+def embedders_of(options: Iterable[str]) -> dict[str, str]:
+    """Return the models of options SPACE=MODEL by space; SettingsError."""
+    return by_space("embedder", options, "minilm=onnx:FOLDER")
+
+
+def by_space(option: str, options: Iterable[str], example: str) -> dict[str, str]:
+    """Return the values of options SPACE=VALUE by space; SettingsError."""
+    values = {}
+    for text in options:
+        space, sign, value = text.partition("=")
+        if not space or not sign:
+            raise SettingsError(
+                f"{option} = {text!r} names no space; give SPACE=VALUE, as in {example}",
+                field=option,
+            )
+        if space in values:
+            raise SettingsError(
+                f"{option} = {text!r}: space `{space}` is given twice; give it once", field=option
+            )
+        values[space] = value
+    return values

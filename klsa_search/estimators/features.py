@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from klsa_search.core.array_types import Matrix
 from klsa_search.estimators.base import checked_number
-from klsa_search.kernels import bm25, tfidf
+from klsa_search.kernels.weighting import TFIDF, FeatureWeighting, average_length, bm25_weighting
 
 
 # scikit-learn is untyped, so mypy takes its classes for Any.
@@ -84,17 +84,18 @@ class BM25Features(Weighting):
         """Learn document frequencies and the mean length from counts (N, V)."""
         checked_number("k1", self.k1, 0, open_below=True)
         checked_number("b", self.b, 0, 1)
-        power = checked_number("idf_power", self.idf_power, 0)
+        checked_number("idf_power", self.idf_power, 0)
         counts, _ = self._counts(X, reset=True)
-        self.idf_ = bm25.idf(counts) ** power
-        self.average_length_ = bm25.average_length(np.asarray(counts.sum(axis=1)).ravel())
+        self.idf_ = self._weighting().of_columns(counts)
+        self.average_length_ = average_length(np.asarray(counts.sum(axis=1)).ravel())
         return self
 
     def _weigh(self, counts: sparse.csr_array) -> sparse.csr_array:
         lengths = np.asarray(counts.sum(axis=1)).ravel()
-        features = bm25.saturated(counts, lengths, self.average_length_, self.k1, self.b)
-        features.data *= self.idf_[features.indices]
-        return features
+        return self._weighting().features(counts, lengths, self.average_length_, self.idf_)
+
+    def _weighting(self) -> FeatureWeighting:
+        return bm25_weighting(k1=self.k1, b=self.b, idf_power=self.idf_power)
 
 
 class TfidfFeatures(Weighting):
@@ -119,9 +120,9 @@ class TfidfFeatures(Weighting):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn document frequencies from counts (N, V)."""
         counts, _ = self._counts(X, reset=True)
-        self.idf_ = tfidf.idf(counts)
+        self.idf_ = TFIDF.of_columns(counts)
         return self
 
     def _weigh(self, counts: sparse.csr_array) -> sparse.csr_array:
-        features = tfidf.weighted(counts, self.idf_)
+        features = TFIDF.features(counts, np.zeros(counts.shape[0]), 1.0, self.idf_)
         return sparse.csr_array(normalize(features, copy=False)) if self.unit_length else features

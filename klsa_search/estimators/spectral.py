@@ -25,7 +25,7 @@ from klsa_search.estimators.base import (
 )
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.eigensolver import Spectrum, decompose, decompose_gram
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS, SpectralFunction
+from klsa_search.lowrank.expansion_matrix import SPECTRAL_FUNCTIONS, SpectralFunction
 
 EXACT: Final = 4000
 """Rows and columns up to which a spectrum is computed in float64.

@@ -11,7 +11,7 @@ import numpy as np
 
 from klsa_search.collection.model import Collection
 from klsa_search.core.drawing import GREY, PALE, label, save_figure
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.core.progress import Progress, steps
 from klsa_search.evaluation.comparison import TIE, Comparison
 from klsa_search.evaluation.measures import Judge, rank_best

@@ -14,8 +14,7 @@ from klsa_search.collection.opened_collection import OpenedCollection, warn_of_s
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import RowVectorsLike
-from klsa_search.core.config import Settings
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError

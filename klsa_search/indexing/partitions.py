@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection, Document
+from klsa_search.core.array_types import Spools, spool_limit
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress
 from klsa_search.errors import IndexDamaged, SettingsError
@@ -58,9 +59,8 @@ from klsa_search.indexing.partition_tasks import (
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.weighing import MOST, open_training, train
-from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import postings_of_arrays
-from klsa_search.kernels.spool import Spools, spool_limit
+from klsa_search.kernels.weighting import quantised_length
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.rankers import needs_eigenvectors
@@ -281,7 +281,7 @@ def _mean_length(generations: Sequence[Path]) -> float:
     """Return the quantised mean length of the documents of all partitions."""
     lengths = [open_array(generation, "lengths") for generation in generations]
     words, documents = sum(int(part.sum(dtype="i8")) for part in lengths), sum(map(len, lengths))
-    return bm25.quantised_length(words / documents if words else 1.0)
+    return quantised_length(words / documents if words else 1.0)
 
 
 _BLOCK: Final = 100_000

@@ -26,8 +26,7 @@ import numpy as np
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import FieldSettings
-from klsa_search.core.config import Settings
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError

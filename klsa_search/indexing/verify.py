@@ -22,11 +22,15 @@ from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_pro
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.partitions import verify_collection_terms
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
-from klsa_search.kernels.postings import Postings, postings_arrays
-from klsa_search.kernels.segments import Segment
+from klsa_search.kernels.postings import Postings, Segment, postings_arrays
 from klsa_search.kernels.vector_space import scales_of
+from klsa_search.kernels.weighting import (
+    average_length,
+    length_norms,
+    live_length,
+    quantised_length,
+)
 from klsa_search.search.state.log_tailer import LogTailer
 from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State, open_state
@@ -134,14 +138,14 @@ class _Comparison:
         if trained is not None:  # a partition: the mean length is that of all documents
             built = trained.length
         else:
-            built = bm25.quantised_length(bm25.average_length(self._built.lengths))
+            built = quantised_length(average_length(self._built.lengths))
         average = built
         for segment in self._built.query_kernel.postings.parts:
             self._compare_postings(segment, average)
         if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length
             mean = self._tokens / max(len(doc_ids), 1)
-            if trained is None and bm25.live_length(built, mean) != average:
+            if trained is None and live_length(built, mean) != average:
                 raise self._damaged("the mean length does not match the documents")
             for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)
@@ -215,7 +219,7 @@ class _Comparison:
         doc_ids = np.arange(segment.first, segment.first + actual.size)
         counts = self._forward.counts(doc_ids)[:, segment.numbers()]
         counts.sort_indices()
-        norms = bm25.norms(self._snapshot.lengths[doc_ids], average, k1=settings.k1, b=settings.b)
+        norms = length_norms(self._snapshot.lengths[doc_ids], average, k1=settings.k1, b=settings.b)
         computed = Postings.of(counts, norms, settings.k1, block_bits=actual.block_bits)
         expected = postings_arrays(computed)
         for name, array in postings_arrays(actual).items():

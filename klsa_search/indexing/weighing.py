@@ -25,13 +25,19 @@ from klsa_search.core.config import Settings
 from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.delta.statistics import BuildStatistics, open_statistics, statistics_arrays
 from klsa_search.indexing.reading import ReadDocuments, read
-from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import nearest_rows
-from klsa_search.kernels.plugins import feature_weighting
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.kernels.weighting import (
+    average_length,
+    feature_weighting,
+    length_norms,
+    quantised_length,
+    tfidf_features,
+    tfidf_posting_weights,
+)
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
 from klsa_search.lowrank.expansion_matrix import expansion_rows
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -104,11 +110,11 @@ def weigh(
     write_arrays(generation, statistics_arrays(counts, settings))
     spectra = {"bm25": write_expansion(generation, kernel, weights, settings, report)}
     if needs_eigenvectors(settings):
-        features = DocumentKernel.of(tfidf.document_features(counts))
+        features = DocumentKernel.of(tfidf_features(counts.matrix))
         lsi = decompose(features, settings.dimensions, seed=settings.seed, progress=report)
         spectra["lsi"] = lsi
         arrays: dict[str, npt.NDArray[Any]] = {
-            "postings_tfidf": tfidf.posting_weights(counts.matrix),
+            "postings_tfidf": tfidf_posting_weights(counts.matrix),
             "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
             "lsi_eigenvalues": lsi.eigenvalues,
         }
@@ -137,8 +143,8 @@ def write_postings(
     write_vocabulary(generation, counts.vocabulary.terms)
     lengths = counts.lengths
     if average is None:
-        average = bm25.quantised_length(bm25.average_length(lengths))
-    norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
+        average = quantised_length(average_length(lengths))
+    norms = length_norms(lengths, average, k1=settings.k1, b=settings.b)
     write_arrays(generation, postings_arrays(Postings.of(counts.matrix, norms, settings.k1)))
     write_arrays(generation, {"lengths": lengths.astype(np.int32)})
 

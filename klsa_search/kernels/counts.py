@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import LAST_STOP_CODE
-from klsa_search.core.array_types import narrow_indptr
+from klsa_search.core.array_types import Spool, Spools, narrow_indptr
 from klsa_search.core.parallel import map_in_order, processors
-from klsa_search.kernels.spool import Spool, Spools
 from klsa_search.kernels.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

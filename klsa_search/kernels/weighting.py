@@ -4,23 +4,39 @@
 
 with the document frequency n_t of N documents, and the length dl(d). It depends on a document and
 on statistics of the collection, so documents written later are weighted by those of the build.
+
+BM25, of features and of queries:
+
+    K_d      = k1 · ((1 - b) + b · dl(d) / dl_avg)
+    sat(t,d) = (k1 + 1) · f(t,d) / (K_d + f(t,d))
+    w(t)     = log(1 + (N - n_t + 0.5) / (n_t + 0.5)), or another variant in queries
+
+[KLSA eq. 3-4], with the 1 + inside the logarithm: the classic w is negative for n_t > N/2, so the
+document kernel would not be positive semi-definite. Latent semantic indexing weights by log-tf-idf,
+log(1 + f) · log(N / n_t) [LSK]; plug-ins have further weightings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.build_settings import IdfName, KernelSettings
+from klsa_search.core.plugins import load_plugin
+from klsa_search.errors import PluginFailed
 from klsa_search.kernels.counts import TermCounts
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 _Floats = npt.NDArray[np.float64]
+
+_MIN_IDF: Final = 2.0**-16
+_STEP: Final = 2.0 ** (1 / 64)
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,7 @@ class FeatureWeighting:
                weighted by their own document frequency
         """
         lengths = counts.lengths
-        average = mean_length(lengths.sum(), len(lengths))
+        average = average_length(lengths)
         terms = self.features(counts.matrix, lengths, average, self.of_columns(counts.matrix))
         if pairs == 0:
             return terms
@@ -109,6 +125,148 @@ class FeatureWeighting:
         return self.append_pairs(terms, counts.pairs, lengths, average, weights)
 
 
+def bm25_weighting(*, k1: float, b: float, idf_power: float = 0.5) -> FeatureWeighting:
+    """Return the weighting φ(d)_t = w(t)^p · sat(t,d) of document features.
+
+    idf_power  p; 0.5 in the published kernel [KLSA eq. 4]
+    """
+    return FeatureWeighting(
+        norm=lambda lengths, average: length_norms(lengths, average, k1=k1, b=b),
+        local=lambda counts, of_counts: np.asarray((k1 + 1) * counts / (of_counts + counts)),
+        weight=lambda frequencies, documents: idf_of(frequencies, documents) ** idf_power,
+    )
+
+
+TFIDF: Final = FeatureWeighting(
+    norm=lambda lengths, average: np.ones(len(lengths)),
+    local=lambda counts, norms: np.log1p(counts),
+    weight=lambda frequencies, documents: np.log(
+        max(documents, 1) / np.where(frequencies > 0, frequencies, max(documents, 1))
+    ),
+)
+"""log(1 + f(t,d)) · log(N / n_t), with 0 as the weight of a term in no document."""
+
+
+def feature_weighting(settings: KernelSettings) -> FeatureWeighting:
+    """Return the weighting that settings name: BM25, or that of a plug-in, with checked results.
+
+    PluginFailed, also when it is used.
+    """
+    if settings.kernel == "bm25":
+        return bm25_weighting(k1=settings.kernel_k1, b=settings.b, idf_power=settings.idf_power)
+    name = settings.kernel
+    weighting = load_plugin("kernel", name)
+    if not isinstance(weighting, FeatureWeighting):
+        raise PluginFailed(
+            f"kernel `{name}` is {weighting!r}; it must be a FeatureWeighting", field="kernel"
+        )
+    return FeatureWeighting(
+        norm=_checked(name, "norm", weighting.norm, -np.inf),
+        local=_checked(name, "local", weighting.local, 0.0),
+        weight=_checked(name, "weight", weighting.weight, np.finfo(np.float64).tiny),
+    )
+
+
+def _checked(
+    name: str, part: str, function: Callable[..., Any], least: float
+) -> Callable[..., npt.NDArray[np.float64]]:
+    """Return a function whose results are finite, not below a limit, and as long as its input."""
+
+    def checked(values: npt.NDArray[np.number], other: Any) -> npt.NDArray[np.float64]:
+        try:
+            result = np.asarray(function(values, other), np.float64)
+        except Exception as error:  # code of another package may raise anything
+            raise PluginFailed(
+                f"kernel `{name}`: {part} failed ({type(error).__name__}: {error}); correct it",
+                field="kernel",
+            ) from error
+        if result.shape != values.shape or not ((result >= least) & np.isfinite(result)).all():
+            limit = {"local": ", not below 0", "weight": ", above 0"}.get(part, "")
+            raise PluginFailed(
+                f"kernel `{name}`: {part} returned an array of shape {result.shape}, or numbers "
+                f"outside its limits; it must return {values.shape[0]:,} finite numbers{limit}",
+                field="kernel",
+            )
+        return result
+
+    return checked
+
+
+def length_norms(
+    lengths: npt.NDArray[np.number], average: float, *, k1: float, b: float
+) -> npt.NDArray[np.float64]:
+    """Return K_d: (N,), of lengths dl(d) and the mean length of the collection."""
+    return np.asarray(k1 * ((1 - b) + b * lengths / average))
+
+
+def idf_of(
+    frequencies: npt.NDArray[np.number], documents: int, variant: IdfName = "lucene"
+) -> npt.NDArray[np.float64]:
+    """Return w(t) of terms with document frequencies n_t: (V,), above 0, so that all matches score.
+
+    lucene     ln(1 + (N - n + 0.5) / (n + 0.5)), the published one [KLSA eq. 3]
+    robertson  ln((N - n + 0.5) / (n + 0.5)) [Robertson et al. 1994]; almost 0 if more than half of
+               the documents contain the term
+    atire      ln(N / n) [Trotman, Jia, Crane 2012]; a term in no document weighs as in one
+    Compared in [Kamphuis et al. 2020].
+    """
+    if variant == "atire":
+        ratio = max(documents, 1) / np.maximum(frequencies, 1)
+        return np.asarray(np.maximum(np.log(ratio), _MIN_IDF))
+    odds = (documents - frequencies + 0.5) / (frequencies + 0.5)
+    if variant == "robertson":
+        return np.asarray(np.maximum(np.log(odds), _MIN_IDF))
+    return np.asarray(np.log1p(odds))
+
+
+def average_length(lengths: npt.NDArray[np.number]) -> float:
+    """Return dl_avg of lengths (N,); see `mean_length`."""
+    return mean_length(lengths.sum(), len(lengths))
+
+
+def quantised_length(average: float) -> float:
+    """Return dl_avg rounded to a grid of 1/64 octave, about 1%: the nearest 2^(i/64).
+
+    A build saturates by it. It depends on the documents only, not on their history.
+    """
+    return float(2.0 ** (np.rint(np.log2(average) * 64) / 64))
+
+
+def length_step(quantised: float) -> int:
+    """Return i of a length 2^(i/64) of the grid."""
+    return int(np.rint(np.log2(quantised) * 64))
+
+
+def live_length(built: float, mean: float) -> float:
+    """Return the quantised length that saturates live documents with this mean length.
+
+    built  that of the build, which stays until the mean is more than one step away
+    mean   0 if no document has a word
+    It depends on the build and the live documents alone, so an index has the same scores in any
+    number of partitions, and after any order of writes.
+    """
+    if mean <= 0 or built / _STEP <= mean <= built * _STEP:
+        return built
+    return quantised_length(mean)
+
+
 def mean_length(tokens: float, documents: int) -> float:
     """Return dl_avg of documents with so many tokens in all; 1 if all are empty."""
     return float(tokens / documents) if tokens else 1.0
+
+
+def tfidf_features(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return log-tf-idf features of counts (N, V) without stored zeros: (N, V). Cost O(nnz)."""
+    return TFIDF.features(matrix, np.zeros(matrix.shape[0]), 1.0, TFIDF.of_columns(matrix))
+
+
+def tfidf_posting_weights(matrix: sparse.csr_array) -> npt.NDArray[np.float32]:
+    """Return `tfidf_features` times the query's idf, in the order of postings: (nnz,) float32.
+
+    With query weights log(1 + f(t,q)) their sum is the inner product of the two vectors.
+    """
+    features = tfidf_features(matrix)
+    features.data *= TFIDF.of_columns(matrix)[features.indices]
+    by_term = features.tocsc()
+    by_term.sort_indices()
+    return np.asarray(by_term.data, np.float32)

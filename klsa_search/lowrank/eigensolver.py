@@ -21,7 +21,7 @@ from klsa_search.core.progress import EIGENVECTORS, Progress, steps
 from klsa_search.errors import SettingsError
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank import block_lanczos
-from klsa_search.lowrank.products import BlockProducts
+from klsa_search.lowrank.block_lanczos import BlockProducts
 
 
 @dataclass(frozen=True)

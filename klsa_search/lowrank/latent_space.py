@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from klsa_search._native import Features
 from klsa_search.core.array_types import Matrix, Scores
-from klsa_search.lowrank.products import slices
 
 if TYPE_CHECKING:
     from klsa_search.kernels.document_kernel import DocumentKernel
@@ -37,6 +36,8 @@ class LatentSpace:
         term_weights: npt.NDArray[np.float64],
     ) -> LatentSpace:
         """Return the first `dimensions`; `term_weights` (V,) are w(t)^p. Cost O(nnz · m)."""
+        from klsa_search.lowrank.block_lanczos import slices  # which imports SciPy
+
         U = np.ascontiguousarray(spectrum.eigenvectors[:, :dimensions])
         values = spectrum.eigenvalues[:dimensions]
         terms = len(term_weights)

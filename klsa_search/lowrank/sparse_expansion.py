@@ -23,8 +23,8 @@ from klsa_search import _native
 from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, narrow_indptr
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank.expansion_matrix import spectral_function
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.spectral_functions import spectral_function
 
 if TYPE_CHECKING:
     from scipy import sparse

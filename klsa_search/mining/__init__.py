@@ -5,9 +5,15 @@ from klsa_search.mining.clusters import Cluster, Clustering, cluster
 from klsa_search.mining.drift import DriftPoint, drift
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
 from klsa_search.mining.map import DocumentMap, MapCluster, document_map
-from klsa_search.mining.matrices import Spectrum, expansion_rows, kernel_rows, spectrum
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm, related, strongest_terms
-from klsa_search.mining.similar import KERNELS, similar
+from klsa_search.mining.similar import (
+    KERNELS,
+    Spectrum,
+    expansion_rows,
+    kernel_rows,
+    similar,
+    spectrum,
+)
 
 __all__ = [
     "KERNELS",

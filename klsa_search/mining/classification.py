@@ -17,8 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Matrix
 from klsa_search.errors import QueryError
-from klsa_search.mining.matrices import LATENT, document_coordinates
-from klsa_search.mining.similar import text_coordinates
+from klsa_search.mining.similar import LATENT, document_coordinates, text_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError
-from klsa_search.mining.matrices import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
+from klsa_search.mining.similar import LATENT, document_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.snippets import snippet

@@ -14,8 +14,7 @@ from klsa_search.kernels.document_kernel import DocumentKernel, scaled_rows
 from klsa_search.kernels.nearest_neighbours import nearest_rows
 from klsa_search.kernels.vector_space import VectorSpace, dot_products
 from klsa_search.mining.clusters import title_of
-from klsa_search.mining.matrices import vectors_of_kernel
-from klsa_search.mining.similar import DOCUMENT, checked_share
+from klsa_search.mining.similar import DOCUMENT, checked_share, vectors_of_kernel
 from klsa_search.search.index import Index
 
 THRESHOLD: Final = 0.9

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Integers, Matrix
 from klsa_search.mining.clusters import k_means, terms_of_clusters
-from klsa_search.mining.matrices import LATENT, document_coordinates
 from klsa_search.mining.related_terms import words_of
+from klsa_search.mining.similar import LATENT, document_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
 

@@ -33,7 +33,7 @@ and a name that two packages provide is an error. `klsa_search.plugins.testing` 
 """
 
 from klsa_search.kernels.weighting import FeatureWeighting
-from klsa_search.lowrank.spectral_functions import SpectralFunction
+from klsa_search.lowrank.expansion_matrix import SpectralFunction
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.rankers.reader import IndexReader, sum_of_terms
 

@@ -21,7 +21,7 @@ from klsa_search.analysis.tokenizers import function_of
 from klsa_search.collection.model import Document
 from klsa_search.indexing.build import build
 from klsa_search.indexing.rewrite import refit
-from klsa_search.lowrank.spectral_functions import spectral_function
+from klsa_search.lowrank.expansion_matrix import spectral_function
 from klsa_search.mining.similar import similar
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.index import Index

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Unpack
 
-from klsa_search.core.config import QUERY_SETTINGS, Settings
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import QUERY_SETTINGS, IndexSettings, Settings
 from klsa_search.errors import SettingsError
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.rules import RulesLike, checked_rules

@@ -10,7 +10,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.cached import delegated
 from klsa_search.core.config import Settings
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.search.batches import Drift
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Snapshot

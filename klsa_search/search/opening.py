@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.core.keywords import Tokenizer
+from klsa_search.core.build_settings import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models, refuse_other_models

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from klsa_search.core.cache_folder import cache_folder
+from klsa_search.core.installation import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import (

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from klsa_search import Index
 from klsa_search.core.array_types import Matrix
 from klsa_search.mining.duplicates import normalised
-from klsa_search.mining.matrices import document_coordinates
+from klsa_search.mining.similar import document_coordinates
 from studies.datasets import reuters_folder
 from studies.effectiveness.kinds import task_of
 from studies.effectiveness.measuring import Bench, Precisions, Task, chance, heading, percent, row

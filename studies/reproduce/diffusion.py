@@ -17,7 +17,7 @@ from klsa_search.estimators import (
 )
 from klsa_search.estimators.base import inner_products
 from klsa_search.lowrank.eigensolver import Spectrum
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
+from klsa_search.lowrank.expansion_matrix import SPECTRAL_FUNCTIONS
 from studies.reproduce.machine import (
     ERROR,
     F1,

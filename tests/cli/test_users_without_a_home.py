@@ -5,7 +5,7 @@ import pwd
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.core.cache_folder import cache_folder
+from klsa_search.core.installation import cache_folder
 
 VARIABLES = ("HOME", "XDG_CACHE_HOME", "USER", "LOGNAME", "KLSA_COLLECTIONS")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.indexing import refit
 from klsa_search.indexing.verify import verify_deep
-from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings, postings_arrays
+from klsa_search.kernels.weighting import length_step, live_length, quantised_length
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import counts_of, random_documents
 
@@ -26,15 +26,15 @@ LONG = " ".join(TEXTS[:4])
 def test_the_length_stays_until_the_mean_is_more_than_a_step_away():
     step = 2 ** (1 / 64)
     for steps in (0.4, 0.6, 0.99, -0.99):
-        assert bm25.live_length(64.0, 64.0 * step**steps) == 64.0
-    assert bm25.live_length(64.0, 64.0 * step**1.01) == pytest.approx(64.0 * step)
-    assert bm25.live_length(64.0, 64.0 * step**7.4) == pytest.approx(64.0 * step**7)
-    assert bm25.live_length(64.0, 0.0) == 64.0
+        assert live_length(64.0, 64.0 * step**steps) == 64.0
+    assert live_length(64.0, 64.0 * step**1.01) == pytest.approx(64.0 * step)
+    assert live_length(64.0, 64.0 * step**7.4) == pytest.approx(64.0 * step**7)
+    assert live_length(64.0, 0.0) == 64.0
 
 
 @given(st.floats(1, 200))
 def test_the_length_is_at_most_a_step_away(mean):
-    assert abs(np.log2(bm25.live_length(64.0, mean) / mean)) <= 1 / 64 + 1e-12
+    assert abs(np.log2(live_length(64.0, mean) / mean)) <= 1 / 64 + 1e-12
 
 
 @pytest.mark.parametrize("bits", [6, 13])
@@ -142,10 +142,10 @@ def put_late(path, steps):
     """Put a document whose words bring the mean so many steps from the length of the build."""
     with open_index(path) as index:
         lengths = index.arrays.lengths[: len(TEXTS)]
-        mean = bm25.quantised_length(lengths.mean()) * 2 ** (steps / 64)
+        mean = quantised_length(lengths.mean()) * 2 ** (steps / 64)
         words = round(mean * (len(TEXTS) + 1) - lengths.sum())
         index.add([{"id": "late", "text": "t00 " * words}])
-        return bm25.length_step(index.arrays.average_length)
+        return length_step(index.arrays.average_length)
 
 
 def test_files_of_the_steps_next_to_the_last_stay(path):

@@ -7,19 +7,19 @@ import pytest
 from scipy import sparse
 
 from klsa_search.estimators import BM25Features, TfidfFeatures
-from klsa_search.kernels import bm25, tfidf
-from tests.support.worlds import counts_of, random_documents
+from klsa_search.kernels.weighting import tfidf_features
+from tests.support.worlds import bm25_features, counts_of, random_documents
 
 COUNTS = counts_of(*random_documents(40, 30))
 X = COUNTS.matrix
 
 
 def test_features_of_training_documents_equal_those_of_the_engine():
-    expected = bm25.document_features(COUNTS, k1=1.2, b=0.6, idf_power=1.0)
+    expected = bm25_features(COUNTS, k1=1.2, b=0.6, idf_power=1.0)
     weighted = BM25Features(k1=1.2, b=0.6, idf_power=1.0).fit_transform(X)
     assert weighted.toarray() == pytest.approx(expected.toarray())
     weighted = TfidfFeatures(unit_length=False).fit_transform(X)
-    assert weighted.toarray() == pytest.approx(tfidf.document_features(COUNTS).toarray())
+    assert weighted.toarray() == pytest.approx(tfidf_features(COUNTS.matrix).toarray())
 
 
 def test_new_documents_are_weighed_by_what_the_training_documents_say():

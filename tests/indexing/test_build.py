@@ -212,7 +212,7 @@ def test_a_disk_too_full_for_scratch_files_is_named_too(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("klsa_search.kernels.spool.Spool.append", full)
+    monkeypatch.setattr("klsa_search.core.array_types.Spool.append", full)
     with pytest.raises(StoreError, match=r"cannot use `.*000001`: No space left on device"):
         build(RECORDS, name="a", home=tmp_path)
     assert not (tmp_path / "a").exists()

@@ -8,18 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
-from tests.support.worlds import counts_of, random_documents
+from klsa_search.kernels.weighting import tfidf_features
+from tests.support.worlds import bm25_features, counts_of, random_documents
 
 words = st.sampled_from("abcdefg")
 collections = st.lists(st.lists(words, max_size=12).map(" ".join), min_size=1, max_size=12)
 FEATURES = {
-    "published": lambda counts: bm25.document_features(counts, k1=2.0, b=0.75),
-    "default": lambda counts: bm25.document_features(
-        counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5
-    ),
-    "tfidf": tfidf.document_features,
+    "published": lambda counts: bm25_features(counts, k1=2.0, b=0.75),
+    "default": lambda counts: bm25_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5),
+    "tfidf": lambda counts: tfidf_features(counts.matrix),
 }
 SHAPES = [(False, False), (True, False), (False, True), (True, True)]
 every_kernel = pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from klsa_search import build
 from klsa_search.core.config import LanguageSettings
 from klsa_search.indexing.weighing import document_kernel
-from klsa_search.kernels import tfidf
-from klsa_search.kernels.plugins import feature_weighting
+from klsa_search.kernels.weighting import TFIDF, feature_weighting, tfidf_features
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -75,11 +74,11 @@ def test_scores_follow_the_published_formula(index, query):
 @pytest.mark.parametrize("query", [*QUERIES, "t03 t03 t03 t11"])
 def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
     counts = counts_of(*random_documents(80, 40))
-    X = tfidf.document_features(counts)
+    X = tfidf_features(counts.matrix)
     asked = np.zeros(len(counts.vocabulary))
     for term, count in Counter(query.split()).items():
         number = counts.vocabulary.numbers[term]
-        asked[number] = np.log1p(count) * tfidf.idf(counts.matrix)[number]
+        asked[number] = np.log1p(count) * TFIDF.of_columns(counts.matrix)[number]
     V = np.linalg.svd(X.toarray(), full_matrices=False)[2]
     for dimensions in (5, 20):
         kept = V[:dimensions].T @ V[:dimensions]

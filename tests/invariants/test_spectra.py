@@ -8,21 +8,31 @@ import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
 
-from klsa_search.kernels import bm25, tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.weighting import tfidf_features
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import Expansion, expansion_rows, largest_entries
+from klsa_search.lowrank.expansion_matrix import (
+    SPECTRAL_FUNCTIONS,
+    Expansion,
+    expansion_rows,
+    largest_entries,
+)
 from klsa_search.lowrank.latent_space import LatentSpace
-from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
-from tests.support.worlds import counts_of, random_documents, topic_documents
+from tests.support.worlds import (
+    bm25_features,
+    counts_of,
+    idf_of_counts,
+    random_documents,
+    topic_documents,
+)
 
 
 def published(*documents):
-    return DocumentKernel.of(bm25.document_features(counts_of(*documents), k1=1.2, b=0.75))
+    return DocumentKernel.of(bm25_features(counts_of(*documents), k1=1.2, b=0.75))
 
 
 def centred(*documents):
-    Phi = bm25.document_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1, pairs=0.5)
+    Phi = bm25_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1, pairs=0.5)
     return DocumentKernel.of(Phi, centred=True, normalised=True)
 
 
@@ -214,7 +224,7 @@ def test_stored_rows_and_eigenvectors_give_the_same_scores(name, head):
 
 def test_lsi_is_what_scikit_learn_calls_truncated_svd():
     counts = counts_of(*random_documents(80, 120))
-    X = tfidf.document_features(counts)
+    X = tfidf_features(counts.matrix)
     oracle = TruncatedSVD(10, algorithm="arpack", random_state=0)
     documents = oracle.fit_transform(X)
     query = X[[3]] * 0.5 + X[[40]]
@@ -228,7 +238,7 @@ def test_the_latent_space_at_full_rank_is_the_cosine_of_the_features():
     documents = random_documents(30, 60)
     counts = counts_of(*documents)
     kernel = published(*documents)
-    weights = np.sqrt(bm25.idf(counts.matrix))
+    weights = np.sqrt(idf_of_counts(counts))
     spectrum = decompose(kernel, 30)
     space = LatentSpace.of(kernel, spectrum, 30, weights)
     terms = np.array([2, 7, 11])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search.core.array_types import Spools
 from klsa_search.kernels import counts
 from klsa_search.kernels.counts import CountsBuilder
-from klsa_search.kernels.spool import Spools
 from klsa_search.kernels.vocabulary import Vocabulary
 from tests.support.worlds import counts_of, random_documents
 

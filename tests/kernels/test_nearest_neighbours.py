@@ -7,11 +7,10 @@ import pytest
 from scipy import sparse
 
 from klsa_search import _native
-from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows
 from tests.support.exact_neighbours import largest_of_rows
-from tests.support.worlds import counts_of, random_documents
+from tests.support.worlds import bm25_features, counts_of, random_documents
 
 SHAPES = [(False, False), (True, False), (False, True), (True, True)]
 ALL = KnnParams(
@@ -20,7 +19,7 @@ ALL = KnnParams(
 
 
 def kernel_of(documents, *, centred=True, normalised=True):
-    Phi = bm25.document_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
+    Phi = bm25_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
     return DocumentKernel.of(Phi, centred=centred, normalised=normalised)
 
 

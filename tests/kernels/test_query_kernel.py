@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.core.build_settings import MAX_BURSTINESS, IdfName
-from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.query_kernel import (
     DocumentCounts,
@@ -21,7 +20,8 @@ from klsa_search.kernels.query_kernel import (
     TermWeighting,
     burst_factors,
 )
-from tests.support.worlds import counts_of, query_kernel, random_documents
+from klsa_search.kernels.weighting import idf_of, quantised_length
+from tests.support.worlds import counts_of, idf_of_counts, query_kernel, random_documents
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_the_query_kernel_agrees_with_bm25s(k1, b):
     oracle = bm25s.BM25(method="lucene", k1=k1, b=b)
     oracle.index(documents, show_progress=False)
     counts = counts_of(*(" ".join(document) for document in documents))
-    assert bm25.quantised_length(8.0) == 8.0
+    assert quantised_length(8.0) == 8.0
     kernel = query_kernel(counts, k1=k1, b=b)
     for query in (["t00"], ["t03", "t11", "t25"], ["t01", "t01", "t39"]):
         known = [counts.vocabulary.numbers[t] for t in query if t in counts.vocabulary.numbers]
@@ -65,7 +65,7 @@ def test_no_idf_forgets_what_matches(idf):
     assert (kernel.term_weights > 0).all()
     assert (kernel.weights > 0).all()
     assert kernel.unseen > 0
-    assert (bm25.idf_of(np.zeros(1), 0, idf) > 0).all()
+    assert (idf_of(np.zeros(1), 0, idf) > 0).all()
 
 
 def test_a_score_worked_by_hand():
@@ -82,10 +82,10 @@ def test_a_score_worked_by_hand():
 
 def test_the_mean_length_stands_still_on_a_grid_of_one_percent():
     lengths = np.exp(np.random.default_rng(0).uniform(0, 8, 1000))
-    standing = np.array([bm25.quantised_length(length) for length in lengths])
+    standing = np.array([quantised_length(length) for length in lengths])
     assert (np.abs(np.log2(standing / lengths)) <= 1 / 128 + 1e-12).all()
-    assert [bm25.quantised_length(length) for length in standing] == pytest.approx(standing)
-    assert bm25.quantised_length(84.0) == bm25.quantised_length(84.1)
+    assert [quantised_length(length) for length in standing] == pytest.approx(standing)
+    assert quantised_length(84.0) == quantised_length(84.1)
 
 
 def test_a_term_of_tiny_weight_still_matches():
@@ -96,7 +96,7 @@ def test_a_term_of_tiny_weight_still_matches():
 
 def test_the_largest_query_stays_within_32_bits():
     """256 terms, each in one of 2^32 documents, in the largest bursts there are."""
-    worth = max(bm25.idf_of(np.array([1]), 2**32, idf)[0] for idf in get_args(IdfName))
+    worth = max(idf_of(np.array([1]), 2**32, idf)[0] for idf in get_args(IdfName))
     weight = int(np.rint(MAX_BURSTINESS * worth * UNIT))
     assert 256 * (1 + (weight * (UNIT - 1) >> 16)) < 2**31
 
@@ -105,7 +105,7 @@ def test_weights_do_not_depend_on_the_postings():
     counts = counts_of(*random_documents())
     postings = Postings.of(counts.matrix, np.ones(counts.matrix.shape[0]), 1.2)
     kernel = QueryKernel.of(postings)
-    assert kernel.term_weights == pytest.approx(bm25.idf(counts.matrix), rel=1e-6)
+    assert kernel.term_weights == pytest.approx(idf_of_counts(counts), rel=1e-6)
     assert np.abs(kernel.weights / UNIT - kernel.term_weights).max() <= 1 / UNIT
     assert (kernel.burstiness == 1).all()
 

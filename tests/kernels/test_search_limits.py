@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
     DocumentFeatures,
@@ -19,7 +18,7 @@ from klsa_search.kernels.nearest_neighbours import (
     posting_scales,
     truncate_postings,
 )
-from tests.support.worlds import counts_of, random_documents
+from tests.support.worlds import bm25_features, counts_of, random_documents
 
 N = 300
 
@@ -27,7 +26,7 @@ N = 300
 @pytest.mark.parametrize("params", [KnnParams(), KnnParams(40, 5, 100, 12), KnnParams(7, 2, 1, 1)])
 def test_parts_change_no_bit(instruction_set, params):
     counts = counts_of(*random_documents(N, 120, seed=8))
-    Phi = bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
+    Phi = bm25_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
     kernel = DocumentKernel.of(Phi, centred=True, normalised=True)
     whole = truncate_postings(kernel.features, posting_scales(kernel), params.documents_per_feature)
     expected = nearest_rows(kernel, 9, params=params)

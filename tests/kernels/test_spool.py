@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.kernels.spool import Spools
+from klsa_search.core.array_types import Spools
 
 
 @pytest.mark.parametrize("room", [None, 0, 12, 10**6])

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.kernels.term_runs import letter_set
-from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.kernels.vocabulary import Vocabulary, letter_set
 
 WORDS = st.lists(st.text("abé水", min_size=1, max_size=4), max_size=30, unique=True)
 

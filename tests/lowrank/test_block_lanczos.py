@@ -7,11 +7,10 @@ import pytest
 from scipy import sparse
 
 from klsa_search.errors import SettingsError
-from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank import block_lanczos
 from klsa_search.lowrank.eigensolver import decompose
-from tests.support.worlds import counts_of, random_documents
+from tests.support.worlds import bm25_features, counts_of, random_documents
 
 
 def in_single(kernel: DocumentKernel) -> DocumentKernel:
@@ -21,7 +20,7 @@ def in_single(kernel: DocumentKernel) -> DocumentKernel:
 @pytest.fixture(scope="module")
 def kernel() -> DocumentKernel:
     documents = random_documents(1500, 2000, seed=4)
-    Phi = bm25.document_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
+    Phi = bm25_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
     return DocumentKernel.of(Phi, centred=True, normalised=True)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage, impacts_of
 from tests.support.exact_neighbours import neighbour_graph
-from tests.support.worlds import counts_of, query_kernel, random_documents
+from tests.support.worlds import bm25_features, counts_of, query_kernel, random_documents
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ def test_coverage_is_its_definition(asked, best):
     for term, times in zip(terms.tolist(), query.tolist(), strict=True):
         documents, impacts = kernel.impacts_of(term, times)
         held[documents, term] = impacts / (times * kernel.term_weights[term])
-    Phi = bm25.document_features(counts, k1=3.0, b=0.75)
+    Phi = bm25_features(counts, k1=3.0, b=0.75)
     W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     counting = np.isin(np.arange(60), best)[:, None]
     sat = counting * held[:, terms]

@@ -12,7 +12,7 @@ from klsa_search.collection.vectors import quantised
 from klsa_search.errors import QueryError
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, dot_products, scales_of
 from klsa_search.mining import classify, cluster, document_map, duplicates, similar
-from klsa_search.mining.matrices import document_coordinates
+from klsa_search.mining.similar import document_coordinates
 from tests.support.worlds import topic_documents
 
 TOPICS, KINDS, EACH = 4, 3, 12

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, values_at
-from klsa_search.kernels.postings import UNIT
+from klsa_search.kernels.postings import UNIT, Segments
 from klsa_search.kernels.query_kernel import QueryKernel
-from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import HALF, effective_alpha
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
 from klsa_search.search.engine.engine import KlsaParams

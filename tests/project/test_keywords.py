@@ -14,8 +14,9 @@ from typing import get_type_hints
 import pytest
 
 from klsa_search import IndexSettings, SearchParameters
+from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.core.keywords import FieldWeights, Tokenizer
+from klsa_search.core.field_weights import FieldWeights
 from tests.conftest import ROOT
 
 CALLS = """\

@@ -49,15 +49,15 @@ CONNECTORS = {
     "ir_datasets": "collection/irds.py",
     "langchain_core": "connect/langchain.py",
     "mcp": "connect/mcp.py",
-    "onnxruntime": "embedding/onnx.py",
+    "onnxruntime": "embedding/local_models.py",
     "mcp_types": "connect/mcp.py",
     "pandas": "connect/pyterrier.py",
     "pyarrow": "collection/tables.py",
     "pyterrier": "connect/pyterrier.py",
     "python_calamine": "collection/tables.py",
     "ray": "cluster/ray.py",
-    "sentence_transformers": "embedding/sentence_transformers.py",
-    "tokenizers": "embedding/onnx.py",
+    "sentence_transformers": "embedding/local_models.py",
+    "tokenizers": "embedding/local_models.py",
     "watchfiles": "cli/sync.py",
 }
 """Likewise of the extras that the tests do not bring."""

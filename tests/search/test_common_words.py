@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.kernels import bm25
+from klsa_search.kernels.weighting import idf_of
 from klsa_search.mining.duplicates import duplicates
 
 RECORDS = [
@@ -46,7 +46,7 @@ def test_common_words_weigh_half(index):
     frequencies = kernel.postings.frequencies
     for word, share in (("problem", 0.5), ("hello", 0.5), ("wing", 1), ("flow", 1), ("heat", 1)):
         term = number(index, word)
-        idf = bm25.idf_of(frequencies[term : term + 1], len(RECORDS))[0]
+        idf = idf_of(frequencies[term : term + 1], len(RECORDS))[0]
         assert kernel.term_weights[term] == pytest.approx(share * idf * kernel.burstiness[term])
     # Titles count twice: problem is in one and, twice, in its text.
     occurrences = kernel.postings.occurrences

@@ -13,8 +13,8 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.analysis import Analyzer
-from klsa_search.core import clock
 from klsa_search.errors import StoreError
+from klsa_search.search.query import rules as query_rules
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.rules import readings_of
 
@@ -180,7 +180,7 @@ def test_filters_and_times_that_rules_apply_to(index, monkeypatch):
         ("2026-12-01T22:59:59+00:00", ("r",)),
         ("2026-12-01T23:00:00+00:00", ()),
     ]:
-        monkeypatch.setattr(clock, "now", lambda time=time: datetime.fromisoformat(time))
+        monkeypatch.setattr(query_rules, "now", lambda time=time: datetime.fromisoformat(time))
         assert index.search("winter").rules == rules, time
 
 

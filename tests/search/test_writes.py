@@ -24,8 +24,8 @@ from klsa_search.errors import (
 )
 from klsa_search.evaluation.measures import rank_best
 from klsa_search.indexing import refit
-from klsa_search.kernels import bm25
 from klsa_search.kernels.query_kernel import TermWeighting
+from klsa_search.kernels.weighting import average_length, live_length
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
@@ -79,8 +79,8 @@ def fresh_bm25(documents, average):
     terms = sorted(Analyzer(chosen).common() & numbers.keys())
     common = np.array([numbers[term] for term in terms], np.int64)
     weighting = TermWeighting(chosen.burstiness, common, chosen.common_weight)
-    mean = bm25.average_length(counts.lengths) if counts.lengths.any() else 0.0
-    assert average is None or bm25.live_length(average, mean) == average
+    mean = average_length(counts.lengths) if counts.lengths.any() else 0.0
+    assert average is None or live_length(average, mean) == average
     engine = Bm25Engine(query_kernel(counts, weighting=weighting, average=average))
     asked = [[numbers.get(term, -1) for term in query.split()] for query in QUERIES]
     ids = [*documents]

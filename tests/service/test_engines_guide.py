@@ -16,7 +16,7 @@ import klsa_search
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.search import klsa_search as klsa_search_command
-from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.config import IndexSettings
 from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs

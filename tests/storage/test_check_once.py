@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from klsa_search.core.cache_folder import cache_folder
+from klsa_search.core.installation import cache_folder
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage import checksums
 from klsa_search.storage.checksums import ChecksumCheck, check_again, check_once, note_checked

@@ -7,12 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from scipy import sparse
 
-from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
+from klsa_search.kernels.weighting import (
+    average_length,
+    bm25_weighting,
+    idf_of,
+    length_norms,
+    quantised_length,
+)
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -21,6 +29,19 @@ def counts_of(*documents: str) -> TermCounts:
     for document in documents:
         builder.add(document.split())
     return builder.finish()
+
+
+def bm25_features(
+    counts: TermCounts, *, k1: float, b: float, idf_power: float = 0.5, pairs: float = 0.0
+) -> sparse.csr_array:
+    """BM25 features of documents."""
+    weighting = bm25_weighting(k1=k1, b=b, idf_power=idf_power)
+    return weighting.document_features(counts, pairs)
+
+
+def idf_of_counts(counts: TermCounts) -> npt.NDArray[np.float64]:
+    """Idf of the terms of counts."""
+    return idf_of(counts.document_frequencies, counts.matrix.shape[0])
 
 
 def query_kernel(
@@ -34,8 +55,8 @@ def query_kernel(
 ) -> QueryKernel:
     """BM25 of counts, as an index has it; by a mean length of the grid, or the nearest."""
     if average is None:
-        average = bm25.quantised_length(bm25.average_length(counts.lengths))
-    norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
+        average = quantised_length(average_length(counts.lengths))
+    norms = length_norms(counts.lengths, average, k1=k1, b=b)
     postings = Postings.of(counts.matrix, norms, k1, block_bits=block_bits)
     return QueryKernel.of(postings, weighting=weighting or TermWeighting())
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 from klsa_search.collection.files.content import Content
 from klsa_search.collection.folder import uncompressed_name
 from klsa_search.collection.lines import head
-from klsa_search.core.extras import ExtraName, is_installed
+from klsa_search.core.installation import is_installed
 
 EXTRA: Final = "files"
 """The extra that some formats need."""
@@ -124,10 +124,10 @@ def is_archive(path: PurePath) -> bool:
     return path.suffix.lower() == ".zip" and not is_compressed
 
 
-def missing_extra(path: PurePath) -> ExtraName | None:
+def missing_extra(path: PurePath) -> str | None:
     """Return the extra whose packages a file needs and that is not installed; None if none is."""
     kind = format_of(path)
-    needed: ExtraName | None = None
+    needed: str | None = None
     if kind is not None and kind.extra:
         needed = EXTRA
     elif table_of(path) in _BINARY_TABLES:

@@ -19,15 +19,15 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.files.content import Content, Section, Unreadable, check_storable
 from klsa_search.collection.files.formats import FileFormat
 from klsa_search.collection.model import TruncatedFile
-from klsa_search.core.child_processes import (
+from klsa_search.core.parallel import (
     end,
+    exit_with_parent,
     has_interpreter,
     pipes_of_worker,
     read_requests,
     send,
     start_worker,
 )
-from klsa_search.core.parallel import exit_with_parent
 from klsa_search.errors import CollectionError, MissingExtra
 
 

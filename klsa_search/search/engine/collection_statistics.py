@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import DocumentCounts
 from klsa_search.kernels.vector_space import VectorSpace, VectorSpaces
 from klsa_search.kernels.vocabulary import JoinedVocabulary, Vocabulary
+from klsa_search.kernels.weighting import live_length
 from klsa_search.storage.partitions import CollectionTerms, number_of_partition
 
 _Numbers = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class CollectionStatistics:
                       step away
         """
         documents, words = sum(part.documents for part in parts), sum(part.words for part in parts)
-        length = bm25.live_length(built_length, words / max(documents, 1))
+        length = live_length(built_length, words / max(documents, 1))
         changes = _sum_of_changes([part.changes for part in parts])
         dimensions = dict(item for part in parts for item in part.dimensions.items())
         return cls(documents, length, changes, dimensions)

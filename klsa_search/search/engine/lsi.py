@@ -15,9 +15,9 @@ import numpy.typing as npt
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
-from klsa_search.kernels import tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.segments import Segments
+from klsa_search.kernels.postings import Segments
+from klsa_search.kernels.weighting import tfidf_features, tfidf_posting_weights
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward
@@ -99,7 +99,7 @@ class LsiSpace:
         """Weight of each posting in the inner product."""
         if self.is_stored:
             return open_array(self.generation, "postings_tfidf")
-        return tfidf.posting_weights(self._counts)
+        return tfidf_posting_weights(self._counts)
 
     @lazy_property
     def basis(self) -> Basis:
@@ -139,8 +139,8 @@ class LsiSpace:
         """Spectrum, computed at the first use if none is stored: seconds for a small collection."""
         from klsa_search.lowrank.eigensolver import decompose
 
-        features = tfidf.weighted(self._counts, tfidf.idf(self._counts))
-        return decompose(DocumentKernel.of(features), self.dimensions, seed=self.seed)
+        features = DocumentKernel.of(tfidf_features(self._counts))
+        return decompose(features, self.dimensions, seed=self.seed)
 
 
 def _projected(row: Scores, basis: Basis) -> npt.NDArray[np.float32]:

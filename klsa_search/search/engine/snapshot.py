@@ -23,7 +23,7 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import mean_length
-from klsa_search.lowrank.expansion_matrix import Expansion
+from klsa_search.lowrank.expansion_matrix import Expansion, spectral_function
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     NO_REMOTE_ROWS,
@@ -33,7 +33,6 @@ from klsa_search.lowrank.sparse_expansion import (
     open_sparse_expansion,
     rows_of_shares,
 )
-from klsa_search.lowrank.spectral_functions import spectral_function
 from klsa_search.search.engine.answer_cache import AnswerCache, Answers
 from klsa_search.search.engine.collection_statistics import (
     PartitionStatistics,

@@ -10,7 +10,7 @@ from klsa_search.collection.searched_text import field_text
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.search_options import SNIPPET
+from klsa_search.core.parameters import SNIPPET
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.pages.hit_explanations import explained_hits
 from klsa_search.search.pages.passage_hits import as_passages, best_passages_of, with_places

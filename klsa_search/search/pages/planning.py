@@ -12,7 +12,7 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from klsa_search._native import SharedSeeds, share_seeds
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.engine.snapshot import FIRST_LATER

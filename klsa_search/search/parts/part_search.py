@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaParams
 from klsa_search.search.engine.evidence import (

@@ -16,7 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.parameters import SearchParameters
 from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.filters.masks import FilterLike

@@ -10,9 +10,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from klsa_search.core.array_types import DocIds, DocumentMask
-from klsa_search.core.keywords import SearchParameters
-from klsa_search.core.parameters import first_fault
-from klsa_search.core.search_options import GroupName, PrefixName, QueryOptions, RankingParameters
+from klsa_search.core.parameters import (
+    GroupName,
+    PrefixName,
+    QueryOptions,
+    RankingParameters,
+    SearchParameters,
+    first_fault,
+)
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
 

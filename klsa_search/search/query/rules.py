@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core import clock
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import FilterLike, filter_of
@@ -23,6 +22,11 @@ Terms = tuple[str, ...]
 
 RulesLike = Iterable[Mapping[str, Any] | Rule]
 """Rules as users give them: see docs/guides/rules.md."""
+
+
+def now() -> datetime:
+    """Return the present time, which tests set."""
+    return datetime.now(UTC)
 
 
 def checked_rules(rules_: RulesLike) -> tuple[Rule, ...]:
@@ -103,7 +107,7 @@ class RuleSet:
         """
         numbers = sorted({number for terms in readings for number in self._numbers(terms)})
         if any(number in self._conditions for number in numbers):
-            parts, time = _parts(filter_), clock.now()
+            parts, time = _parts(filter_), now()
             numbers = [
                 number
                 for number in numbers

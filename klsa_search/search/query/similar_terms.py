@@ -12,7 +12,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.kernels.term_runs import TermRun, TermRuns, letter_set
+from klsa_search.kernels.vocabulary import TermRun, TermRuns, letter_set
 from klsa_search.search.query.term_dictionary import ENDING
 
 Terms = npt.NDArray[np.int64]

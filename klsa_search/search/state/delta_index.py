@@ -17,11 +17,10 @@ from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, SegmentCache, distinct
 from klsa_search.delta.statistics import open_statistics
-from klsa_search.kernels import bm25
-from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.postings import Postings, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermGroups, TermWeighting
-from klsa_search.kernels.segments import Segment, Segments
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
+from klsa_search.kernels.weighting import length_norms, live_length, quantised_length
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
@@ -107,7 +106,7 @@ class DeltaSegments:
         starts = np.concatenate(([first], ends[begin:end])) - first
         shape = end - begin, len(numbers)
         counts = SparseRows(starts, term_numbers, self._counts.rows[first:after], shape)
-        norms = bm25.norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
+        norms = length_norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
         return _Segment(begin, end, Segment.of(self._first + begin, postings, numbers))
 
@@ -246,7 +245,7 @@ class DeltaIndex:
                 self._doc_ids[write.id] = doc_id
                 doc_id += 1
         self._delete(np.array(deleted_ids, np.int64))
-        length = bm25.live_length(self._first_length, self._mean_length())
+        length = live_length(self._first_length, self._mean_length())
         if length != self._length:
             self._length = length
             self._answers.forget()
@@ -258,7 +257,7 @@ class DeltaIndex:
         """
         self.kept.save()
         for ahead in (self._mean_length() * _NEARBY, self._mean_length() / _NEARBY):
-            length = bm25.quantised_length(ahead) if ahead else self._first_length
+            length = quantised_length(ahead) if ahead else self._first_length
             if length not in (self._length, self._first_length):
                 self._saturated.prepare(length)
 

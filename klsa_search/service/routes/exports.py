@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Response
 from pydantic import Field
 
-from klsa_search.core.search_options import SNIPPET, MatchOptions, Names, RankingParameters
+from klsa_search.core.parameters import SNIPPET, MatchOptions, Names, RankingParameters
 from klsa_search.errors import QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.parts.exports import Format

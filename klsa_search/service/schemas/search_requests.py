@@ -7,8 +7,14 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from klsa_search.collection.vectors import MAX_DIMENSION
-from klsa_search.core.parameters import Text, encodable
-from klsa_search.core.search_options import SNIPPET, Names, QueryOptions, RankingParameters
+from klsa_search.core.parameters import (
+    SNIPPET,
+    Names,
+    QueryOptions,
+    RankingParameters,
+    Text,
+    encodable,
+)
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.engine.engine import MAX_SEEDS
 from klsa_search.search.filters.parsing import MAX_CHARACTERS

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
-from klsa_search.kernels.spool import Spool
 from klsa_search.storage.columns.column import DTYPES
 from klsa_search.storage.columns.values import Code, Limits, TypeMismatch, is_placeholder
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.kernels.spool import Spool
 from klsa_search.storage.columns.builder import ColumnBuilder
 from klsa_search.storage.columns.local_forms import (
     GENERAL,

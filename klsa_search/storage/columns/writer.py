@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.collection.model import Document
+from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
-from klsa_search.kernels.spool import Spool
 from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.builder import ColumnBuilder
 from klsa_search.storage.columns.column import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from klsa_search.kernels.postings import UNIT, Postings
-from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.kernels.postings import UNIT, Postings, Segment, Segments
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
-from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SegmentedExpansion, SparseExpansion
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.snapshot import Snapshot
-from tests.support.worlds import counts_of, query_kernel
+from tests.support.worlds import bm25_features, counts_of, idf_of_counts, query_kernel
 
 WEIGHTING = TermWeighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
 """Terms that come in bursts weigh more, and the second of the vocabulary is common."""
@@ -43,9 +42,9 @@ def cut_world(
     counts = counts_of(*documents)
     weighting = replace(WEIGHTING, common=WEIGHTING.common[: max(len(counts.vocabulary) - 1, 0)])
     plain = query_kernel(counts, block_bits=block_bits, weighting=weighting)
-    idf = bm25.idf(counts.matrix)
+    idf = idf_of_counts(counts)
     kernel = DocumentKernel.of(
-        bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
+        bm25_features(counts, k1=3.0, b=0.75, idf_power=1.0),
         centred=True,
         normalised=True,
     )

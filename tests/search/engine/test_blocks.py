@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.segments import Segments
+from klsa_search.kernels.postings import Postings, Segments
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.rankers.klsa import klsa_params

@@ -10,10 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.core.config import SearchSettings
-from klsa_search.kernels import bm25
-from klsa_search.kernels.postings import DEPTHS
+from klsa_search.kernels.postings import DEPTHS, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
-from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.kernels.weighting import average_length, quantised_length
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
@@ -119,7 +118,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
 
 
 def length_of(counts):
-    return bm25.quantised_length(bm25.average_length(counts.lengths))
+    return quantised_length(average_length(counts.lengths))
 
 
 @given(

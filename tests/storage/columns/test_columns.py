@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.collection import Document
+from klsa_search.core.array_types import Spools
 from klsa_search.errors import CollectionError, QueryError
-from klsa_search.kernels.spool import Spools
 from klsa_search.storage.columns import values as limits
 from klsa_search.storage.columns.column import Column
 from klsa_search.storage.columns.columns import open_fields, ranges_of

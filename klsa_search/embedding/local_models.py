@@ -1,11 +1,11 @@
-"""Embedders that are ONNX models in a local folder.
+"""Embedders in a local folder: ONNX models, and models of sentence-transformers.
 
     model.onnx or onnx/model.onnx      the graph, with model.onnx_data if its weights are apart
     tokenizer.json                     the tokenizer
     modules.json, 1_Pooling/config.json, sentence_bert_config.json,
     config_sentence_transformers.json  pooling, normalisation, maximum length and prompts, if given
 
-This is the layout of models for sentence-transformers. Nothing is downloaded.
+This is the layout of ONNX models, as sentence-transformers exports them. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.extras import require
+from klsa_search.core.installation import require
 from klsa_search.embedding.model import Embeddings, EmbedKind, in_batches
 from klsa_search.errors import SettingsError
 
@@ -199,3 +199,52 @@ class OnnxEmbedder:
                 field="embedder",
             )
         return str(names[0])
+
+
+class SentenceTransformersEmbedder:
+    """A model of sentence-transformers; nothing is downloaded, and no code of the folder is run.
+
+    MissingExtra; SettingsError if the folder has no model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        require("sentence-transformers")
+        from sentence_transformers import SentenceTransformer
+
+        if not folder.is_dir():
+            raise SettingsError(
+                f"`{folder}` is not a folder; download the model, and name its folder",
+                field="embedder",
+            )
+        try:
+            self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        except Exception as error:  # the library raises errors of many others
+            raise SettingsError(
+                f"cannot load the model in `{folder}` ({error}); download it again, or choose "
+                "another",
+                field="embedder",
+            ) from error
+        self.name = folder.resolve().name
+        self.fingerprint = _fingerprint(folder)
+        self.dimension = self.embed(["dimension"], "document").shape[1]
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+        """Return the vectors of texts, with the prompt of the model for this kind, if any."""
+        prompt = kind if (self._model.prompts or {}).get(kind) else None
+        return np.asarray(
+            self._model.encode(
+                list(texts), prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False
+            )
+        )
+
+
+def _fingerprint(folder: Path) -> str:
+    """Return the SHA-256 of names and contents of all files but hidden ones and texts about it."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not name.startswith(".") and path.suffix != ".md":
+            with path.open("rb") as content:
+                digest.update(name.encode() + b"\0")
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+    return f"sentence-transformers:{digest.hexdigest()}"
