@@ -19,7 +19,7 @@ import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -244,18 +244,25 @@ class Repository:
         earlier  an earlier version of a log: pieces that it has are not read from the repository
         The caller syncs it. IndexDamaged if a piece has changed; StoreError if it is missing.
         """
+        with path.open("xb") as stream:
+            stream.writelines(self._pieces(file, path.name, earlier))
+
+    def content(self, file: FileCopy) -> bytes:
+        """Return the content of a small file: see `fetch`."""
+        return b"".join(self._pieces(file, ROWS))
+
+    def _pieces(self, file: FileCopy, name: str, earlier: Path | None = None) -> Iterator[bytes]:
+        """Yield the pieces of a file, and compare its checksum in the end."""
         digest = hashlib.sha256()
-        with ExitStack() as files:
-            stream = files.enter_context(path.open("xb"))
-            pool = files.enter_context(ThreadPoolExecutor(PARALLEL))
+        with ThreadPoolExecutor(PARALLEL) as pool:
             offsets = {} if earlier is None else _offsets(earlier)
             read = partial(self._piece, earlier=earlier, offsets=offsets)
             for piece in map_in_order(partial(pool.submit, read), file.pieces, ahead=PARALLEL):
                 digest.update(piece)
-                stream.write(piece)
+                yield piece
         if digest.hexdigest() != file.sha256:
             raise IndexDamaged(
-                f"`{path.name}` of a backup at `{self.target}` is damaged; use another backup"
+                f"`{name}` of a backup at `{self.target}` is damaged; use another backup"
             )
 
     def _piece(self, name: str, *, earlier: Path | None, offsets: Mapping[str, int]) -> bytes:

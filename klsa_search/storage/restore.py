@@ -26,16 +26,23 @@ from klsa_search.errors import IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.catalog import aliases_in, replace_aliases
 from klsa_search.storage.catalog_entry import replace_rows
 from klsa_search.storage.checksums import note_checked
-from klsa_search.storage.current import current_build, current_generation
+from klsa_search.storage.current import current_generation
 from klsa_search.storage.directories import is_unfinished, mark_index
 from klsa_search.storage.files import exclusive_lock, sync
-from klsa_search.storage.generations import commit, new_generation, sync_files, writing
+from klsa_search.storage.generations import (
+    commit,
+    committed_generations,
+    named,
+    new_generation,
+    sync_files,
+    writing,
+)
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
-from klsa_search.storage.maintenance import delete_index, indexes_in
+from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
 from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import LOG_ID, MANIFEST, NEW, WRITES, index_path
-from klsa_search.storage.partitions import generations_in_use
+from klsa_search.storage.names import CURRENT, LOG_ID, MANIFEST, NEW, WRITES, index_path
+from klsa_search.storage.partitions import generations_of_build, partition_names, terms_name
 from klsa_search.storage.repository import (
     ROWS,
     Backup,
@@ -69,9 +76,9 @@ def restore_index(repository: Repository, name: str, path: Path, number: int | N
             f"no index `{name}` in the backup; choose from {choices}", field="index"
         )
     copy = backup.indexes[name]
-    if os.path.lexists(path) and not is_unfinished(path):
+    if os.path.lexists(path / CURRENT) or not _is_free(path, copy):
         raise _exists(path)
-    _install(repository, copy, path)
+    _restore(repository, copy, path)
     return backup_name
 
 
@@ -86,15 +93,13 @@ def restore_all(repository: Repository, home: Path, number: int | None = None) -
     existing = aliases_in(home)
     for name, copy in backup.indexes.items():
         path = index_path(home, name)
-        is_other = os.path.lexists(path) and not is_unfinished(path) and not _is_equal(path, copy)
-        if is_other or name in existing:
+        if name in existing or not _is_free(path, copy):
             raise _exists(path)
     for name, index in backup.aliases.items():
         if os.path.lexists(home / name) or existing.get(name, index) != index:
             raise _exists(home / name)
     for name, copy in backup.indexes.items():
-        if not _is_equal(home / name, copy):
-            _install(repository, copy, home / name)
+        _restore(repository, copy, home / name)
     replace_aliases(home, existing | backup.aliases)
     return backup_name
 
@@ -119,7 +124,7 @@ def restore_partition(repository: Repository, path: Path, build: str) -> Path:
         copy = _partition_copy(repository, path, build)
         path.parent.mkdir(exist_ok=True)
         mark_index(path.parent)
-        return _install_build(repository, copy, path)
+        return _install(repository, IndexCopy(builds=[copy], shared={}), path)
 
 
 def _generation_of_build(path: Path, build: str) -> Path | None:
@@ -146,39 +151,50 @@ def _partition_copy(repository: Repository, path: Path, build: str) -> BuildCopy
     )
 
 
-def _is_same_build(path: Path, copy: IndexCopy) -> bool:
-    """Return whether the build in use is that of the copy; its logs may differ."""
-    with suppress(StoreError):  # none, or damaged
-        builds = [build_id(read_manifest(generation)) for generation in generations_in_use(path)]
+def _is_same_build(generation: Path, copy: IndexCopy) -> bool:
+    """Return whether a generation is the build of a copy; their logs may differ."""
+    with suppress(StoreError):  # damaged
+        builds = [build_id(read_manifest(part)) for part in generations_of_build(generation)]
         return builds == [part.build for part in copy.builds]
     return False
 
 
-def _is_equal(path: Path, copy: IndexCopy) -> bool:
-    """Return whether an index has the documents of a copy."""
-    if not _is_same_build(path, copy):
-        return False
-    states = [WriteLog(generation).state_id() for generation in generations_in_use(path)]
-    return states == [part.log_state for part in copy.builds]
+def _equal_build(path: Path, copy: IndexCopy) -> Path | None:
+    """Return the generation of an index that has the documents of a copy, or None.
+
+    It is in use, or an interrupted restore completed it and did not yet use it.
+    """
+    name = named(path)
+    builds = [path / name] if name else committed_generations(path)
+    if len(builds) != 1 or not _is_same_build(builds[0], copy):
+        return None
+    states = [WriteLog(generation).state_id() for generation in generations_of_build(builds[0])]
+    return builds[0] if states == [part.log_state for part in copy.builds] else None
 
 
-def _install(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Restore a build with its log, and those of all partitions, then use it."""
+def _is_free(path: Path, copy: IndexCopy) -> bool:
+    """Return whether a copy can be restored to a path, where only the same may be."""
+    return not os.path.lexists(path) or is_unfinished(path) or _equal_build(path, copy) is not None
+
+
+def _restore(repository: Repository, copy: IndexCopy, path: Path) -> None:
+    """Restore an index, or finish a restore that was interrupted before its last step."""
+    generation = _equal_build(path, copy)
+    if generation is None:
+        _install(repository, copy, path)
+    elif named(path) is None:
+        rollback(path, generation.name)
+
+
+def _install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
+    """Restore a build with its log, and those of all partitions, then use it; return its folder."""
+    build, *parts = copy.builds
     with new_generation(path) as generation:
-        names = [*map(str, range(len(copy.builds) - 2)), "terms"] if copy.builds[1:] else []
-        for name, build in zip(names, copy.builds[1:], strict=True):
-            _install_build(repository, build, path / f"{generation.name}-{name}")
-        manifest = _fetch(repository, copy.builds[0], generation)
+        names = [*partition_names(generation.name, len(parts) - 1), terms_name(generation.name)]
+        for name, part in zip(names, parts, strict=False):  # without partitions no terms either
+            _install(repository, IndexCopy(builds=[part], shared={}), path / name)
+        manifest = _fetch(repository, build, generation)
         _replace_shared_files(repository, copy, path, generation.name)
-        sync_files(generation)
-        commit(generation, manifest)
-    note_checked(generation, manifest)
-
-
-def _install_build(repository: Repository, copy: BuildCopy, path: Path) -> Path:
-    """Restore a generation with its log, then use it; return its folder."""
-    with new_generation(path) as generation:
-        manifest = _fetch(repository, copy, generation)
         sync_files(generation)
         commit(generation, manifest)
     note_checked(generation, manifest)
@@ -213,11 +229,7 @@ def _replace_shared_files(repository: Repository, copy: IndexCopy, path: Path, b
             "know; install the version of klsa-search that wrote it"
         )
     rows = copy.shared.get(ROWS)
-    with TemporaryDirectory(prefix="klsa-restore-") as folder:
-        file = Path(folder, ROWS)
-        if rows is not None:
-            repository.fetch(rows, file)
-        replace_rows(path, file.read_text(encoding="utf-8") if rows else "", build)
+    replace_rows(path, repository.content(rows).decode() if rows else "", build)
 
 
 def follow(repository: Repository, home: Path) -> ReplicationState:
@@ -303,11 +315,18 @@ def _make_equal(repository: Repository, backup: Backup, home: Path) -> None:
         path = index_path(home, name)
         try:
             # The logs of partitions follow one another.
-            if _is_same_build(path, copy) and all(
-                _replace_log(repository, build, generation)
-                for build, generation in zip(copy.builds, generations_in_use(path), strict=True)
+            build = named(path)
+            if (
+                build
+                and _is_same_build(path / build, copy)
+                and all(
+                    _replace_log(repository, part, generation)
+                    for part, generation in zip(
+                        copy.builds, generations_of_build(path / build), strict=True
+                    )
+                )
             ):
-                _replace_shared_files(repository, copy, path, current_build(path).name)
+                _replace_shared_files(repository, copy, path, build)
             else:
                 _install(repository, copy, path)
         except StoreError as fault:  # the others can still follow

@@ -219,6 +219,7 @@ def test_a_repository_has_an_index_in_partitions(index: Index, path: Path, tmp_p
     restore_index(target, "parts", tmp_path / "other" / "again")
     assert content_at(tmp_path / "other" / "again") == content(index)
     restore_all(target, tmp_path / "all")
+    (tmp_path / "all" / "parts" / "CURRENT").unlink()  # as if it was killed before its last step
     restore_all(target, tmp_path / "all")
     assert content_at(tmp_path / "all" / "alias") == content(index)
     with pytest.raises(IndexExists):

@@ -133,6 +133,23 @@ def test_one_index_is_restored_under_a_free_name(home, repository, tmp_path):
         restore_index(repository, "cars", home / "planes", number=7)
 
 
+def test_a_restore_interrupted_before_its_last_step_is_repeated(home, repository, tmp_path):
+    """A kill between the manifest and CURRENT leaves a complete build that is not in use."""
+    back_up(repository, home)
+    path = tmp_path / "all" / "cars"
+    restore_all(repository, path.parent)
+    (path / "CURRENT").unlink()
+    restore_index(repository, "cars", path)
+    assert texts(path) == CARS
+    (path / "CURRENT").unlink()
+    restore_all(repository, path.parent)
+    assert home_texts(path.parent) == {"cars": CARS, "boats": {}}
+    add(path, Document(id="d", text="four"))
+    (path / "CURRENT").unlink()  # damage: what was written since would be lost
+    with pytest.raises(IndexExists, match="cars"):
+        restore_index(repository, "cars", path)
+
+
 def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp_path):
     first = back_up(repository, home)
     again = back_up(repository, home)
