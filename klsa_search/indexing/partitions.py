@@ -4,7 +4,7 @@
 2. The training computes what all partitions share, from all documents or a sample.
 3. Each partition is read and weighed, in a process of its own (`partition_tasks`).
 4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index.
-5. The terms that the training lacks are numbered: see `storage.collection_terms`.
+5. The terms that the training lacks are numbered: see `storage.partitions`.
 6. The generation that has the partitions is used, in one step.
 """
 

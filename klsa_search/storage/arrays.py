@@ -37,8 +37,7 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
         path = generation / f"{name}.npy"
         contiguous = np.ascontiguousarray(array)
         with _naming(path), path.open("xb") as stream:
-            header = np.lib.format.header_data_from_array_1_0(contiguous)
-            np.lib.format.write_array_header_1_0(stream, header)
+            stream.write(array_header(contiguous.dtype, contiguous.shape))
             # Not ndarray.tofile, which np.save uses: it loses the reason for a failure.
             stream.write(contiguous.reshape(-1).view(np.uint8).data)
 
@@ -69,7 +68,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._length = 0
         with _naming(self._path):
             self._stream = self._path.open("xb")
-            self._write_header()
+            self._stream.write(self._header())
 
     def append(self, piece: bytes | npt.NDArray[Any]) -> None:
         """Append rows, or their bytes."""
@@ -83,13 +82,19 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         with _naming(self._path), self._stream:
             if failure[0] is None:
                 self._stream.seek(0)
-                self._write_header()
+                self._stream.write(self._header())
 
-    def _write_header(self) -> None:
-        # NumPy pads the header so that the length can grow.
-        kind = np.lib.format.dtype_to_descr(self._kind)
-        header = {"descr": kind, "fortran_order": False, "shape": (self._length, *self._row)}
-        np.lib.format.write_array_header_1_0(self._stream, header)
+    def _header(self) -> bytes:
+        return array_header(self._kind, (self._length, *self._row))
+
+
+def array_header(kind: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Return the header of an array file, padded so that the length can grow."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": kind.str, "fortran_order": False, "shape": shape}
+    )
+    return stream.getvalue()
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:

@@ -54,16 +54,17 @@ _NOTES: Final = {
 
 def is_index(path: Path) -> bool:
     """Return whether a folder is an index: marked, or with a manifest."""
-    if _is_marked(path, _INDEX):
+    if is_marked(path):
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
         files_of(old / MANIFEST) is not None for old in _folders_named(path, GENERATION)
     )
 
 
-def is_marked(path: Path) -> bool:
-    """Return whether a folder has the marker of an index."""
-    return _is_marked(path, _INDEX)
+def is_marked(folder: Path, kind: str = _INDEX) -> bool:
+    """Return whether a folder has the marker of an index, or of a generation."""
+    marker = folder / MARKER
+    return is_real(marker, stat.S_IFREG) and _content_of(marker).startswith(f"{kind}\n".encode())
 
 
 def is_unfinished(path: Path) -> bool:
@@ -72,7 +73,7 @@ def is_unfinished(path: Path) -> bool:
     An interrupted first build or restore leaves such a folder.
     """
     return (
-        _is_marked(path, _INDEX)
+        is_marked(path)
         and not os.path.lexists(path / CURRENT)
         and not os.path.lexists(path / DELETED)
         and not any(map(is_committed, generations(path)))
@@ -108,7 +109,7 @@ def refuse_foreign(path: Path) -> None:
 
 def mark_index(path: Path) -> bool:
     """Mark a folder as an index; return False if it is marked already."""
-    if _is_marked(path, _INDEX):
+    if is_marked(path):
         return False
     if _is_half_mark(path / MARKER):
         (path / MARKER).unlink()
@@ -179,7 +180,7 @@ def generations(path: Path) -> list[Path]:
     return [
         folder
         for folder in _folders_named(path, GENERATION)
-        if _is_marked(folder, _GENERATION) or files_of(folder / MANIFEST) is not None
+        if is_marked(folder, _GENERATION) or files_of(folder / MANIFEST) is not None
     ]
 
 
@@ -300,11 +301,6 @@ def _mark(folder: Path, kind: str) -> None:
 
 def _marker_text(kind: str) -> str:
     return f"{kind}\n\n{_NOTES[kind]}\n"
-
-
-def _is_marked(folder: Path, kind: str) -> bool:
-    marker = folder / MARKER
-    return is_real(marker, stat.S_IFREG) and _content_of(marker).startswith(f"{kind}\n".encode())
 
 
 def _content_of(marker: Path) -> bytes:

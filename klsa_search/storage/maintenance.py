@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_of, verify_entry
@@ -52,7 +51,6 @@ from klsa_search.storage.names import (
     CURRENT,
     DELETED,
     EMBEDDING_FILES,
-    INDEX_FILES,
     LOCKS,
     LOG_ID,
     MARKER,
@@ -141,23 +139,13 @@ def _check_kept(path: Path) -> None:
 
 def verify_shared(path: Path) -> None:
     """Read the files of an index outside its generations; IndexDamaged."""
-    for name in INDEX_FILES:
-        _CHECKS[name](path)
-
-
-def _check_mark(path: Path) -> None:
+    current_build(path)
     if os.path.lexists(path / MARKER) and not is_marked(path):
         raise IndexDamaged(
             f"`{path / MARKER}` has changed since it was written; remove it, and "
             "the next build will write it again"
         )
-
-
-_CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
-    CURRENT: current_build,
-    MARKER: _check_mark,
-    CATALOG_ID: verify_entry,
-}
+    verify_entry(path)
 
 
 def copy_index(source: Path, target: Path) -> Manifest:

@@ -54,8 +54,6 @@ EMBEDDINGS = "EMBEDDINGS"
 EMBEDDING_FILES = (EMBEDDINGS, f"{EMBEDDINGS}-journal")
 """Computed vectors that no generation has yet, and their journal: see `storage.vectors`."""
 
-INDEX_FILES = (CURRENT, MARKER, CATALOG_ID)
-"""Files with content outside the generations: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -83,11 +83,6 @@ class PartitionSet:
         """Return the names of the folders of the partitions, by number."""
         return partition_names(self.generation, self.count)
 
-    @property
-    def all_folders(self) -> list[str]:
-        """Return the names of the folders of the partitions and of their terms."""
-        return [*self.folders, terms_name(self.generation)]
-
     def settings(self, path: Path) -> Settings:
         """Return the settings of the build of the index at a path, with later changes."""
         return current_settings(path / self.generation, self.manifest)
@@ -150,13 +145,8 @@ def stamp_of(path: Path) -> Stamp | None:
     return file.st_ino, file.st_size, file.st_mtime_ns
 
 
-def read_partitions(path: Path) -> PartitionSet:
-    """Return the partitions of an index; IndexDamaged if their description is damaged."""
-    return partitions_of(current_build(path))
-
-
 def partitions_of(generation: Path) -> PartitionSet:
-    """Return the partitions of a generation: see `read_partitions`."""
+    """Return the partitions of a generation; IndexDamaged if their description is damaged."""
     entry = _entry(generation)
     return PartitionSet(generation.name, read_manifest(generation), entry.count, entry.length)
 
@@ -213,9 +203,7 @@ def with_files(path: Path, all_manifest: Manifest, manifests: Mapping[Path, Mani
 
 def parts_of(path: Path) -> list[Path]:
     """Return the folders of the partitions of an index in use; its own if it has one partition."""
-    if not is_partitioned(path):
-        return [path]
-    return [path / name for name in read_partitions(path).folders]
+    return [generation.parent for generation in documents_of(current_build(path))]
 
 
 def terms_folder(partition: Path) -> Path:

@@ -14,7 +14,6 @@ recovered content; a damaged manifest is not repaired.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +28,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.storage.arrays import array_header
 from klsa_search.storage.current import (
     Current,
     current_build,
@@ -173,7 +173,7 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
     Raise IndexDamaged if the file cannot be read.
     """
     try:
-        begin = len(_header(kind, 0))
+        begin = len(array_header(kind, (0,)))
         length = max(path.stat().st_size - begin, 0) // kind.itemsize
         array = np.memmap(path, kind, "r", begin, (length,)) if length else np.zeros(0, kind)
     except (OSError, ValueError) as error:
@@ -181,16 +181,8 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def _header(kind: np.dtype[Any], length: int) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        stream, {"descr": kind.str, "fortran_order": False, "shape": (length,)}
-    )
-    return stream.getvalue()
-
-
 def _sum_of_array(array: npt.NDArray[Any]) -> str:
-    digest = hashlib.sha256(_header(array.dtype, len(array)))
+    digest = hashlib.sha256(array_header(array.dtype, array.shape))
     content = array.view(np.uint8)
     for begin in range(0, len(content), _BLOCK):
         digest.update(content[begin : begin + _BLOCK].data)

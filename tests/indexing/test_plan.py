@@ -18,7 +18,8 @@ from klsa_search.indexing.build import plan, plan_of_size
 from klsa_search.indexing.checks import memory_budget, memory_of_machine
 from klsa_search.indexing.estimate import BASE, Size, disk_needed, memory_needed, size_of
 from klsa_search.indexing.reading import Extent
-from klsa_search.storage.partitions import read_partitions
+from klsa_search.storage.current import current_build
+from klsa_search.storage.partitions import partitions_of
 from tests.support.worlds import random_documents
 
 TEXTS = random_documents(600, 400)
@@ -130,7 +131,7 @@ def test_a_build_beyond_its_memory_is_divided(tmp_path, caplog):
     index = build(path, name="a", home=tmp_path, memory=BASE + 2_500_000)
     assert "building 3 partitions one after the other" in caplog.text
     assert len(index) == len(TEXTS) * 2
-    assert len(read_partitions(tmp_path / "a").folders) == 3
+    assert len(partitions_of(current_build(tmp_path / "a")).folders) == 3
     assert {hit.id for hit in index.search(TEXTS[7], k=2)} == {"7", "607"}
 
 

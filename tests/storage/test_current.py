@@ -9,10 +9,10 @@ import os
 import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound
-from klsa_search.storage.current import current_generation, read_current
+from klsa_search.storage.current import current_build, current_generation, read_current
 from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import FORMAT_VERSION, read_manifest, sha256_of
-from klsa_search.storage.partitions import read_partitions
+from klsa_search.storage.partitions import partitions_of
 
 from .worlds import replace_manifest, write
 
@@ -118,7 +118,7 @@ def test_an_unreadable_file_is_damage_and_too_many_open_files_are_not(path, monk
         with pytest.raises(OSError, match="Too many open files"):
             read_manifest(path / "000002")
         with pytest.raises(OSError, match="Too many open files"):
-            read_partitions(path)
+            partitions_of(current_build(path))
 
 
 def test_an_index_that_is_not_there_is_named_with_the_next_step(tmp_path):
