@@ -18,6 +18,7 @@ from py3langid.langid import LanguageIdentifier
 
 from klsa_search import _native
 from tests.support.disk import at_once, syncing_by
+from tests.support.parsing import one_process
 from tests.support.waiting import PATIENCE
 
 pytest_plugins = ["pytester", "tests.support.processor_time", "tests.support.skips"]
@@ -72,6 +73,13 @@ def model_of_languages() -> Iterator[None]:
     load = staticmethod(cache(LanguageIdentifier.from_model_file))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LanguageIdentifier, "from_model_file", load)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parser_of_files() -> Iterator[None]:
+    """Sandboxes are tested as they are; all other tests share a process."""
+    with one_process():
         yield
 
 
