@@ -30,9 +30,9 @@ from klsa_search.search.parts.part_search import (
     PartPlan,
     PartRequest,
     PartSearch,
-    warm_up,
 )
 from klsa_search.search.parts.part_set import LocalPart
+from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest

@@ -10,6 +10,7 @@ import pytest
 
 from klsa_search import Index, build
 from klsa_search.search.parts.part_search import LocalSearches
+from klsa_search.search.query.parser import QueryParser
 
 WORDS = [
     "engine",
@@ -141,3 +142,19 @@ def test_answers_of_all_partitions_are_found_once_in_a_state(
         assert found(four, query) == first
         assert len(rounds) == asked + 1
         rounds.clear()
+
+
+def test_a_query_is_parsed_once_in_a_process(four: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = QueryParser.parse
+
+    def counted(parser: QueryParser, query: str, *args: Any, **options: Any) -> Any:
+        parsed.append(query)
+        return parse(parser, query, *args, **options)
+
+    monkeypatch.setattr(QueryParser, "parse", counted)
+    for query in ("gear box printers", "wireless coolants gearboxes", "piston turbine"):
+        found(four, query)
+    assert parsed == ["gear box printers", "wireless coolants gearboxes", "piston turbine"]
+    found(four, "+piston cooling")  # has a mask, of the documents of a partition
+    assert len(parsed) >= 3 + 4

@@ -24,7 +24,7 @@ Answers = Mapping[Question, Any]
 NONE: Final[Answers] = MappingProxyType({})
 
 
-_Answer = TypeVar("_Answer", int, Counter[str], tuple[Any, ...])
+Answer = TypeVar("Answer", int, Counter[str], tuple[Any, ...])
 _Total = TypeVar("_Total")
 
 MOST_KEPT: Final = 2**14
@@ -48,9 +48,9 @@ class Evidence:
         self.local: dict[Question, Any] = {}
         self.unsettled = 0
 
-    def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
+    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
-        result: _Answer
+        result: Answer
         if question in self.shared:
             self.unsettled += not isinstance(self.shared, SharedAnswers)
             result = self.shared[question]
@@ -101,7 +101,7 @@ class SharedAnswers(dict[Question, Any]):
 class _LocalEvidence(Evidence):
     """Answers of the documents of one snapshot, which are not kept."""
 
-    def of(self, question: Question, answer: Callable[[], _Answer]) -> _Answer:
+    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer of the documents."""
         return answer()
 

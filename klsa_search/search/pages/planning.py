@@ -111,7 +111,7 @@ def plan_search(
         state, mask = opened.passages.state, opened.passages.mask(mask)
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    named = _named_document(state, request.query) if finds_id else None
+    named = named_document(state, request.query) if finds_id else None
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
@@ -160,7 +160,7 @@ def query_vector(
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
-def _named_document(state: State, query: str) -> int | None:
+def named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
     text = query.strip()
     ids = [text] if " " not in text and _ID.fullmatch(text) else []

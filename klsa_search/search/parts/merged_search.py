@@ -37,11 +37,15 @@ from klsa_search.search.parts.part_search import (
     PartSearch,
     PartSearches,
     SortValue,
+)
+from klsa_search.search.parts.reader import Reader
+from klsa_search.search.parts.reading import (
+    global_doc_ids,
+    masks_of,
+    positions_of,
     rank_queries,
     scores_of,
 )
-from klsa_search.search.parts.reader import Reader
-from klsa_search.search.parts.reading import global_doc_ids, masks_of, positions_of
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import Searcher
@@ -119,10 +123,8 @@ async def _merged(
     answered = [page for page in pages if page is not None]
     pins = sorted((pin for page in answered for pin in page.pins), key=lambda pin: pin.precedence)
     order = merged_order(pages, query.sort, plan.page, plan.offset + plan.k)
-    total, facets_of_pages = (
-        sum(page.total for page in answered),
-        [page.facets for page in answered],
-    )
+    total = sum(page.total for page in answered)
+    facets_of_pages = [page.facets for page in answered]
     if query.distinct is not None:
         (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing

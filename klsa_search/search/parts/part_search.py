@@ -9,29 +9,30 @@ without others ranks by its own seeds, which the engine finds in the same call.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.parameters import SearchParameters
-from klsa_search.errors import EmbedderFailed, QueryError
+from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaParams
 from klsa_search.search.engine.evidence import (
+    LOCAL,
     NONE,
+    Answer,
     Answers,
     Evidence,
     OpenQuestions,
     Question,
     SharedAnswers,
 )
-from klsa_search.search.engine.mask import intersection
+from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
-from klsa_search.search.pages.applied_rules import AppliedRules, Pin
+from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, Pin
 from klsa_search.search.pages.collectors import (
     SortKey,
     collect,
@@ -41,14 +42,17 @@ from klsa_search.search.pages.collectors import (
 )
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hit_explanations import explanation_of
-from klsa_search.search.pages.hits import fetch_hits, hits_of
-from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search, query_vector
+from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.planning import (
+    QueryPlan,
+    named_document,
+    plan_search,
+)
 from klsa_search.search.pages.results import Hit
+from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers.klsa import klsa_params
-from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.searcher import AllPartitions, ranks_by_seeds
-from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
 
 _Round = TypeVar("_Round")
@@ -131,17 +135,83 @@ class PartPlan(NamedTuple):
         return self.plan.named is not None
 
 
-class PartSearch:
-    """A search in one state of a partition, step by step."""
+class _JointEvidence(Evidence):
+    """Evidence of all partitions of this process, so that parsing need not wait for phrases.
 
-    def __init__(self, state: State, request: PartRequest, models: Models = NO_MODELS) -> None:
+    Most questions are how many documents have words side by side, and name all that the answer
+    depends on. Others are answered by partitions that parse the query: see `Evidence`.
+    """
+
+    def __init__(self, shared: SharedAnswers, states: Sequence[State]) -> None:
+        super().__init__(shared)
+        self._shared, self._states = shared, states
+
+    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question: see `Evidence.of`."""
+        kind, *words = cast(tuple[str, ...], question)
+        if kind == "phrase" and question not in self._shared:
+            numbers = [
+                [state.snapshot.vocabulary.numbers.get(word, UNKNOWN) for word in words]
+                for state in self._states
+            ]
+            if UNKNOWN not in numbers[0]:  # no stop words, which are named by numbers
+                snapshots = (state.snapshot for state in self._states)
+                self._shared[question] = sum(
+                    documents_with(snapshot, terms, LOCAL)
+                    for snapshot, terms in zip(snapshots, numbers, strict=True)
+                )
+        return super().of(question, answer)
+
+
+class PartSearch:
+    """A search in one state of a partition, step by step.
+
+    evidence  of all partitions, by default that of the request
+    plan      of another partition in this process, which is the same but for numbers of terms
+    """
+
+    def __init__(
+        self,
+        state: State,
+        request: PartRequest,
+        models: Models = NO_MODELS,
+        *,
+        evidence: Evidence | None = None,
+        plan: QueryPlan | None = None,
+    ) -> None:
         self._state, self._query = state, request.query
-        self._evidence = None if request.evidence is None else Evidence(request.evidence)
-        self._ranked, self.plan = plan_search(
-            state, request.query, models, self._evidence,
-            ranks_only=request.ranks_only, embedded=request.embedded,
-        )  # fmt: skip
+        if evidence is None and request.evidence is not None:
+            evidence = Evidence(request.evidence)
+        self._evidence, self._ranked = evidence, state
+        if plan is None:
+            self._ranked, plan = plan_search(
+                state, request.query, models, evidence,
+                ranks_only=request.ranks_only, embedded=request.embedded,
+            )  # fmt: skip
+        self.plan = plan
         self._top: TopDocs | None = None
+
+    def plan_of_another(self, state: State, request: PartRequest) -> QueryPlan | None:
+        """Return the plan in another partition, if it has numbers of terms alone and is final."""
+        plan, parsed = self.plan, self.plan.parsed
+        of_documents = plan.mask, plan.pinnable, plan.vector, parsed.leading, parsed.stop_scores
+        if (
+            self._evidence is None
+            or self._evidence.local
+            or plan.request is not request.query
+            or plan.rules is not NO_RULES
+            or any(value is not None for value in (plan.named, *of_documents))
+            or not (request.ranks_only or named_document(state, request.query.query) is None)
+        ):
+            return None
+        numbering = self._state.snapshot.numbering
+        trained = 0 if numbering is None else len(numbering.collection.trained)  # alike in all
+        names, numbers = self._state.snapshot.vocabulary.terms, state.snapshot.vocabulary.numbers
+        terms = [term if term < trained else numbers[names[term]] for term in parsed.terms]
+        parameters = plan.parameters
+        if parameters is self._state.info.defaults:  # the same object saves the engine work
+            parameters = state.info.defaults
+        return plan._replace(parsed=parsed._replace(terms=terms), parameters=parameters)
 
     def begin(self) -> PartPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
@@ -306,13 +376,23 @@ class LocalSearches:
         return [len(state.snapshot) for state in self._states]
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
-        """Plan the search in each partition, and find its best documents."""
+        """Plan the search in each partition, and find its best documents.
+
+        The first one parses the query, for all of them unless the plan has documents in it.
+        """
         begun: list[PartPlan | None] = []
+        first: PartSearch | None = None
         for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
             if request is None:
                 begun.append(None)
                 continue
-            search = self._searches[number] = PartSearch(state, request)
+            plan = None if first is None else first.plan_of_another(state, request)
+            evidence = None
+            if first is None and request.evidence is self.answers:
+                evidence = _JointEvidence(self.answers, self._states)
+            search = PartSearch(state, request, evidence=evidence, plan=plan)
+            self._searches[number] = search
+            first = first or search
             begun.append(search.begin())
         return begun
 
@@ -341,48 +421,6 @@ class LocalSearches:
         search = self._searches[partition]
         assert search is not None
         return search.explain(id_, shared, answers)
-
-
-def scores_of(state: State, query: str, parameters: SearchParameters) -> Scores:
-    """Return the scores of all documents: see `Index.scores`."""
-    reading, chosen = state.parameters.read(parameters)
-    parsed = state.query_parser.parse(query, reading)
-    return state.searcher.scores(parsed, chosen)
-
-
-def rank_queries(
-    state: State, queries: Sequence[str], ranking: Ranking, models: Models
-) -> list[TopDocs]:
-    """Return the best documents of each query: see `Index.rank`.
-
-    Cost: a call of the engine for all queries, or one for each if they have vectors.
-    """
-    k, mask, vector, parameters = ranking
-    reading, chosen = state.parameters.read(parameters)
-    allowed = None if mask is None else checked_mask(mask, len(state.snapshot))
-    parsed = [state.query_parser.parse(query, reading) for query in queries]
-    if vector is None and not (models.embedders and state.snapshot.vectors):
-        return state.searcher.top(parsed, k, chosen, allowed)
-    tops = []
-    for query, words in zip(queries, parsed, strict=True):
-        query_vector_, warnings = query_vector(state, state, query, vector, models.embedders)
-        if warnings:
-            raise EmbedderFailed(warnings[0], field="embedder")
-        rank = state.searcher.ranking(words._replace(mask=None), chosen)
-        searched = intersection(allowed, words.mask)
-        if query_vector_ is not None:
-            parts = vector_parts(state.snapshot, query_vector_, rank, searched)
-            rank = with_vectors(rank, parts, np.zeros(0, np.int64))
-        tops.append(rank(k, searched))
-    return tops
-
-
-def warm_up(state: State) -> None:
-    """Load what the first queries need, by ranking and returning a document."""
-    for ranker in ("bm25", state.info.defaults.ranker):
-        rank_queries(state, [""], Ranking(10, None, None, {"ranker": ranker}), NO_MODELS)
-    first = np.flatnonzero(state.snapshot.live_docs())[:1]
-    hits_of(state, first, np.zeros(len(first), np.float32), (), ())
 
 
 def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:

@@ -27,7 +27,6 @@ from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.generation import GenerationWriter
-from klsa_search.search.parts.part_search import warm_up
 from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source, unsupported
 from klsa_search.search.parts.partitions import PartitionsWriter
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
@@ -418,7 +417,7 @@ class Reader:
 
     def warm_up(self) -> None:
         """Load what the first queries need, by running some: 3 ms with 100,000 documents."""
-        self._read_all(warm_up)
+        self._read_all(reading.warm_up)
 
 
 def _merged(numbers: Sequence[int], values: Sequence[Iterable[T]]) -> list[T]:
