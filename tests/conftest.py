@@ -86,8 +86,7 @@ def parser_of_files() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def patient_service() -> Iterator[None]:
     """Services that say nothing else wait as long as it takes: a slow machine is no fault."""
-    from klsa_search.service.admission import Admission
-    from klsa_search.service.background import Writes
+    from klsa_search.service.admission import Admission, Writes
 
     with pytest.MonkeyPatch.context() as patch:
         for kind in (Admission, Writes):

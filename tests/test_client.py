@@ -34,8 +34,8 @@ from klsa_search.errors import (
     SettingsError,
 )
 from klsa_search.search.facet_search import facet_search
+from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
@@ -441,7 +441,7 @@ def test_coroutines_find_the_same(tmp_path):
 def jobs(tmp_path, monkeypatch):
     """Jobs whose command does nothing, and fails if a setting changes."""
     monkeypatch.setattr("klsa_search.service.jobs.INTERVAL", 0.01)
-    monkeypatch.setattr("klsa_search.service.routes.jobs.INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.routes.indexes.INTERVAL", 0.01)
     build(BIKES, name="shop", home=tmp_path).close()
     command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[2] != '{}')"]
     with Catalog(tmp_path, interval=0) as catalog, Jobs(catalog, command, share=None) as jobs:

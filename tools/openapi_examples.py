@@ -16,18 +16,17 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.search.index import Index
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.bodies import LINES
-from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.sessions import PAGE_HEADER
+from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.signing import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tests.support.application import catalog_app

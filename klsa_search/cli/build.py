@@ -16,7 +16,7 @@ from klsa_search.cli.describe import (
     unread_text,
     write_reading,
 )
-from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import (
     chosen_settings,
     config_option,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.groups import klsa_eval
+from klsa_search.cli.main import klsa_eval
 from klsa_search.cli.options import (
     FigurePath,
     PluginChoice,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
-from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import (
     MODELS,
     index_argument,

@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from klsa_search.cli.compare import open_targets, temporary_indexes
-from klsa_search.cli.groups import klsa_eval
-from klsa_search.cli.main import run
+from klsa_search.cli.main import klsa_eval, run
 from klsa_search.cli.options import (
     FILE,
     FOLDER,

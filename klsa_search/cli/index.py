@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from klsa_search.cli import (  # noqa: F401 - they add their commands to the group
-    backup,
     build,
     documents,
     maintenance,
@@ -12,8 +11,7 @@ from klsa_search.cli import (  # noqa: F401 - they add their commands to the gro
     sync,
     tune,
 )
-from klsa_search.cli.groups import klsa_index
-from klsa_search.cli.main import run
+from klsa_search.cli.main import klsa_index, run
 
 __all__ = ["klsa_index", "main"]
 

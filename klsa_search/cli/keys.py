@@ -8,8 +8,7 @@ from typing import Any, cast, get_args
 
 import click
 
-from klsa_search.cli.groups import Group
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Group, run
 from klsa_search.cli.options import (
     F,
     json_option,
@@ -21,8 +20,7 @@ from klsa_search.cli.output import echo, write_json, write_table
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.signing import Signer
-from klsa_search.service.tenant_tokens import MAX_LIFETIME, TenantTokens
+from klsa_search.service.signing import MAX_LIFETIME, Signer, TenantTokens
 from klsa_search.storage.names import index_path
 
 

@@ -1,4 +1,4 @@
-"""Run a command: logging, errors and exit codes.
+"""Groups of commands, and running one: logging, errors and exit codes.
 
 0    success
 1    failure, explained in one sentence on stderr
@@ -14,17 +14,15 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from traceback import format_exception
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import click
 
-from klsa_search.cli.groups import Invocation
 from klsa_search.cli.output import echo, printable
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 TOKENIZERS: Final = "KLSA_TOKENIZERS"
 """Environment variable: tokenizers that indexes may name, separated by blanks."""
@@ -35,6 +33,59 @@ _NEXT_STEPS = {
     errno.EISDIR: "name a file, not a folder",
     errno.EADDRINUSE: "choose another port with --port",
 }
+
+
+@dataclass
+class Invocation:
+    """The options of an invocation that `run` reads; the context object of click."""
+
+    debug: bool = False
+
+
+def _store_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Invocation).debug = True
+
+
+_DEBUG: Final = click.Option(
+    ["--debug"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_store_debug,
+    help="Show the traceback of errors",
+)
+
+
+class Command(click.Command):
+    """A command with --debug, for `run`; its help shows the defaults of its options."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.context_settings["show_default"] = True
+        self.params.append(_DEBUG)
+
+
+class Group(click.Group):
+    """A group of such commands, with --debug for them too."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.params.append(_DEBUG)
+
+
+@click.group(cls=Group)
+@click.version_option(package_name="klsa-search")
+def klsa_index() -> None:
+    """Build and maintain indexes."""
+
+
+@click.group(cls=Group)
+@click.version_option(package_name="klsa-search")
+def klsa_eval() -> None:
+    """Measure rankings on collections with relevance judgements."""
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from klsa_search.cli.groups import Command
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
 from klsa_search.core.installation import require

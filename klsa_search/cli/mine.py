@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import FigurePath, index_argument, json_option
 from klsa_search.cli.output import echo, make_folders, numbers, wrapped, write_json, write_table
 from klsa_search.core.progress import progress_bar

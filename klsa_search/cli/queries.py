@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from klsa_search.cli.describe import settings_rows
-from klsa_search.cli.groups import klsa_index
+from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import (
     FILE,
     chosen_settings,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 import click
 from click.core import ParameterSource
 
-from klsa_search.cli.groups import Command
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import (
     FILE,
     embedder_option,

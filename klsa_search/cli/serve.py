@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from klsa_search.cli.groups import Command
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import service_config_option, settings_options, without_none
 from klsa_search.service.settings import ServiceSettings, read_settings
 

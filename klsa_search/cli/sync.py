@@ -18,8 +18,7 @@ import click
 
 from klsa_search.cli.describe import reading_json, write_field_warnings, write_reading, write_unread
 from klsa_search.cli.documents import index_facts
-from klsa_search.cli.groups import klsa_index
-from klsa_search.cli.main import explain
+from klsa_search.cli.main import explain, klsa_index
 from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.installation import require

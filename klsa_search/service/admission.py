@@ -13,8 +13,9 @@ import asyncio
 import resource
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from resource import getrusage, struct_rusage
 from time import perf_counter
@@ -22,7 +23,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.core.parallel import processors
-from klsa_search.errors import RequestTimedOut, ServiceBusy
+from klsa_search.errors import RequestTimedOut, ServiceBusy, TooManyWrites
 
 T = TypeVar("T")
 
@@ -312,3 +313,71 @@ class Admission:
 
     def _busy(self, detail: str) -> ServiceBusy:
         return ServiceBusy(f"the service is busy: {detail}; try again in a moment")
+
+
+WAITING_WRITES = 16
+"""Maximum number of active writes, including those whose body is being read."""
+
+SHORT = 2**16
+"""Maximum bytes of the body of a short write; the slowest accepted client sends it in 16 s."""
+
+WRITE_QUEUE_TIMEOUT = 20.0
+"""Seconds after which a waiting write is refused; a write waits 10 s for another process."""
+
+WRITE_TIMEOUT = 60.0
+"""Seconds after which a write is answered without its result; it continues, and is atomic."""
+
+
+class Writes(Admission):
+    """Runs writes one at a time in its own thread: see `Admission`.
+
+    Writes to one index wait for each other anyway, and searches need the processors. The bodies of
+    waiting writes are in memory, so the queue is short.
+    """
+
+    def __init__(
+        self,
+        *,
+        waiting: int = WAITING_WRITES,
+        queue_timeout: float = WRITE_QUEUE_TIMEOUT,
+        request_timeout: float = WRITE_TIMEOUT,
+    ) -> None:
+        super().__init__(
+            running=1, waiting=waiting, queue_timeout=queue_timeout, request_timeout=request_timeout
+        )
+        self._max_active = waiting
+        self._max_long = max(1, waiting // 2)
+        self._active_short = self._active_long = 0
+
+    @contextmanager
+    def slot(self, size: int | None = 0) -> Iterator[None]:
+        """Reserve a slot for a write before its body is read; raises TooManyWrites.
+
+        size  bytes of the body; None if unknown, as for a stream
+        Long bodies take at most half of the slots, so that short writes are not blocked.
+        """
+        self.check()
+        is_long = size is None or size > SHORT
+        if is_long and self._active_long >= self._max_long:
+            raise self._refusal("full", "the queue for long writes is full")
+        if self._active_short + self._active_long >= self._max_active:
+            raise self._refusal("full", "the write queue is full")
+        self._active_long += is_long
+        self._active_short += not is_long
+        try:
+            yield
+        finally:
+            self._active_long -= is_long
+            self._active_short -= not is_long
+
+    def check_request_timeout(self, started: float) -> None:
+        """Do nothing: a write is never cancelled halfway."""
+
+    def _busy(self, detail: str) -> ServiceBusy:
+        return TooManyWrites(f"too many writes: {detail}; try again in a moment")
+
+    def _timed_out(self, seconds: float) -> RequestTimedOut:
+        return RequestTimedOut(
+            f"the write took more than {seconds:g} s and continues; it can be sent again; "
+            "send less at a time"
+        )

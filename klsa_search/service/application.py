@@ -24,50 +24,43 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import Models
 from klsa_search.search.opening import open_index
 from klsa_search.service import openapi
-from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission
+from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import Writes
+from klsa_search.service.background import Replication
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_entries import IndexOpener
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.metrics import Metrics
-from klsa_search.service.middleware.auth import Authentication, Keys
+from klsa_search.service.metrics import Metrics, WriteFailures
+from klsa_search.service.middleware.auth import Authentication, Keys, SignIn
+from klsa_search.service.middleware.clients import (
+    ANY,
+    Hosts,
+    Rates,
+    TrustedProxies,
+    names_of_this_machine,
+)
 from klsa_search.service.middleware.guard import Guard
-from klsa_search.service.middleware.hosts import ANY, Hosts, names_of_this_machine
-from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.middleware.proxies import TrustedProxies
-from klsa_search.service.opening import IndexOpener
 from klsa_search.service.page_files import PREFIX, SearchPage
-from klsa_search.service.replication import Replication
 from klsa_search.service.request_log import RequestLog
 from klsa_search.service.resources import Resources
 from klsa_search.service.routes import (
-    aliases,
+    access,
     analytics,
     documents,
     evaluation,
     exports,
-    fetch,
     indexes,
-    judgements,
     mining,
-    people,
     rules,
-    session,
     suggest,
     sync,
-    tenant_tokens,
 )
-from klsa_search.service.routes.jobs import router as jobs_router
 from klsa_search.service.routes.search import QuickSearch, router
 from klsa_search.service.schemas import errors
 from klsa_search.service.server import log_no_cancellations
-from klsa_search.service.sessions import Sessions
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.sign_in import SignIn
-from klsa_search.service.signing import Signer
-from klsa_search.service.tenant_tokens import TenantTokens
-from klsa_search.service.write_failures import WriteFailures
+from klsa_search.service.signing import Sessions, Signer, TenantTokens
 from klsa_search.storage.partitions import is_partitioned
 
 NAME = "klsa-search"
@@ -77,18 +70,13 @@ ROUTERS: Final = (
     mining.router,
     suggest.router,
     exports.router,
-    fetch.router,  # after other routes of documents, as IDs may contain slashes
+    documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     sync.router,
     indexes.router,
     rules.router,
-    jobs_router,
-    aliases.router,
     evaluation.router,
-    judgements.router,
-    session.router,
-    people.router,
-    tenant_tokens.router,
+    access.router,
     analytics.router,
 )
 """All routes; each declares the scopes it needs: see `service.dependencies.requires`."""
@@ -178,7 +166,7 @@ def create_app(
         rates=shared.rates,
         hosts=None if ANY in hosts else Hosts(hosts),
         origins=settings.cors_origins,
-        exposed=(judgements.LEFT_OUT,),
+        exposed=(evaluation.LEFT_OUT,),
         observers=[metrics.observe_request, RequestLog(settings.log_queries)],
     )
     if settings.trusted_proxies:

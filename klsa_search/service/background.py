@@ -1,18 +1,21 @@
-"""Periodic tasks, and a queue of writes that runs one at a time.
+"""Work in the background: periodic tasks, and backups or following in a child process.
 
-Writes to one index wait for each other anyway, and searches need the processors. The bodies of
-waiting writes are in memory, so the queue is short.
+All processes of a service share the index directory, and one of them runs the child.
 """
 
 from __future__ import annotations
 
 import logging
+import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
-from klsa_search.errors import KlsaError, RequestTimedOut, ServiceBusy, TooManyWrites
-from klsa_search.service.admission import Admission
+from filelock import FileLock, Timeout
+
+from klsa_search.errors import KlsaError, StoreError
+from klsa_search.storage.repository import ReplicationState, Work, read_state
 
 _log = logging.getLogger(__name__)
 
@@ -71,65 +74,74 @@ class PeriodicTask:
             failures = self.failures
 
 
-WAITING = 16
-"""Maximum number of active writes, including those whose body is being read."""
-
-SHORT = 2**16
-"""Maximum bytes of the body of a short write; the slowest accepted client sends it in 16 s."""
-
-QUEUE_TIMEOUT = 20.0
-"""Seconds after which a waiting write is refused; a write waits 10 s for another process."""
-
-REQUEST_TIMEOUT = 60.0
-"""Seconds after which a write is answered without its result; it continues, and is atomic."""
+_INTERVAL: Final = 0.5
+"""Seconds before the child is started again, and between two attempts to take the lock."""
 
 
-class Writes(Admission):
-    """Runs writes one at a time in its own thread: see `Admission`."""
+class Replication:
+    """Runs a command that backs up or follows at intervals, and starts it again if it ends.
 
-    def __init__(
-        self,
-        *,
-        waiting: int = WAITING,
-        queue_timeout: float = QUEUE_TIMEOUT,
-        request_timeout: float = REQUEST_TIMEOUT,
-    ) -> None:
-        super().__init__(
-            running=1, waiting=waiting, queue_timeout=queue_timeout, request_timeout=request_timeout
-        )
-        self._max_active = waiting
-        self._max_long = max(1, waiting // 2)
-        self._active_short = self._active_long = 0
+    work     name of the work in the log and the metrics
+    command  command that works until its stdin closes, and writes a line to stdout after each
+             attempt: empty, or why it failed
+    Use as a context manager, or `start` and `close` it.
+    """
 
-    @contextmanager
-    def slot(self, size: int | None = 0) -> Iterator[None]:
-        """Reserve a slot for a write before its body is read; raises TooManyWrites.
+    def __init__(self, work: Work, home: Path, command: Sequence[str]) -> None:
+        self.work: Work = work
+        self._home = home
+        self._command = command
+        self._running = FileLock(home / f".{work}.running", timeout=0, thread_local=False)
+        self._lock = threading.Lock()  # of the following
+        self._closed = False
+        self._process: subprocess.Popen[str] | None = None
+        self.watch = PeriodicTask(work, self.wait_for_attempt, _INTERVAL)
 
-        size  bytes of the body; None if unknown, as for a stream
-        Long bodies take at most half of the slots, so that short writes are not blocked.
-        """
-        self.check()
-        is_long = size is None or size > SHORT
-        if is_long and self._active_long >= self._max_long:
-            raise self._refusal("full", "the queue for long writes is full")
-        if self._active_short + self._active_long >= self._max_active:
-            raise self._refusal("full", "the write queue is full")
-        self._active_long += is_long
-        self._active_short += not is_long
-        try:
-            yield
-        finally:
-            self._active_long -= is_long
-            self._active_short -= not is_long
+    def __enter__(self) -> Replication:
+        """Start the thread."""
+        self.watch.start()
+        return self
 
-    def check_request_timeout(self, started: float) -> None:
-        """Do nothing: a write is never cancelled halfway."""
+    def __exit__(self, *failure: object) -> None:
+        """Close."""
+        self.close()
 
-    def _busy(self, detail: str) -> ServiceBusy:
-        return TooManyWrites(f"too many writes: {detail}; try again in a moment")
+    def state(self) -> ReplicationState | None:
+        """Return the last backup that was written or followed; None before the first attempt."""
+        return read_state(self._home, self.work)
 
-    def _timed_out(self, seconds: float) -> RequestTimedOut:
-        return RequestTimedOut(
-            f"the write took more than {seconds:g} s and continues; it can be sent again; "
-            "send less at a time"
-        )
+    def close(self) -> None:
+        """Stop, and end the child: an interrupted backup leaves no trace but unused pieces."""
+        self.watch.stop()
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def wait_for_attempt(self) -> None:
+        """Wait for the end of the next attempt; StoreError if it failed, or the child ended."""
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                self._running.acquire()
+            except Timeout:
+                return  # another process of the service does it
+            process = self._process = self._process or subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,  # closed when this process ends, however it ends
+                stdout=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if line.strip():
+            raise StoreError(line.strip())
+        if not line:
+            with process, self._lock:
+                self._process = None
+                process.kill()
+                if self._closed:
+                    return
+            raise StoreError(f"its process ended with status {process.returncode}")

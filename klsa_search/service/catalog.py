@@ -22,15 +22,17 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryErro
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.background import PeriodicTask
-from klsa_search.service.catalog_entries import Entry, OpenGeneration, Status
-from klsa_search.service.changes import Changes
-from klsa_search.service.opening import (
+from klsa_search.service.catalog_entries import (
     FAULTS,
+    Entry,
     IndexOpener,
+    OpenGeneration,
+    Status,
     generation_mark,
     open_and_warm_up,
     reason_not_opened,
 )
+from klsa_search.service.changes import Changes
 from klsa_search.storage.catalog import aliases_in, remove_alias, set_alias
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.maintenance import indexes_in

@@ -1,4 +1,4 @@
-"""Dependencies of routes: the index service with the access of a request, and required scopes."""
+"""What routes depend on: the index service with the access of a request, scopes, content types."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
 
 from klsa_search.errors import InsufficientScope
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope
+from klsa_search.service.middleware.bodies import content_type
 
 
 class _RestOfPath(PathConvertor):
@@ -77,3 +79,13 @@ async def _service(request: Request) -> IndexService:
 
 
 Service = Annotated[IndexService, Depends(_service)]
+
+
+def refuse_other_types(request: Request, *kinds: str) -> None:
+    """Raise HTTPException unless the content type of the body is one of these."""
+    if content_type(request.headers) not in kinds:
+        media_type = request.headers.get("content-type", "none")[:60]
+        wanted = " or ".join(kinds)
+        raise HTTPException(
+            415, f"content type {media_type} is not supported; send Content-Type: {wanted}"
+        )

@@ -11,10 +11,10 @@ from fastapi.routing import APIRoute
 
 from klsa_search.core.plugins import add_plugin_names
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
-from klsa_search.service.middleware.limits import ALWAYS
+from klsa_search.service.middleware.clients import ALWAYS
 from klsa_search.service.routes import documents
+from klsa_search.service.schemas.base import RequestModel, documented_parameters
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.requests import RequestModel, documented_parameters
 
 _DESCRIPTION = "API key, as printed by `klsa-keys add`; not needed if the service has no keys"
 _SCHEMES = {

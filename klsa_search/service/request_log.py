@@ -17,7 +17,7 @@ from typing import TextIO
 
 from starlette.types import Scope
 
-from klsa_search.service.middleware.limits import address_of
+from klsa_search.service.middleware.clients import address_of
 
 REQUESTS = logging.getLogger("klsa_search.requests")
 CHANGES = logging.getLogger("klsa_search.changes")

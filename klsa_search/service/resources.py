@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
+from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import PeriodicTask, Writes
+from klsa_search.service.background import PeriodicTask, Replication
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.replication import Replication
+from klsa_search.service.middleware.clients import Rates
 
 
 def _heavy() -> Admission:

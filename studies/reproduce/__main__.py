@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.groups import Command
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Command, run
 from klsa_search.cli.options import FOLDER
 from klsa_search.cli.output import numbers, write_json_file, write_table
 from klsa_search.core.installation import require

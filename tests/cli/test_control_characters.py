@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.cli.groups import Invocation
-from klsa_search.cli.main import SentenceFormatter, exception_hook
+from klsa_search.cli.main import Invocation, SentenceFormatter, exception_hook
 from klsa_search.indexing.build import build
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

@@ -5,14 +5,13 @@ import sys
 import click
 import pytest
 
-from klsa_search.cli.groups import Command
-from klsa_search.cli.main import run
+from klsa_search.cli.main import Command, run
 from klsa_search.errors import IndexNotFound
 from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import click
-from klsa_search.cli.groups import Command
+from klsa_search.cli.main import Command
 from klsa_search.cli.main import run
 
 @click.command(cls=Command)

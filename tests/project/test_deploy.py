@@ -13,7 +13,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.metrics import Metrics
-from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.server import DESCRIPTORS, GRACE
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from klsa_search.storage.repository import ReplicationState

@@ -15,8 +15,8 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.errors import MissingExtra
+from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from tests.service.sockets import serving

@@ -14,7 +14,7 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
 from klsa_search.search import models
 from klsa_search.search.opening import open_index
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
 from tests.support.embedders import Meanings

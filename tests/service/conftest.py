@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware import auth
 from tests.support.application import catalog_app

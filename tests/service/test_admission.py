@@ -7,8 +7,7 @@ import pytest
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service import admission as module
-from klsa_search.service.admission import MAX_HANDLED, Admission
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import MAX_HANDLED, Admission, Writes
 from tests.support.waiting import PATIENCE, until
 
 SHORT = 0.01

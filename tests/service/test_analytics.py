@@ -11,12 +11,12 @@ from starlette.testclient import TestClient
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery, propose_synonyms
 from klsa_search.search.opening import open_index
+from klsa_search.service.admission import Writes
 from klsa_search.service.analytics import recorder as recording
 from klsa_search.service.analytics import store as storing
 from klsa_search.service.analytics.recorder import Recorder, normalised
 from klsa_search.service.analytics.reports import searched_queries
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
-from klsa_search.service.background import Writes
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.application import catalog_app

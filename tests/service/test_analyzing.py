@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.schemas.requests import MAX_QUERY
+from klsa_search.service.schemas.base import MAX_QUERY
 
 from .conftest import failure_of
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import BodyTooSlow
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.middleware.bodies import RequestBody
 from tests.support.application import catalog_app
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from klsa_search.errors import BodyTooSlow, TooManyWrites
-from klsa_search.service.background import SHORT, WAITING, Writes
+from klsa_search.service.admission import SHORT, WAITING_WRITES, Writes
 from klsa_search.service.middleware.bodies import RequestBody
 from klsa_search.service.routes.documents import size_of
 
@@ -90,11 +90,11 @@ def test_long_writes_leave_places_for_short_ones(size):
     writes = Writes()
     for _ in range(2):  # all places are free again
         with ExitStack() as held:
-            for _ in range(WAITING // 2):
+            for _ in range(WAITING_WRITES // 2):
                 held.enter_context(writes.slot(size))
             with pytest.raises(TooManyWrites, match="long writes"), writes.slot(size):
                 pass
-            for _ in range(WAITING // 2):
+            for _ in range(WAITING_WRITES // 2):
                 held.enter_context(writes.slot(SHORT))
             with pytest.raises(TooManyWrites), writes.slot(1):
                 pass

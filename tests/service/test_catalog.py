@@ -10,7 +10,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.search.parts.reader import Reader
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.opening import generation_mark
+from klsa_search.service.catalog_entries import generation_mark
 from klsa_search.service.schemas.index_answers import IndexDetails
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.maintenance import delete_index, indexes_in

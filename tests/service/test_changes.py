@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from klsa_search.core.parallel import command_of
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
+from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from tests.support.waiting import wait_until
 
 from .conftest import build_tiny

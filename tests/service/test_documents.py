@@ -17,10 +17,10 @@ from klsa_search import build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.writer import Writer
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.routes import documents
-from klsa_search.service.schemas import writes as reading
+from klsa_search.service.schemas import documents as reading
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from tests.support.waiting import PATIENCE
@@ -245,7 +245,7 @@ def test_lines_are_the_same_however_a_stream_is_cut(parts, size):
 
 
 def test_a_line_that_is_too_long_is_reported_and_skipped(writer, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.schemas.writes.MAX_BODY", 50)
+    monkeypatch.setattr("klsa_search.service.schemas.documents.MAX_BODY", 50)
     long = b'{"id": "long", "text": "' + b"x" * 200 + b'"}\n'
     body = b'{"id": "a"}\n' + long + b'{"id": "b"}\n' + long.strip()
     pieces = [body[at : at + 16] for at in range(0, len(body), 16)]

@@ -17,7 +17,7 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.search import klsa_search as klsa_search_command
 from klsa_search.core.config import IndexSettings
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key

@@ -10,8 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.search.parts.reader import Reader
-from klsa_search.service.admission import Admission
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from tests.support.application import catalog_app

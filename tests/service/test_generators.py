@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 
 from .sockets import serving

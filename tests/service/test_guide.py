@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.cli.index import klsa_index
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT
 from tests.support.application import catalog_app

@@ -4,12 +4,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
+from klsa_search.service.background import Replication
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.replication import Replication
 from tests.service.conftest import build_tiny
 from tests.support.application import catalog_app
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from klsa_search.service.middleware.hosts import name_in, names_of_this_machine
+from klsa_search.service.middleware.clients import name_in, names_of_this_machine
 from tests.support.application import catalog_app
 
 from .conftest import failure_of

@@ -4,8 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.core.parallel import command_of
+from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.background import Writes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys

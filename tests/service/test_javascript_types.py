@@ -13,7 +13,7 @@ from klsa_search.core.service_reports import (
 )
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.service.schemas import document_answers, index_answers, search_answers
+from klsa_search.service.schemas import documents, index_answers, search_answers
 from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.conftest import ROOT
 
@@ -36,8 +36,8 @@ def members(text, kind, name):
         ("Facet", search_answers.FacetAnswer, set()),
         ("Interpretation", QueryInterpretation, set()),
         ("Suggestion", Suggestion, set()),
-        ("StoredDocument", document_answers.DocumentAnswer, set()),
-        ("WriteAnswer", document_answers.WriteAnswer, set()),
+        ("StoredDocument", documents.DocumentAnswer, set()),
+        ("WriteAnswer", documents.WriteAnswer, set()),
         ("SearchFigures", SearchFigures, set()),
         ("Analytics", Analytics, set()),
         ("SynonymProposal", SynonymProposal, set()),

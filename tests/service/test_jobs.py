@@ -13,8 +13,8 @@ from klsa_search import list_indexes, open_index
 from klsa_search.core.parallel import command_of
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
+from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.background import Writes
 from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation

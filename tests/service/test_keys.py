@@ -8,9 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
+from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import create_app
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware import auth

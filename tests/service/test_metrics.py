@@ -11,14 +11,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
-from klsa_search.service.admission import Admission
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Admission, Writes
+from klsa_search.service.background import Replication
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import Rates
-from klsa_search.service.replication import Replication
+from klsa_search.service.middleware.clients import Rates
 from klsa_search.storage.repository import (
     ReplicationState,
     write_state,
@@ -195,7 +194,7 @@ from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from tests.support.application import catalog_app
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 
 def full_disk(*_, **__):

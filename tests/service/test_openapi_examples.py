@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.schemas.document_answers import LineAnswer
+from klsa_search.service.schemas.documents import LineAnswer
 from tests.support.application import catalog_app
 from tools.openapi_examples import LINES, PAGE, examples, page
 

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import build
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys

@@ -6,14 +6,13 @@ import logging
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.errors import InvalidApiKey, SettingsError
-from klsa_search.service import passwords, sign_in
-from klsa_search.service.background import Writes
+from klsa_search.errors import InvalidApiKey, RateExceeded, SettingsError
+from klsa_search.service import keys as passwords
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
-from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.sign_in import BURST, PAUSE, SignIn
+from klsa_search.service.middleware.auth import BURST, PAUSE, Keys, SignIn
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
@@ -152,7 +151,7 @@ def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
     )
     for name in ("anna", "nobody"):
         computed.clear()
-        with pytest.raises(sign_in.InvalidApiKey):
+        with pytest.raises(InvalidApiKey):
             attempts.check(name, "wrong")
         assert computed == [1]
 
@@ -163,14 +162,14 @@ def test_attempts_are_limited_by_name_and_by_address(file):
     for number in range(BURST):
         attempts.take("anna", f"10.0.0.{number}")
     for name in ("anna", "ANNA"):
-        with pytest.raises(sign_in.RateExceeded, match="try again in 30 s"):
+        with pytest.raises(RateExceeded, match="try again in 30 s"):
             attempts.take(name, "10.0.0.99")
     attempts.take("ben", "10.0.0.98")
     now[0] += PAUSE
     attempts.take("anna", "10.0.0.97")
     for number in range(BURST):
         attempts.take(f"name{number}", "10.0.1.1")
-    with pytest.raises(sign_in.RateExceeded):
+    with pytest.raises(RateExceeded):
         attempts.take("another", "10.0.1.1")
 
 

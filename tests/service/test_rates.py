@@ -6,9 +6,9 @@ from starlette.testclient import TestClient
 from klsa_search.errors import RateExceeded
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
-from klsa_search.service.middleware import limits
+from klsa_search.service.middleware import clients
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.clients import Rates
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
 
@@ -60,7 +60,7 @@ def test_a_refusal_says_when_to_retry(clock):
 
 
 def test_each_client_has_a_bucket_and_the_least_recent_is_dropped(clock, monkeypatch):
-    monkeypatch.setattr(limits, "MAX_CLIENTS", 2)
+    monkeypatch.setattr(clients, "MAX_CLIENTS", 2)
     limit = Rates(1, clock)
     assert [taken(limit, name) for name in ("one", "two", "one", "three")] == [1, 1, 0, 1]
     assert taken(limit, "two") == 1, "it is forgotten, and begins again"

@@ -12,8 +12,8 @@ from klsa_search import open_index
 from klsa_search.core.parallel import command_of
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.service.application import CHILD
+from klsa_search.service.background import Replication
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.replication import Replication
 from klsa_search.service.settings import read_settings
 from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.repository import Repository, read_state

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import KeyUses, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys

@@ -10,9 +10,9 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import ROUTERS
-from klsa_search.service.background import PeriodicTask, Writes
+from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.dependencies import Requires
 from klsa_search.service.keys import add_key, revoke_key

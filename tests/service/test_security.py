@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 import pytest
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys, needs_key

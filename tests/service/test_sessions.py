@@ -5,12 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.sessions import PAGE_HEADER
-from klsa_search.service.signing import Signer
+from klsa_search.service.signing import PAGE_HEADER, Signer
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.support.application import catalog_app

@@ -24,7 +24,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.indexing import refit
 from klsa_search.indexing.build import build
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.maintenance import rollback, undo_writes
 from tests.support.application import catalog_app

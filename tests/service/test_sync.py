@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import open_index
 from klsa_search.service.routes import sync
-from klsa_search.service.schemas import writes as reading
+from klsa_search.service.schemas import documents as reading
 
 from .conftest import failure_of
 

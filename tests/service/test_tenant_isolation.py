@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
+from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import ROUTERS
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys

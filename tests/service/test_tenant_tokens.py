@@ -6,11 +6,11 @@ import jwt
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.signing import Signer
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app

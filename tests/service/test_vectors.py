@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import build, open_index
 from klsa_search.collection.vectors import MAX_DIMENSION, quantised, vectors_of
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
 

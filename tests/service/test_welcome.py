@@ -9,7 +9,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.page_files import PREFIX, SearchPage, prefers_html
 from tests.conftest import ROOT
 from tests.support.application import catalog_app

@@ -5,22 +5,34 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64decode
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import ceil
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from klsa_search.errors import InsufficientScope, InvalidApiKey, SettingsError, WritingRefused
+from klsa_search.errors import (
+    InsufficientScope,
+    InvalidApiKey,
+    RateExceeded,
+    SettingsError,
+    WritingRefused,
+)
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.service.changes import Changes
-from klsa_search.service.keys import Key, KeyUses, digest_of, read_keys
-from klsa_search.service.middleware.limits import ALWAYS
+from klsa_search.service.keys import Key, KeyUses, digest_of, is_password, read_keys
+from klsa_search.service.middleware.clients import ALWAYS, Rates
 from klsa_search.service.page_files import PREFIX
 from klsa_search.service.request_log import CHANGES
-from klsa_search.service.sessions import Sessions, is_cross_origin
-from klsa_search.service.tenant_tokens import TenantClaims, TenantTokens, is_tenant_token
+from klsa_search.service.signing import (
+    Sessions,
+    TenantClaims,
+    TenantTokens,
+    is_cross_origin,
+    is_tenant_token,
+)
 
 API_KEY_HEADER: Final = "X-API-Key"
 """Header for clients that cannot set `Authorization`, for example behind a proxy that uses it."""
@@ -311,3 +323,41 @@ class Authentication:
                     "API key required; send `Authorization: Bearer KEY`", sent=False
                 )
         return self._keys.access(token)
+
+
+BURST: Final = 10
+PAUSE: Final = 30.0
+"""Attempts that may follow each other, by a name and by an address, and seconds for each later."""
+
+
+class SignIn:
+    """Checks names and passwords; for use by one event loop, but for `check`.
+
+    clock  returns seconds
+    """
+
+    def __init__(self, keys: Keys, clock: Callable[[], float] = monotonic) -> None:
+        self._keys = keys
+        self._attempts = Rates(1 / PAUSE, clock, burst=BURST)
+
+    def take(self, name: str, address: str) -> None:
+        """Count an attempt; RateExceeded if there were too many with a name, or of an address.
+
+        Names are counted whether or not somebody has them.
+        """
+        wait = max(
+            self._attempts.wait(f"address {address}"), self._attempts.wait(f"name {name.lower()}")
+        )
+        if wait:
+            raise RateExceeded(
+                f"too many attempts to sign in; try again in {ceil(wait)} s", after=ceil(wait)
+            )
+
+    def check(self, name: str, password: str) -> Key:
+        """Return the person; InvalidApiKey, which does not say what is wrong. Cost: 0.2 s."""
+        person = self._keys.person(name)
+        if not is_password(password, None if person is None else person.password):
+            person = None
+        if person is None or person.is_expired():
+            raise InvalidApiKey("wrong name or password; ask the person who added you for another")
+        return person

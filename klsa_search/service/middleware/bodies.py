@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 from klsa_search.errors import BodyTooSlow, QueryError
-from klsa_search.service.schemas.writes import MAX_BODY as MAX_WRITE_BODY
+from klsa_search.service.schemas.documents import MAX_BODY as MAX_WRITE_BODY
 
 LINES: Final = "application/x-ndjson"
 """Content type of a stream of lines, each of them JSON."""

@@ -29,9 +29,7 @@ from klsa_search.service.middleware.auth import (
     needs_key,
 )
 from klsa_search.service.middleware.bodies import RequestBody
-from klsa_search.service.middleware.hosts import Hosts
-from klsa_search.service.middleware.limits import ALWAYS, Rates, address_of
-from klsa_search.service.middleware.proxies import path_of
+from klsa_search.service.middleware.clients import ALWAYS, Hosts, Rates, address_of, path_of
 from klsa_search.service.page_files import prefers_html
 from klsa_search.service.schemas.errors import REQUEST_ID, error_response, failure_answer
 

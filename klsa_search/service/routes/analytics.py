@@ -17,8 +17,7 @@ from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.schemas.requests import RequestModel, field_error
-from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.schemas.base import Answer, RequestModel, field_error
 from klsa_search.storage.log import checked_id
 
 router = APIRouter()

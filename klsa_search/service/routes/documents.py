@@ -1,4 +1,4 @@
-"""Endpoints that add, replace, patch and delete documents.
+"""Endpoints of documents: get one, a passage or a page of it; add, replace, patch and delete them.
 
 Writes need a JSON content type, PUT, PATCH or DELETE: browsers send none of these for a page of
 another site without a CORS preflight.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final, TypeVar
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic_core import to_json
-from starlette.exceptions import HTTPException
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
@@ -28,14 +27,15 @@ from klsa_search.search.batches import (
     with_dimensions,
 )
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, refuse_other_types, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
-from klsa_search.service.schemas.document_answers import LineAnswer, WriteAnswer
-from klsa_search.service.schemas.errors import Failure, shown_message
-from klsa_search.service.schemas.responses import elapsed
-from klsa_search.service.schemas.writes import (
+from klsa_search.service.schemas.base import DocumentRequest, ExcerptRequest, elapsed, encoded
+from klsa_search.service.schemas.documents import (
+    DocumentAnswer,
     Line,
+    LineAnswer,
+    WriteAnswer,
     changes_of_array,
     changes_of_line,
     changes_of_object,
@@ -45,6 +45,7 @@ from klsa_search.service.schemas.writes import (
     ids_of_array,
     lines_of,
 )
+from klsa_search.service.schemas.errors import Failure, shown_message
 from klsa_search.storage.columns.declared import FieldWarning
 
 T = TypeVar("T")
@@ -233,16 +234,6 @@ def size_of(request: Request) -> int | None:
     return int(length)
 
 
-def refuse_other_types(request: Request, *kinds: str) -> None:
-    """Raise HTTPException unless the content type of the body is one of these."""
-    if content_type(request.headers) not in kinds:
-        media_type = request.headers.get("content-type", "none")[:60]
-        wanted = " or ".join(kinds)
-        raise HTTPException(
-            415, f"content type {media_type} is not supported; send Content-Type: {wanted}"
-        )
-
-
 async def _change(
     service: IndexService, name: str, change: Callable[[Index], WriteResult]
 ) -> Response:
@@ -399,3 +390,47 @@ def _status(
         error=failure.model_dump() if failure else None,
     )
     return to_json(status, exclude_none=True) + b"\n"
+
+
+reading_router = APIRouter(dependencies=requires("search", tenants=True))
+
+
+@reading_router.get(
+    "/documents/{id:whole}", summary="Get a document or passage", response_model=DocumentAnswer
+)
+async def document(
+    id: str, params: Annotated[DocumentRequest, Depends(DocumentRequest.of_url)], service: Service
+) -> Response:
+    """Return a document, a passage by its ID, or a page or span of a document.
+
+    Percent-encode reserved characters of its ID (? # %) in the path: the passage `manual#0-1822` is
+    /documents/manual%230-1822. A document with exactly this ID wins.
+    """
+    return await _fetch(params.index, id, params, service)
+
+
+@reading_router.get(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Get a document or passage of one index",
+    response_model=DocumentAnswer,
+)
+async def index_document(
+    name: str,
+    id: str,
+    params: Annotated[ExcerptRequest, Depends(ExcerptRequest.of_url)],
+    service: Service,
+) -> Response:
+    """Return a document, passage or page as GET /documents/{id}, with the index in the path."""
+    return await _fetch(name, id, params, service)
+
+
+async def _fetch(
+    name: str | None, id_: str, params: ExcerptRequest, service: IndexService
+) -> Response:
+    def compute(index: Index) -> bytes:
+        excerpt = index.excerpt(id_, span=params.range, page=params.page)
+        if params.vectors:
+            excerpt = replace(excerpt, metadata=index.document(excerpt.document_id).metadata)
+        return encoded(DocumentAnswer.of(excerpt, index), exclude_unset=True)
+
+    return await service.read(name, compute)

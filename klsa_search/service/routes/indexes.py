@@ -1,26 +1,30 @@
-"""Endpoints of indexes: create, list, change, refit, delete, synonyms and spectrum."""
+"""Endpoints of indexes: create, list, change, refit, delete; their synonyms, aliases and jobs."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
+from typing import Annotated, Final
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import Field
 
 from klsa_search.core.parameters import Text
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexNotFound
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, refuse_other_types, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.routes.documents import refuse_other_types
+from klsa_search.service.schemas.base import Answer, Name, RequestModel, encoded
 from klsa_search.service.schemas.errors import documented
-from klsa_search.service.schemas.index_answers import IndexDetails, IndexList, IndexSummary
-from klsa_search.service.schemas.replication_answers import replication_answers
-from klsa_search.service.schemas.requests import Name, RequestModel
-from klsa_search.service.schemas.responses import Answer, encoded
+from klsa_search.service.schemas.index_answers import (
+    IndexDetails,
+    IndexList,
+    IndexSummary,
+    replication_answers,
+)
 
 router = APIRouter()
 
@@ -277,3 +281,108 @@ async def begin_refit(name: str, request: Request, body: RefitBody, service: Ser
     """
     refuse_other_types(request, "application/json")
     return await service.refit(name)
+
+
+class AliasBody(RequestModel):
+    """The body of PUT /aliases/{name}."""
+
+    index: Name = Field(description="index to point at")
+
+
+class AliasAnswer(Answer):
+    """One alias."""
+
+    name: str
+    index: str = Field(description="index that it points at")
+
+
+class AliasList(Answer):
+    """All aliases."""
+
+    aliases: list[AliasAnswer]
+
+
+@router.get("/aliases", dependencies=requires("search", "write"), summary="List aliases")
+async def aliases(service: Service) -> AliasList:
+    """List aliases and their indexes."""
+    aliases = service.visible.aliases().items()
+    return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in aliases])
+
+
+@router.put("/aliases/{name}", dependencies=requires("write"), summary="Set an alias")
+async def put_alias(name: str, body: AliasBody, service: Service) -> AliasAnswer:
+    """Point an alias at an index. The change is atomic: requests use the old index or the new."""
+    with service.writes.slot():
+        await service.change_aliases(lambda catalog: catalog.set_alias(name, body.index))
+    return AliasAnswer(name=name, index=body.index)
+
+
+@router.delete("/aliases/{name}", dependencies=requires("write"), summary="Remove an alias")
+async def delete_alias(name: str, service: Service) -> AliasList:
+    """Remove an alias and list those left; its index is kept."""
+    with service.writes.slot():
+        await service.change_aliases(lambda catalog: catalog.remove_alias(name))
+    return await aliases(service)
+
+
+MAX_WAIT: Final = 30.0
+"""Maximum seconds that a request waits for the end of a job."""
+
+INTERVAL: Final = 0.25
+"""Seconds between two looks at a job that a request waits for; it occupies no thread."""
+
+JobId = Annotated[int, Path(ge=1, description="ID of a job")]
+
+
+class JobsRequest(RequestModel):
+    """The parameters of GET /jobs."""
+
+    index: Annotated[Name, Field(description="only jobs of this index")] | None = None
+
+
+class JobList(Answer):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+
+
+@router.get("/jobs", dependencies=requires("write"), summary="List jobs")
+async def jobs(
+    params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
+) -> JobList:
+    """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
+    jobs = await service.all_jobs(params.index)
+    return JobList(jobs=jobs)
+
+
+class JobRequest(RequestModel):
+    """The parameters of GET /jobs/{id}."""
+
+    wait: float = Field(
+        0, ge=0, le=MAX_WAIT, description="answer when the job has ended, or after these seconds"
+    )
+
+
+@router.get("/jobs/{id}", dependencies=requires("write"), summary="Get a job")
+async def job(
+    id: JobId, params: Annotated[JobRequest, Depends(JobRequest.of_url)], service: Service
+) -> Job:
+    """Return the state and progress of a job, at once or when it has ended."""
+    end = monotonic() + params.wait
+    while True:
+        answer = await service.job(id)
+        left = end - monotonic()
+        if left <= 0 or answer.has_ended:
+            return answer
+        await asyncio.sleep(min(INTERVAL, left))
+
+
+@router.delete(
+    "/jobs/{id}", dependencies=requires("write"), summary="Cancel a job", status_code=202
+)
+async def cancel_job(id: JobId, service: Service) -> Job:
+    """Cancel a job, which leaves its index unchanged. An ended job stays as it is.
+
+    A running job is reported as cancelled a moment later, or as done if it was finished before.
+    """
+    return await service.job(id, cancel=True)

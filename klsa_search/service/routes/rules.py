@@ -12,8 +12,7 @@ from klsa_search.errors import QueryError, RuleNotFound
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.schemas.requests import RequestModel
-from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.schemas.base import Answer, RequestModel
 from klsa_search.storage.rules import MAX_RULES, Rule
 
 router = APIRouter(dependencies=requires("write"))

@@ -23,19 +23,26 @@ from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Requires, Service, requires, service_of
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.proxies import path_of
+from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.page_files import SearchPage, prefers_html
+from klsa_search.service.schemas.base import MAX_ANSWER, too_large
 from klsa_search.service.schemas.errors import HANDLERS
-from klsa_search.service.schemas.federation import merged
-from klsa_search.service.schemas.health import Alive, Health, Links, Readiness, Welcome
-from klsa_search.service.schemas.index_answers import IndexSummary
-from klsa_search.service.schemas.replication_answers import ReplicationAnswer, replication_answers
-from klsa_search.service.schemas.responses import MAX_ANSWER, too_large
+from klsa_search.service.schemas.index_answers import (
+    Alive,
+    Health,
+    IndexSummary,
+    Links,
+    Readiness,
+    ReplicationAnswer,
+    Welcome,
+    replication_answers,
+)
 from klsa_search.service.schemas.search_answers import (
     ExplainAnswer,
     FederatedAnswer,
     MultiSearchAnswer,
     SearchAnswer,
+    merged,
     search_answer,
 )
 from klsa_search.service.schemas.search_requests import (

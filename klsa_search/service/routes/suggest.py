@@ -14,8 +14,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.suggest.suggester import Suggestion
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.schemas.requests import IndexName, QueryText, RequestModel
-from klsa_search.service.schemas.responses import Answer, IndexAnswer
+from klsa_search.service.schemas.base import Answer, IndexAnswer, IndexName, QueryText, RequestModel
 from klsa_search.service.schemas.search_answers import FacetAnswer, facet_as_json
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 

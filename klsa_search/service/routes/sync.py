@@ -16,13 +16,11 @@ from klsa_search.collection.opening import open_collection
 from klsa_search.errors import BadDocument, CollectionError, QueryError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, refuse_other_types, requires
 from klsa_search.service.middleware.bodies import LINES
-from klsa_search.service.routes.documents import LINES_BODY, body_of, refuse_other_types
-from klsa_search.service.schemas.document_answers import SyncAnswer
-from klsa_search.service.schemas.requests import RequestModel, field_error
-from klsa_search.service.schemas.responses import elapsed
-from klsa_search.service.schemas.writes import documents_of_lines
+from klsa_search.service.routes.documents import LINES_BODY, body_of
+from klsa_search.service.schemas.base import RequestModel, elapsed, field_error
+from klsa_search.service.schemas.documents import SyncAnswer, documents_of_lines
 
 router = APIRouter(dependencies=requires("write"))
 

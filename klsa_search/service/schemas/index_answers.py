@@ -1,15 +1,18 @@
-"""Answers of indexes."""
+"""Answers about indexes and the service: details, health, readiness, replication, the root."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
+from klsa_search.core.service_reports import Job
+from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
+from klsa_search.service.background import Replication
 from klsa_search.service.catalog_entries import Status
-from klsa_search.service.schemas.replication_answers import ReplicationAnswer
-from klsa_search.service.schemas.responses import Answer
+from klsa_search.service.schemas.base import Answer
 from klsa_search.storage.manifest import (
     ColumnEntry,
     Counts,
@@ -17,6 +20,41 @@ from klsa_search.storage.manifest import (
     SpaceEntry,
     SpectrumEntry,
 )
+from klsa_search.storage.repository import ReplicationState
+
+
+class ReplicationAnswer(Answer):
+    """The backup that was last written, or that a follower serves."""
+
+    number: int | None = Field(description="its number; null before the first")
+    created: str | None = Field(description="time of its content: UTC, ISO 8601")
+    seconds: float | None = Field(description="seconds since then: for a follower, its lag")
+    newest: int | None = Field(description="number of the newest backup that was seen")
+    directory: str | None = Field(description="ID of the index directory that wrote the backup")
+    ignored: int | None = Field(
+        description="number of the newest backup if another index directory wrote it, which is "
+        "not followed; else null"
+    )
+
+
+def replication_answers(
+    replications: Sequence[Replication],
+) -> tuple[dict[str, ReplicationAnswer], list[str]]:
+    """Return the states of replications by work, and why some cannot be read.
+
+    Cost: reading a small file for each.
+    """
+    answers: dict[str, ReplicationAnswer] = {}
+    faults = []
+    for replication in replications:
+        state = None
+        try:
+            state = replication.state()
+        except StoreError as fault:
+            faults.append(fault.message)
+        answer = ReplicationAnswer.model_validate(state or ReplicationState(""))
+        answers[replication.work] = answer
+    return answers, faults
 
 
 class DriftAnswer(Answer):
@@ -155,3 +193,67 @@ class IndexList(Answer):
     follow: ReplicationAnswer | None = Field(
         None, description="what a service with `klsa-serve --follow` serves; else null"
     )
+
+
+class Health(Answer):
+    """State of the service and of its indexes."""
+
+    ok: bool = Field(description="whether at least one index can be searched")
+    degraded: bool = Field(
+        description="whether an index is not up to date or damaged, the last write to one failed, "
+        "or there are `faults`"
+    )
+    version: str
+    indexes: list[IndexSummary]
+    sums: dict[str, str] = Field(
+        description="state of the checksum comparison of the files of each open index: "
+        "checking, whole, damaged or stopped"
+    )
+    refits: dict[str, Job] = Field(
+        description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
+        "requested (POST /indexes/{{name}}/refit)"
+    )
+    backup: ReplicationAnswer | None = Field(
+        None, description="last backup of a service with `klsa-serve --backup`; else null"
+    )
+    follow: ReplicationAnswer | None = Field(
+        None, description="what a service with `klsa-serve --follow` serves; else null"
+    )
+    faults: list[str] = Field(
+        [],
+        description="why writes fail, until one succeeds, and why files with the state of jobs, "
+        "backups or following cannot be read; searches do not need them",
+    )
+
+
+class Alive(Answer):
+    """Liveness."""
+
+    ok: bool
+
+
+class Readiness(Answer):
+    """Readiness."""
+
+    ok: bool
+    served: int = Field(description="number of indexes that can be searched")
+    failing: int = Field(
+        description="number of indexes that cannot be searched or are damaged: see /health"
+    )
+
+
+class Links(Answer):
+    """Links to the main endpoints."""
+
+    search: str
+    indexes: str
+    health: str
+    docs: str
+
+
+class Welcome(Answer):
+    """Name, version and links of the service."""
+
+    name: str
+    version: str
+    links: Links

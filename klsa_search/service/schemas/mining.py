@@ -10,14 +10,15 @@ from pydantic_core import PydanticCustomError
 from klsa_search.core.parameters import Text, encodable
 from klsa_search.mining.classification import Classified
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm
-from klsa_search.service.schemas.requests import (
+from klsa_search.service.schemas.base import (
     MAX_HITS,
+    Answer,
+    IndexAnswer,
     Name,
     QueryText,
     RequestModel,
     field_error,
 )
-from klsa_search.service.schemas.responses import Answer, IndexAnswer
 
 MAX_RELATED = 100  # each reads five documents for the spelling of the term
 MAX_STRONG = 1_000  # terms of a document

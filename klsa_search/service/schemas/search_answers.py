@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -17,8 +17,8 @@ from klsa_search.search.index import Index
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Highlight, Hit, Reranked, SearchResults
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, IndexAnswer, too_large
-from klsa_search.service.schemas.search_requests import SearchRequest
+from klsa_search.service.schemas.base import MAX_ANSWER, Answer, IndexAnswer, too_large
+from klsa_search.service.schemas.search_requests import Federation, SearchRequest
 
 _FIELDS: Final = ("title", "snippet", "metadata")
 """Fields of a hit by default, in the order they are written."""
@@ -311,3 +311,31 @@ class ExplainAnswer(IndexAnswer):
 
     query: str
     explanation: Explanation
+
+
+def merged(
+    answers: Sequence[dict[str, Any]], weights: Sequence[float], page: Federation
+) -> dict[str, Any]:
+    """Return a `FederatedAnswer` from the `SearchAnswer` of each search, whose hits are removed.
+
+    A document that several searches of one index find counts once, where it comes first. Equal
+    weighted scores are in the order of the searches.
+    """
+    ranked = sorted(
+        (-weight / hit["rank"], number, hit["rank"], hit)
+        for number, (answer, weight) in enumerate(zip(answers, weights, strict=True))
+        for hit in answer.pop("hits")
+    )
+    hits: dict[tuple[str, str], dict[str, Any]] = {}
+    for negative, number, rank, hit in ranked:
+        index = answers[number]["index"]
+        origin = {"index": index, "query": number, "rank": rank, "weighted_score": -negative}
+        hits.setdefault((index, hit["id"]), hit | {"federation": origin})
+    listed = list(hits.values())[page.offset : page.last]
+    return {
+        "hits": [hit | {"rank": rank} for rank, hit in enumerate(listed, page.offset + 1)],
+        "limit": page.limit,
+        "offset": page.offset,
+        "total": sum(answer["total"] for answer in answers),
+        "results": [answer | {"hits": []} for answer in answers],
+    }

@@ -21,7 +21,7 @@ from klsa_search.search.filters.parsing import MAX_CHARACTERS
 from klsa_search.search.index import Index
 from klsa_search.search.query.query import CANDIDATES, Query
 from klsa_search.search.rankers import ranker_of
-from klsa_search.service.schemas.requests import (
+from klsa_search.service.schemas.base import (
     MAX_HITS,
     IndexName,
     QueryText,

@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search import build
-from klsa_search.service.background import Writes
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from tests.service.sockets import serving

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from klsa_search.core.parallel import command_of
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import CHILD
-from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys

@@ -1,4 +1,4 @@
-"""Base of all request models, and reading of query parameters.
+"""Bases of requests and answers: limits, reading of query parameters, encoding.
 
 FastAPI's `Query()` takes 130 µs to read a `SearchRequest`, half the time of an empty request; the
 model takes 5 µs. As a dependency it would take 15 µs more.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from typing import Annotated, Any, Self, TypeVar
+from time import perf_counter
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -16,10 +17,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, Url
 
 from klsa_search.core.parameters import Text, encodable
+from klsa_search.errors import QueryError
 from klsa_search.search.pages.excerpts import span_of
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
-# size of a response is limited by `responses.MAX_ANSWER`.
+# size of a response is limited by `MAX_ANSWER`.
 MAX_HITS = 1_000
 MAX_QUERY = 10_000
 MAX_NAME = 100
@@ -180,3 +182,47 @@ def _in_url(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     kind: dict[str, Any] = kinds[0]
     return {name: part for name, part in schema.items() if name != "anyOf"} | kind
+
+
+class Answer(BaseModel):
+    """Base of all response bodies."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
+
+
+class IndexAnswer(Answer):
+    """Base of answers that are computed from one index; `IndexService.answer` sets these fields."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    index: str = ""
+    generation: str = ""
+    time_ms: float = Field(0.0, description="duration in milliseconds")
+
+
+def elapsed(begin: float) -> float:
+    """Return the milliseconds since `begin`, in seconds of `perf_counter`."""
+    return round(1000 * (perf_counter() - begin), 3)
+
+
+MAX_ANSWER: Final = 2**25
+"""Maximum bytes of the JSON of an answer: enough for a document of 30 MB."""
+
+
+def encoded(answer: BaseModel, **options: Any) -> bytes:
+    """Return an answer as JSON; QueryError if it is larger than `MAX_ANSWER`.
+
+    options  of `BaseModel.model_dump_json`
+    """
+    content = answer.model_dump_json(**options).encode()
+    if len(content) > MAX_ANSWER:
+        raise too_large()
+    return content
+
+
+def too_large() -> QueryError:
+    """Return the error for an answer that is too large."""
+    return QueryError(
+        f"the answer is larger than {MAX_ANSWER:,} bytes; request less at a time, "
+        "or read the index in Python (klsa_search.open_index)"
+    )

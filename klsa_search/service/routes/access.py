@@ -1,0 +1,276 @@
+"""Endpoints of access: the session of the search page, people, tenant tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Annotated, Any, TypeVar, get_args
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field, StringConstraints
+
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.service.dependencies import Service, refuse_other_types, requires
+from klsa_search.service.index_service import IndexService
+from klsa_search.service.keys import Scope, add_key, change_password, read_keys, revoke_key
+from klsa_search.service.middleware.auth import Access, Keys, SignIn
+from klsa_search.service.middleware.clients import address_of
+from klsa_search.service.resources import Resources
+from klsa_search.service.schemas.base import Answer, Name, RequestModel
+from klsa_search.service.schemas.errors import documented
+from klsa_search.service.schemas.search_requests import FilterText
+from klsa_search.service.signing import MAX_LIFETIME, Sessions, TenantTokens
+
+router = APIRouter()
+
+NewPassword = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=12, max_length=200)
+]
+
+_ANY: tuple[Scope, ...] = get_args(Scope)
+
+
+class SignInBody(RequestModel):
+    """The body of POST /sign-in."""
+
+    name: Name = Field(description="name of the person")
+    password: str = Field(max_length=200)
+    new_password: NewPassword | None = Field(
+        None, description="replaces the password, and ends the other sessions of the person"
+    )
+
+
+class SessionAnswer(Answer):
+    """The API key or person of the request and what it allows."""
+
+    key: str | None = Field(
+        description="name of the API key or person; null if the service has no keys"
+    )
+    scopes: list[str] = Field(description="what the request may do")
+    is_person: bool = Field(description="whether this is a person, who signs in with a password")
+    signed_in: bool = Field(description="whether DELETE /session signs out")
+
+    @classmethod
+    def of(cls, access: Access, *, signed_in: bool) -> SessionAnswer:
+        """Describe the access of a request."""
+        return cls(
+            key=access.key,
+            scopes=sorted(access.scopes),
+            is_person=access.is_person,
+            signed_in=signed_in,
+        )
+
+
+@router.get("/session", dependencies=requires(*_ANY), summary="Get the session")
+async def session(service: Service) -> SessionAnswer:
+    """Return the name and the scopes of the API key of the request."""
+    return SessionAnswer.of(service.access, signed_in=service.access.by_session)
+
+
+@router.post("/session", dependencies=requires(*_ANY), summary="Sign in")
+async def sign_in(request: Request, response: Response, service: Service) -> SessionAnswer:
+    """Let the search page remember the API key of the request for 14 days, by a signed cookie.
+
+    For the page only: other clients send their key with each request.
+    """
+    access = service.access
+    if access.key is not None:
+        if access.key_id is None:
+            raise QueryError("cannot sign in without an API key; send it as `X-API-Key`")
+        request.app.state.sessions.begin(request, response, access.key_id, access.expires)
+    return SessionAnswer.of(access, signed_in=access.key is not None)
+
+
+@router.post(
+    "/sign-in",
+    dependencies=requires(),
+    summary="Sign in by name and password",
+    responses=documented(401, 429),
+)
+async def sign_in_by_name(request: Request, response: Response, body: SignInBody) -> SessionAnswer:
+    """Begin a session of a person, as POST /session does for a key.
+
+    It may also change the password, by `new_password`. For the page only. A name and an address
+    have ten attempts, and one more every 30 seconds.
+    """
+    refuse_other_types(request, "application/json")
+    sessions: Sessions = request.app.state.sessions
+    resources: Resources = request.app.state.resources
+    if not resources.keys.needed:
+        raise QueryError("cannot sign in: the service has neither API keys nor people")
+    sessions.refuse_others(request)
+    request.state.is_change = True  # for the audit log
+    attempts: SignIn = request.app.state.sign_in
+    attempts.take(body.name, address_of(request.scope))
+    person = await resources.heavy.run(partial(attempts.check, body.name, body.password))
+    if body.new_password is not None:
+        work = partial(change_password, resources.keys.path, person, body.new_password)
+        person = await resources.heavy.run(work)
+    access = replace(Access.of_key(person), key_id=None, by_session=True)
+    request.scope["state"]["access"] = access
+    sessions.begin(request, response, person.id, person.expires)
+    return SessionAnswer.of(access, signed_in=True)
+
+
+@router.delete("/session", dependencies=requires(*_ANY), summary="Sign out")
+async def sign_out(request: Request, response: Response) -> SessionAnswer:
+    """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
+    request.app.state.sessions.end(request, response)
+    return SessionAnswer(key=None, scopes=[], is_person=False, signed_in=False)
+
+
+T = TypeVar("T")
+
+
+class PersonBody(RequestModel):
+    """The body of POST /people."""
+
+    name: Name = Field(description="name to sign in with, which the audit log has")
+    scopes: list[Scope] = Field(
+        min_length=1,
+        max_length=10,
+        description="what the person may do",
+        examples=[["search", "write"]],
+    )
+    indexes: list[Name] | None = Field(
+        None, max_length=1000, description="indexes of the person; by default all"
+    )
+
+
+class PersonAnswer(Answer):
+    """A person."""
+
+    name: str
+    scopes: list[str]
+    indexes: list[str] | None = Field(description="null for all")
+    created: datetime
+    expires: datetime | None
+
+
+class PeopleAnswer(Answer):
+    """All people, by name."""
+
+    people: list[PersonAnswer]
+
+
+class PasswordAnswer(Answer):
+    """The password of a new person."""
+
+    name: str
+    password: str = Field(description="it cannot be read again")
+
+
+@router.get("/people", dependencies=requires("people"), summary="List people")
+async def people(request: Request, service: Service) -> PeopleAnswer:
+    """Return the people who can sign in by name and password."""
+    keys = await _run(service, request, lambda keys: read_keys(keys.path))
+    by_name = sorted((key for key in keys if key.is_person), key=lambda person: person.name)
+    return PeopleAnswer(people=[PersonAnswer.model_validate(person) for person in by_name])
+
+
+@router.post("/people", dependencies=requires("people"), summary="Add a person", status_code=201)
+async def add(
+    request: Request, response: Response, body: PersonBody, service: Service
+) -> PasswordAnswer:
+    """Add a person, and return its password.
+
+    To give a person another password, remove it and add it again, which ends its sessions.
+    """
+    refuse_other_types(request, "application/json")
+    response.headers["Cache-Control"] = "no-store"
+
+    def work(keys: Keys) -> str:
+        return add_key(keys.path, body.name, body.scopes, body.indexes, is_person=True)
+
+    return PasswordAnswer(name=body.name, password=await _run(service, request, work))
+
+
+@router.delete("/people/{name}", dependencies=requires("people"), summary="Remove a person")
+async def remove(request: Request, name: str, service: Service) -> PeopleAnswer:
+    """Remove a person, whose sessions end, and return the others."""
+
+    def work(keys: Keys) -> None:
+        revoke_key(keys.path, name, is_person=True)
+
+    await _run(service, request, work)
+    return await people(request, service)
+
+
+async def _run(service: IndexService, request: Request, work: Callable[[Keys], T]) -> T:
+    """Run work on the key file in a thread.
+
+    InsufficientScope for a key that is restricted to some indexes; QueryError.
+    """
+    service.access.require_all("people")
+    resources: Resources = request.app.state.resources
+    keys = resources.keys
+
+    def checked() -> T:
+        try:
+            return work(keys)
+        except SettingsError as error:
+            message = error.message.replace(str(keys.path), keys.path.name)
+            raise QueryError(message, field=error.field) from None
+
+    return await resources.heavy.run(checked)
+
+
+MAX_FILTERS = 20
+"""Indexes of a token, at most."""
+
+
+class TenantTokenBody(RequestModel):
+    """The body of POST /tenant-tokens."""
+
+    filters: dict[Name, FilterText | dict[str, Any]] = Field(
+        min_length=1,
+        max_length=MAX_FILTERS,
+        description="filters by index, as in POST /search; the token is for these indexes only",
+        examples=[{"shop": 'tenant = "acme"'}],
+    )
+    expires_in: int = Field(
+        3600,
+        ge=1,
+        le=int(MAX_LIFETIME.total_seconds()),
+        description="lifetime of the token in seconds",
+    )
+
+
+class TenantTokenAnswer(Answer):
+    """A tenant token."""
+
+    token: str
+    expires: datetime
+
+
+@router.post(
+    "/tenant-tokens",
+    dependencies=requires("search"),
+    summary="Create a tenant token",
+    status_code=201,
+)
+async def create_tenant_token(
+    request: Request,
+    response: Response,
+    body: TenantTokenBody,
+    service: Service,
+) -> TenantTokenAnswer:
+    """Create a token that finds only the documents of its filters, and allows nothing but searches.
+
+    For programs that run at users, such as pages of a shop: send it like an API key. It ends when
+    it expires, or when the key it was created with is revoked or expires.
+    """
+    refuse_other_types(request, "application/json")
+    if service.access.key_id is None:
+        raise QueryError(
+            "cannot create a tenant token without an API key; create one with `klsa-keys add "
+            "NAME` and send it as `Authorization: Bearer KEY`"
+        )
+    await service.check_filters(body.filters)
+    expires = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=body.expires_in)
+    tokens: TenantTokens = request.app.state.tenant_tokens
+    response.headers["Cache-Control"] = "no-store"
+    token = tokens.create(service.access.key_id, body.filters, expires)
+    return TenantTokenAnswer(token=token, expires=expires)
