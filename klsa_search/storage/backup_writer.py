@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.core.parallel import map_in_order
-from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
+from klsa_search.errors import IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.catalog import aliases_in
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import check_sizes
-from klsa_search.storage.current import step_for
+from klsa_search.storage.current import changed
 from klsa_search.storage.files import exclusive_lock, explain
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import copy_logs, indexes_in
@@ -249,7 +249,7 @@ class IndexCopier:
             )
             names = tuple(stored)
         if expected is not None and digest.hexdigest() != expected:
-            raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")
+            raise changed(path)
         return FileCopy(bytes=count, sha256=digest.hexdigest(), pieces=names)
 
     def _store_piece(self, content: bytes) -> str:

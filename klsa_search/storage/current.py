@@ -12,14 +12,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.catalog import alias_at
-from klsa_search.storage.files import read_regular, sync, unreadable, write_fresh
+from klsa_search.storage.files import read_regular, replace_file, unreadable
 from klsa_search.storage.names import (
     CURRENT,
     DELETED,
@@ -27,7 +26,6 @@ from klsa_search.storage.names import (
     LOCKS,
     MANIFEST,
     MARKER,
-    NEW_CURRENT,
     PARTITION,
     PARTITIONS,
     index_of,
@@ -86,12 +84,7 @@ def write_current(path: Path, current: Current) -> None:
     """Point CURRENT at a generation, atomically and durably."""
     name, sums = current.generation, current.sums
     kept = [f"kept {other} sha256 {sums[other]}\n" for other in sorted(sums) if other != name]
-    fresh = path / NEW_CURRENT
-    with suppress(FileNotFoundError):
-        fresh.unlink()
-    write_fresh(fresh, f"{name}\nsha256 {sums[name]}\n{''.join(kept)}")
-    os.replace(fresh, path / CURRENT)
-    sync(path)
+    replace_file(path / CURRENT, f"{name}\nsha256 {sums[name]}\n{''.join(kept)}")
 
 
 def current_build(path: Path) -> Path:
@@ -170,6 +163,11 @@ def last_resort(path: Path) -> str:
 def step_for(file: Path) -> str:
     """Return the next step for a damaged file of a generation. See `repair_step`."""
     return repair_step(index_of(file.parent))
+
+
+def changed(file: Path) -> IndexDamaged:
+    """Return the error that a file of a generation has changed since the build."""
+    return IndexDamaged(f"`{file}` has changed since it was built; {step_for(file)}")
 
 
 def _missing(path: Path) -> str:

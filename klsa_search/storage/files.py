@@ -58,7 +58,7 @@ def writable(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
+def write_fresh(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Create a file and sync it; FileExistsError if it exists, also as a link.
 
     If it cannot be written completely, for example on a full disk, it is removed.
@@ -66,8 +66,8 @@ def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(path, flags, mode)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content if isinstance(content, bytes) else content.encode())
             stream.flush()
             os.fsync(stream.fileno())
     except BaseException:
@@ -76,14 +76,14 @@ def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
         raise
 
 
-def replace_file(path: Path, text: str, mode: int = 0o666) -> None:
+def replace_file(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Replace a file atomically and durably: readers see the old or the new content.
 
     The caller has the lock of its writers.
     """
     fresh = path.with_name(f".{path.name.removeprefix('.')}.{NEW}")
     fresh.unlink(missing_ok=True)  # left by a process that died
-    write_fresh(fresh, text, mode)
+    write_fresh(fresh, content, mode)
     fresh.replace(path)
     sync(path.parent)
 

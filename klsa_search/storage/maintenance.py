@@ -16,9 +16,9 @@ from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_o
 from klsa_search.storage.checksums import check_again, check_sizes
 from klsa_search.storage.current import (
     Current,
+    changed,
     current_build,
     read_current,
-    step_for,
     write_current,
 )
 from klsa_search.storage.directories import (
@@ -193,10 +193,7 @@ def _copy_files(generation: Path, fresh: Path) -> Manifest:
             ) from error
         actual = sha256_of(fresh / name)
         if actual != manifest.files[name].sha256:
-            raise IndexDamaged(
-                f"`{generation / name}` has changed since it was built; "
-                f"{step_for(generation / name)}"
-            )
+            raise changed(generation / name)
     return manifest
 
 

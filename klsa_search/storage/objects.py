@@ -21,8 +21,7 @@ from typing import Any, Final, Protocol
 
 from klsa_search.core.installation import require
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.storage.files import exclusive_lock, explain, read_regular, sync
-from klsa_search.storage.names import NEW
+from klsa_search.storage.files import exclusive_lock, explain, read_regular, replace_file
 
 _PASSWORD: Final = re.compile(r"://[^/]*:[^/]*@")
 
@@ -103,16 +102,9 @@ class _DirectoryStore:
     def write(self, name: str, content: bytes) -> None:
         """See `ObjectStore`."""
         path = self._root / name
-        fresh = path.with_name(f"{path.name}.{NEW}")
         with self._translated(""):  # names differ at each attempt, and failures are logged once
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.unlink(missing_ok=True)  # left by a process that died
-            with fresh.open("xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            fresh.replace(path)
-            sync(path.parent)
+            replace_file(path, content)
 
     def remove(self, name: str) -> None:
         """See `ObjectStore`."""

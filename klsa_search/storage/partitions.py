@@ -230,12 +230,6 @@ def partition_of(id_: str, partitions: int) -> int:
     return (id_hash(id_) >> 32) % partitions
 
 
-def build_in_use(path: Path) -> tuple[str, Manifest]:
-    """Return the name of the build in use of an index, and its manifest, of all partitions."""
-    generation = current_build(path)
-    return generation.name, read_manifest(generation)
-
-
 def documents_of(generation: Path) -> list[Path]:
     """Return the generations in use of the partitions of one, by number, or itself without any."""
     return list(map(current_generation, folders_of(generation)[:-1])) or [generation]

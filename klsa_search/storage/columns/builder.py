@@ -12,7 +12,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.columns.column import DTYPES
-from klsa_search.storage.columns.values import Code, Limits, TypeMismatch, is_placeholder
+from klsa_search.storage.columns.values import Code, TypeMismatch, is_placeholder
 
 _COUNTS: Final = np.dtype(np.int32)
 
@@ -49,7 +49,7 @@ class ColumnBuilder:
     def __init__(
         self,
         kind: FieldType,
-        limits: Limits,
+        max_texts: int,
         spool: Spool,
         coerce: Callable[[object], Any],
     ) -> None:
@@ -61,7 +61,7 @@ class ColumnBuilder:
         self.odd: tuple[object, int] | None = None
         self._coerce = coerce
         self.texts: dict[str, int] = {}
-        self._limits, self._spool = limits, spool
+        self._max_texts, self._spool = max_texts, spool
         self._pieces: list[_Piece] = []
 
     def skip(self, documents: int) -> None:
@@ -140,10 +140,10 @@ class ColumnBuilder:
     def _coded(self, values: list[Any]) -> list[Any]:
         if self.kind != "keyword":
             return values
-        numbers, limits = self.texts, self._limits
+        numbers = self.texts
         new = set(values) - numbers.keys()
-        if len(numbers) + len(new) > limits.texts:
-            raise TypeMismatch(f"more than {limits.texts:,} different texts")
+        if len(numbers) + len(new) > self._max_texts:
+            raise TypeMismatch(f"more than {self._max_texts:,} different texts")
         for text in new:
             numbers[text] = len(numbers)
         return [numbers[text] for text in values]

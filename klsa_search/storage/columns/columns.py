@@ -31,7 +31,7 @@ from klsa_search.storage.columns.column import (
 )
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.type_detection import NO_VALUE
-from klsa_search.storage.columns.values import DECLARED_LIMITS, as_number, coercion
+from klsa_search.storage.columns.values import as_number, coercion
 from klsa_search.storage.manifest import FieldsEntry
 
 
@@ -262,13 +262,7 @@ class Fields(Mapping[str, Field]):
     def _number_coercions(self) -> dict[str, Callable[[object], object]]:
         """What reads the texts of each number field."""
         return {
-            name: coercion(
-                "number",
-                DECLARED_LIMITS,
-                declared=True,
-                forms=self.forms,
-                unit=self.forms.unit(name),
-            )
+            name: coercion("number", declared=True, forms=self.forms, unit=self.forms.unit(name))
             for name, column in self._columns.items()
             if column.type == "number"
         }

@@ -23,8 +23,6 @@ from klsa_search.storage.columns.local_forms import (
     number_in,
 )
 from klsa_search.storage.columns.values import (
-    DECLARED_LIMITS,
-    DETECTED_LIMITS,
     TypeMismatch,
     coercion,
     elements,
@@ -112,9 +110,7 @@ class DeclaredFields:
             for value in values:
                 try:
                     kind = kind or type_of(value)
-                    coercion(kind, DECLARED_LIMITS, declared=True, forms=self.forms, unit=unit)(
-                        value
-                    )
+                    coercion(kind, declared=True, forms=self.forms, unit=unit)(value)
                 except TypeMismatch as reason:
                     described = f"{kind} field" if kind else "field"
                     return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
@@ -195,7 +191,7 @@ def field_warnings(
     """
     types: dict[str, FieldType] = {name: field.type for name, field in fields.items()}
     coercions = {
-        name: coercion(kind, DETECTED_LIMITS, declared=False, forms=forms, unit=forms.unit(name))
+        name: coercion(kind, declared=False, forms=forms, unit=forms.unit(name))
         for name, kind in types.items()
     }
     for document in documents:

@@ -25,12 +25,11 @@ from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
-    DECLARED_LIMITS,
-    DETECTED_LIMITS,
     TypeMismatch,
     coercion,
     elements,
     first_type,
+    limits_of,
     plain,
 )
 from klsa_search.storage.columns.writer import MAX_NAME
@@ -132,7 +131,7 @@ class _Column:
         self._forms = forms
         self.kind, self.built, self.reason = kind, built, NO_VALUE
         self._name, self._declared = name, declared
-        self._limits = DECLARED_LIMITS if declared else DETECTED_LIMITS
+        self._limits = limits_of(declared=declared)
         self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(skipped + 1, np.int64))
         self._misfits = GrowableArray(np.int64)  # documents with a value that does not fit
@@ -187,7 +186,6 @@ class _Column:
         self._values = GrowableArray(DTYPES[kind])
         self._coerce = coercion(
             kind,
-            self._limits,
             declared=self._declared,
             forms=self._forms,
             unit=self._forms.unit(self._name),

@@ -18,11 +18,10 @@ from klsa_search.storage.columns.local_forms import (
     number_of,
 )
 from klsa_search.storage.columns.values import (
-    DECLARED_LIMITS,
-    DETECTED_LIMITS,
     TypeMismatch,
     coercion,
     flattened,
+    limits_of,
     local_candidate,
     unit_of,
 )
@@ -284,20 +283,20 @@ class DetectedField:
 
     def _begin(self, types: Sequence[FieldType]) -> None:
         self._begun = True
-        limits = DECLARED_LIMITS if self._declared else DETECTED_LIMITS
+        most = limits_of(declared=self._declared).texts
         self._builders = [
             ColumnBuilder(
                 kind,
-                limits,
+                most,
                 self._spool,
-                coercion(kind, limits, declared=self._declared, forms=self._forms, unit=self.unit),
+                coercion(kind, declared=self._declared, forms=self._forms, unit=self.unit),
             )
             for kind in types
         ]
         if len(types) > 1 and not self._declared:
             self._local = {
                 (kind, forms): ColumnBuilder(
-                    kind, limits, self._spool, local_candidate(kind, forms, self.unit)
+                    kind, most, self._spool, local_candidate(kind, forms, self.unit)
                 )
                 for kind, forms in _LOCAL
                 if not (self._forms.dates if kind == "date" else self._forms.decimal)

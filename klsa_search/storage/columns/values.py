@@ -190,8 +190,13 @@ _DETECTED: Final[Mapping[FieldType, Callable[[object], Any]]] = {
 }
 
 
+def limits_of(*, declared: bool) -> Limits:
+    """Return the limits of a field."""
+    return DECLARED_LIMITS if declared else DETECTED_LIMITS
+
+
 def coercion(
-    kind: FieldType, limits: Limits, *, declared: bool, forms: LocalForms = GENERAL, unit: str = ""
+    kind: FieldType, *, declared: bool, forms: LocalForms = GENERAL, unit: str = ""
 ) -> Callable[[object], Any]:
     """Return the coercion of a column: None for a blank string, TypeMismatch if it does not fit.
 
@@ -204,6 +209,8 @@ def coercion(
         return partial(_in_unit, unit, coerce)
     if kind == "date":
         return coerce
+
+    limits = limits_of(declared=declared)
 
     def limited(value: object) -> str | None:
         text: str | None = coerce(value)

@@ -198,7 +198,7 @@ def test_the_detected_type_does_not_depend_on_batches(metadata):
     assert list(fields) == list(said.columns) == sorted(fields)
     for name, field in fields.items():
         values = [v for m in metadata for v in limits.elements(m.get(name))]
-        take = limits.coercion(field.type, limits.DETECTED_LIMITS, declared=False)
+        take = limits.coercion(field.type, declared=False)
         fits = [value for value in values if _fits(take, value)]
         numbers = any(type(value) in (int, float) for value in values)
         assert field.type == "number" or not numbers
@@ -463,11 +463,11 @@ def test_fields_beyond_the_limit_are_not_looked_at_but_declared_ones_are():
 
 def test_too_many_texts_are_an_error_of_a_declared_column_only():
     metadata = [{"x": f"a{number}"} for number in range(8)]
-    with patch("klsa_search.storage.columns.type_detection.DETECTED_LIMITS", Limits(256, 7)):
+    with patch("klsa_search.storage.columns.values.DETECTED_LIMITS", Limits(256, 7)):
         assert written(metadata)[0].others == {"x": "more than 7 different texts"}
         assert written(metadata[:7])[0].columns["x"].texts == 7
     with (
-        patch("klsa_search.storage.columns.type_detection.DECLARED_LIMITS", Limits(256, 7)),
+        patch("klsa_search.storage.columns.values.DECLARED_LIMITS", Limits(256, 7)),
         pytest.raises(CollectionError, match="keyword field 'x' has more than 7 different texts"),
     ):
         written(metadata, {"x": "keyword"})
