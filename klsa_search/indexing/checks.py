@@ -18,7 +18,7 @@ from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.storage.columns.type_detection import NO_VALUE
+from klsa_search.storage.columns.writer import NO_VALUE
 from klsa_search.storage.current import current_build
 from klsa_search.storage.directories import is_index, partition_folders
 from klsa_search.storage.generations import committed_generations

@@ -1,9 +1,11 @@
-"""Build a column of one type, batch by batch, in a temporary file."""
+"""Build a column of one type, batch by batch, in a temporary file, and write it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import repeat
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,8 +13,10 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
-from klsa_search.storage.columns.column import DTYPES
+from klsa_search.storage.arrays import ArrayWriter
+from klsa_search.storage.columns.column import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.storage.columns.values import Code, TypeMismatch, is_placeholder
+from klsa_search.storage.manifest import ColumnEntry
 
 _COUNTS: Final = np.dtype(np.int32)
 
@@ -150,6 +154,56 @@ class ColumnBuilder:
 
     def _append(self, array: npt.NDArray[Any]) -> None:
         self._spool.append(array.view(np.uint8))
+
+
+class ColumnFiles:
+    """The files of all columns, each created when the first column needs it."""
+
+    def __init__(self, generation: Path, stack: ExitStack) -> None:
+        self._generation, self._stack = generation, stack
+        self._open: dict[str, ArrayWriter] = {}
+        self._text_bytes = 0
+
+    def write(self, builder: ColumnBuilder, documents: int) -> ColumnEntry:
+        """Write a column."""
+        texts = sorted(builder.texts)
+        table = np.zeros(len(texts), np.int32)
+        table[[builder.texts[text] for text in texts]] = np.arange(len(texts), dtype=np.int32)
+        values = self._file(FILES[builder.kind], DTYPES[builder.kind])
+        starts = [np.zeros(1, np.int64)]
+        for piece, counts in builder.pieces(table):
+            if builder.lists:
+                values.append(piece)
+                starts.append(starts[-1][-1] + np.cumsum(counts, dtype=np.int64))
+            else:
+                dense = np.full(len(counts), MISSING[builder.kind], DTYPES[builder.kind])
+                dense[counts > 0] = piece
+                values.append(dense)
+        if builder.lists:
+            self._file(STARTS, np.dtype(np.int64)).append(np.concatenate(starts))
+        if builder.kind == "keyword":
+            self._write_texts(texts)
+        return ColumnEntry(
+            type=builder.kind,
+            missing=documents - builder.present,
+            misfits=builder.misfits,
+            values=builder.values if builder.lists else documents,
+            lists=builder.lists,
+            texts=len(texts),
+        )
+
+    def _write_texts(self, texts: list[str]) -> None:
+        encoded = [text.encode() for text in texts]
+        ends = self._text_bytes + np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        self._file(TEXTS, np.dtype(np.uint8)).append(b"".join(encoded))
+        self._file(TEXT_STARTS, np.dtype(np.int64)).append(ends)
+        self._text_bytes = int(ends[-1])
+
+    def _file(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
+        if name not in self._open:
+            writer = ArrayWriter(self._generation, name, kind)
+            self._open[name] = self._stack.enter_context(writer)
+        return self._open[name]
 
 
 def distinct(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:

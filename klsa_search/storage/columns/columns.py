@@ -30,8 +30,8 @@ from klsa_search.storage.columns.column import (
     joined,
 )
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.type_detection import NO_VALUE
 from klsa_search.storage.columns.values import as_number, coercion
+from klsa_search.storage.columns.writer import NO_VALUE
 from klsa_search.storage.manifest import FieldsEntry
 
 

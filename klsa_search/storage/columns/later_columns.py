@@ -23,7 +23,6 @@ from klsa_search.storage.columns.builder import distinct
 from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, texts_of
 from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.type_detection import NESTED, NO_VALUE
 from klsa_search.storage.columns.values import (
     TypeMismatch,
     coercion,
@@ -32,7 +31,7 @@ from klsa_search.storage.columns.values import (
     limits_of,
     plain,
 )
-from klsa_search.storage.columns.writer import MAX_NAME
+from klsa_search.storage.columns.writer import MAX_NAME, NESTED, NO_VALUE
 from klsa_search.storage.manifest import FieldsEntry
 
 NOT_BUILT: Final = (
