@@ -72,13 +72,6 @@ class RecordsPart:
         return np.partition(sizes, len(sizes) - count)[len(sizes) - count :] if count else sizes
 
 
-def is_equal(stored: Document, document: Document) -> bool:
-    """Return whether documents have the same title, text and metadata, in any order of fields."""
-    return (stored.title, stored.text) == (document.title, document.text) and (
-        _canonical(stored.metadata) == _canonical(document.metadata)
-    )
-
-
 def _canonical(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, sort_keys=True)
 
@@ -291,7 +284,10 @@ class DocumentReader:
 
         The order of metadata fields is ignored. Cost: some microseconds, and decoding the document.
         """
-        return is_equal(self.document(doc_id), document)
+        stored = self.document(doc_id)
+        return (stored.title, stored.text) == (document.title, document.text) and (
+            _canonical(stored.metadata) == _canonical(document.metadata)
+        )
 
     def find_in_any_case(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID in this case of letters, else in upper or lower case, else

@@ -18,6 +18,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import MAXYEAR, date, datetime, timedelta
 from numbers import Integral, Real
 from typing import Any, Final, Literal, NamedTuple, overload
@@ -157,6 +158,7 @@ class ColumnArrays(NamedTuple):
     texts: KeywordTexts = NO_TEXTS
 
 
+@dataclass(frozen=True, eq=False)
 class Column:
     """The values of a field in consecutive documents; immutable, safe to share between threads.
 
@@ -168,18 +170,12 @@ class Column:
     content      about how many bytes the distinct texts of a keyword field have; 0 for others
     """
 
-    def __init__(
-        self,
-        name: str,
-        type: FieldType,  # noqa: A002 - as users name it
-        documents: int,
-        make: Callable[[], ColumnArrays],
-        value_count: int,
-        content: int = 0,
-    ) -> None:
-        self.name, self.type, self._documents = name, type, documents
-        self.value_count, self.content = value_count, content
-        self._make = make
+    name: str
+    type: FieldType
+    documents: int
+    make: Callable[[], ColumnArrays]
+    value_count: int
+    content: int = 0
 
     @classmethod
     def blank(cls, name: str, type: FieldType, documents: int) -> Column:  # noqa: A002 - as above
@@ -189,12 +185,12 @@ class Column:
 
     def __len__(self) -> int:
         """Return the number of documents."""
-        return self._documents
+        return self.documents
 
     @lazy_property
     def arrays(self) -> ColumnArrays:
         """Return the values."""
-        return self._make()
+        return self.make()
 
     def present(self) -> RangeMask:
         """See `Field.present`."""
