@@ -211,6 +211,16 @@ class FormSettings(SettingsGroup):
         return None if fields is None else tuple(sorted(set(fields)))
 
 
+def _sorted_once(
+    setting: str, declarations: tuple[str, ...], names: list[str], fault: str
+) -> tuple[str, ...]:
+    """Return declarations in order; the error of the setting if one names a field again."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise conflict(setting, f"{name!r} {fault}", declarations[number])
+    return tuple(sorted(declarations))
+
+
 class FieldSettings(FormSettings):
     """Metadata fields declared as columns; others are detected by their values."""
 
@@ -240,31 +250,26 @@ class FieldSettings(FormSettings):
     @field_validator("units", mode="after")
     @classmethod
     def _units_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for assignment in value:
+            name, _, unit = assignment.rpartition("=")
+            if not name.strip() or not unit:
+                raise conflict("units", "give NAME=UNIT, as in 'price=€'", assignment)
         names = [assignment.rpartition("=")[0] for assignment in value]
-        for item, name in zip(value, names, strict=True):
-            if not name.strip() or item.endswith("="):
-                raise conflict("units", "give NAME=UNIT, as in 'price=€'", item)
-            if names.count(name) > 1:
-                raise conflict("units", f"{name!r} has two units", item)
-        return tuple(sorted(value))
+        return _sorted_once("units", value, names, "has two units")
 
     @field_validator("split", mode="after")
     @classmethod
     def _split_once(cls, declarations: tuple[str, ...]) -> tuple[str, ...]:
-        names = set()
         for declaration in declarations:
             name, _, separator = declaration.partition("=")
             if not name.strip() or not separator:
                 raise conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", declaration)
-            if name in names:
-                raise conflict("split", f"{name!r} is split twice", declaration)
-            names.add(name)
-        return tuple(sorted(declarations))
+        names = [declaration.partition("=")[0] for declaration in declarations]
+        return _sorted_once("split", declarations, names, "is split twice")
 
     @field_validator("fields", mode="after")
     @classmethod
     def _named_once(cls, declarations: tuple[str, ...]) -> tuple[str, ...]:
-        names = set()
         for declaration in declarations:
             name, colon, kind = _parts(declaration)
             if not name.strip():
@@ -273,10 +278,8 @@ class FieldSettings(FormSettings):
                 choices = ", ".join(get_args(FieldType))
                 reason = f"the type after the last colon must be one of: {choices}"
                 raise conflict("fields", reason, declaration)
-            if name in names:
-                raise conflict("fields", f"{name!r} is declared twice", declaration)
-            names.add(name)
-        return tuple(sorted(declarations))
+        names = [_parts(declaration)[0] for declaration in declarations]
+        return _sorted_once("fields", declarations, names, "is declared twice")
 
     def declared(self) -> dict[str, FieldType | None]:
         """Return declared fields by name with their types; None means that of the first value."""

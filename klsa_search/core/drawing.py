@@ -40,10 +40,18 @@ _FONT = "DejaVu Sans"  # comes with matplotlib
 _BOXES = "Last Resort"  # a font with a box for every character
 
 _STYLE: Any = {
+    "axes.axisbelow": True,
     "axes.linewidth": 0.8,
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "figure.titleweight": "bold",
     "font.size": 10,
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "legend.fontsize": "small",
+    "legend.frameon": False,
     "svg.fonttype": "path",
     "svg.hashsalt": "klsa-search",  # ids of the elements; random otherwise
 }

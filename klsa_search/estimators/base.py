@@ -156,9 +156,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
     def _points(self, X: Points) -> Points:
         """Return the coordinates of X in the base if it has coordinates, else X."""
-        if self.base_ is None or not self.base_.has_coordinates:
-            return X
-        return self.base_.transform(X)
+        return self.base_.transform(X) if self.base_ is not None and self._linear else X
 
     def _compare(self, left: Points, right: Points) -> Matrix:
         """Return the base kernel of points: (n, m)."""

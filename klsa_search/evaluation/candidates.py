@@ -92,17 +92,13 @@ def alphas(settings: Settings) -> list[Candidate]:
 def _drawn(settings: Settings, generator: np.random.Generator) -> dict[str, Any]:
     drawn: dict[str, Any] = {"ranker": "klsa"}
     for name, values in _CHOICES.items():
-        value = _pick(values, generator)
+        value = values[int(generator.integers(len(values)))]
         drawn[name] = value if generator.random() < 0.5 else getattr(settings, name)
     if drawn["spectral"] in _WITHOUT_GAMMA:
         drawn["gamma"] = settings.gamma
     elif drawn["spectral"] == "von-neumann" and drawn["gamma"] >= 1:
         drawn["gamma"] = _GAMMAS[-1]
     return {name: value for name, value in drawn.items() if getattr(settings, name) != value}
-
-
-def _pick(values: Sequence[Any], generator: np.random.Generator) -> Any:
-    return values[int(generator.integers(len(values)))]
 
 
 Table = npt.NDArray[np.float64]

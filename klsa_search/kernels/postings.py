@@ -50,8 +50,6 @@ ONE_BLOCK: Final = 1 << 16
 BLOCK_BITS: Final = 13
 """Block size above that, 8,192: the scores of a block, 32 KiB, fit the L1 cache."""
 
-_CHUNK: Final = 1 << 20  # postings processed at a time
-
 _Starts = npt.NDArray[np.int64]
 
 
@@ -174,49 +172,6 @@ class Postings:
         documents = np.repeat(firsts, runs[:, 1].astype(np.int64) + 1)
         documents += (entries >> np.uint32(16)).astype(np.int32)
         return documents, entries.astype(np.uint16)
-
-    def between(self, first: int, after: int) -> Postings:
-        """Return the postings of a range of doc ids, renumbered from 0, of the same terms.
-
-        `occurrences` are 0, because postings do not contain counts.
-        Cost O(nnz); memory 30 bytes for each of a million postings, besides the result.
-        """
-        V, bits = len(self.starts) - 1, self.block_bits
-        lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
-        entries, table = [np.zeros(0, np.uint32)], [np.zeros((0, 3), np.uint16)]
-        term = 0
-        while term < V:
-            end = int(np.searchsorted(self.starts, self.starts[term] + _CHUNK, side="right")) - 1
-            end = min(max(end, term + 1), V)
-            documents, saturations = self.of_terms(term, end)
-            is_inside = (documents >= first) & (documents < after)
-            terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[is_inside]
-            documents, saturations = documents[is_inside] - first, saturations[is_inside]
-            lengths += np.bincount(terms, minlength=V)
-            offsets = (documents & ((1 << bits) - 1)).astype(np.uint32)
-            entries.append((offsets << np.uint32(16)) | saturations)
-            blocks = documents >> bits
-            begins = np.flatnonzero(
-                (np.diff(terms, prepend=-1) > 0) | (np.diff(blocks, prepend=0) != 0)
-            )
-            if len(begins):
-                runs += np.bincount(terms[begins], minlength=V)
-                sizes = np.diff(begins, append=len(terms))
-                strongest = np.maximum.reduceat(saturations, begins)
-                table.append(np.stack((blocks[begins], sizes - 1, strongest), 1).astype(np.uint16))
-            term = end
-        starts, all_entries = _cumulated(lengths), np.concatenate(entries)
-        best = _best_saturations(starts, all_entries)
-        return Postings(
-            self.k1,
-            np.array([after - first, bits]),
-            starts,
-            all_entries,
-            _cumulated(runs),
-            np.concatenate(table),
-            best,
-            np.zeros(V, np.int64),
-        )
 
     @lazy_property
     def native(self) -> _native.PostingLists:

@@ -84,27 +84,17 @@ def coverage(
     columns, impacts = best
     rows[columns] = np.arange(len(columns))
     half = (HALF * kernel.quantised_weights(terms, query_weights) / UNIT).astype(np.float32)
-    return _coverage(rows, impacts, query_weights * kernel.term_weights[terms], half, neighbours)
-
-
-def _coverage(
-    rows: npt.NDArray[np.int32],
-    impacts: npt.NDArray[np.float32],
-    term_weights: npt.NDArray[np.float32],
-    half: npt.NDArray[np.float32],
-    neighbours: sparse.csr_array,
-) -> Scores:
-    """Return T of each document: (N,) float32."""
+    weights = query_weights * kernel.term_weights[terms]
     near, size = rows[neighbours.indices], neighbours.shape[0]
     edges = np.flatnonzero(near >= 0)
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
     shares = neighbours.data[edges].astype(np.float32, copy=False)
     covered = np.zeros(size, np.float32)
-    for term in range(len(term_weights)):
+    for term, weight in enumerate(weights):
         sums = np.zeros(size, np.float32)
         np.add.at(sums, documents, shares * impacts[near[edges], term])  # in the order of the edges
         sums *= np.float32(NEIGHBOURHOOD)
         local = np.flatnonzero(rows[:size] >= 0)
         sums[local] += impacts[rows[local], term]
-        covered += term_weights[term] * (sums / (sums + half[term]))
+        covered += weight * (sums / (sums + half[term]))
     return covered

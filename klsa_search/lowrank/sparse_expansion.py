@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, narrow_indptr
+from klsa_search.core.array_types import DocIds, Integers, SparseRows, csr_arrays, narrow_indptr
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.expansion_matrix import spectral_function
@@ -95,23 +95,8 @@ def pack_partition_table(
     return table, steps, remote_rows
 
 
-def unpack_table(table: _Packed) -> sparse.csr_array:
-    """Return the levels of a table: (N, N) sparse float32, columns in order."""
-    from scipy import sparse
-
-    N = len(table)
-    is_used = table > 0
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(is_used.sum(axis=1)))))
-    entries = table[is_used]
-    levels = (entries & np.uint32(LEVELS)).astype(np.float32)
-    columns = (entries >> np.uint32(8)).astype(np.int32)
-    matrix = sparse.csr_array((levels, columns, starts), shape=(N, N))
-    matrix.sort_indices()
-    return matrix
-
-
 def rows_of_shares(
-    columns: npt.NDArray[np.int64], levels: npt.NDArray[np.float32], shape: tuple[int, int]
+    columns: Integers, levels: npt.NDArray[np.float32], shape: tuple[int, int]
 ) -> sparse.csr_array:
     """Return sparse rows of sum 1, with columns in order, of levels at some columns: (n, w)."""
     from scipy import sparse
@@ -119,7 +104,7 @@ def rows_of_shares(
     is_used = levels > 0
     starts = narrow_indptr(np.concatenate(([0], np.cumsum(is_used.sum(axis=1)))))
     shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1)
-    entries = shares[is_used], columns[is_used].astype(np.int32), starts
+    entries = shares[is_used], columns[is_used].astype(np.int32, copy=False), starts
     matrix = sparse.csr_array(entries, shape=shape)
     matrix.sort_indices()
     return matrix
@@ -240,17 +225,13 @@ class SparseExpansion:
 
     def kernel(self) -> DocumentKernel:
         """Return K of the rounded features. Cost and memory O(n)."""
-        matrix = unpack_rows(
-            self.starts, self.features, self.document_scalars[:, 0], len(self.mean)
-        )
-        return DocumentKernel(matrix, self.document_scalars[:, 1].astype(np.float64), self.mean)
+        return _kernel_of(self.starts, self.features, self.document_scalars, self.mean)
 
     def neighbours(self, count: int) -> sparse.csr_array:
         """Return W: (N, N) sparse, the `count` largest entries of each row, with sum 1."""
-        W = unpack_table(self.rows[:, :count])
-        sums = np.asarray(W.sum(axis=1)).ravel()
-        W.data /= np.repeat(sums, np.diff(W.indptr))
-        return W
+        rows, N = self.rows[:, :count], len(self.rows)
+        levels = (rows & np.uint32(LEVELS)).astype(np.float32)
+        return rows_of_shares((rows >> np.uint32(8)).astype(np.int32), levels, (N, N))
 
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -300,6 +281,11 @@ class SegmentedExpansion:
         starts = np.cumsum(np.array(list(map(len, pieces)), np.int64))
         return starts, np.concatenate(pieces)
 
+    def kernel_of(self, documents: DocIds) -> DocumentKernel:
+        """Return K of some documents, of the rounded features. Cost: those."""
+        scalars = self.document_scalars(documents)
+        return _kernel_of(*self.features(documents), scalars, self.built.mean)
+
     @lazy_property
     def joined(self) -> SparseExpansion:
         """Return the expansion as one segment. Cost: a copy, if there are several."""
@@ -327,6 +313,17 @@ class SegmentedExpansion:
         for number, (first, rows) in enumerate(zip(self._firsts, arrays, strict=True)):
             result[numbers == number] = rows[documents[numbers == number] - first]
         return result
+
+
+def _kernel_of(
+    starts: npt.NDArray[np.int64],
+    features: _Packed,
+    scalars: npt.NDArray[np.float32],
+    mean: npt.NDArray[np.float32],
+) -> DocumentKernel:
+    """Return K of packed features, and the scalars of their documents (n, 3)."""
+    rows = unpack_rows(starts, features, scalars[:, 0], len(mean))
+    return DocumentKernel(rows, scalars[:, 1].astype(np.float64), mean)
 
 
 def scalars_of(document_vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.core.array_types import Matrix
-from klsa_search.core.drawing import GREY, INK, PALE, TONES, label, save_figure, text_outline
+from klsa_search.core.drawing import GREY, INK, TONES, label, save_figure, text_outline
 from klsa_search.errors import QueryError
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
@@ -53,14 +53,13 @@ def draw_spectrum(index: Index, path: Path) -> None:
         for axes in (left, right):
             axes.set_xlabel("number of the eigenvector")
             axes.set_xlim(1, max(len(eigenvalues), 2))
-            axes.grid(axis="y", color=PALE, linewidth=0.8)
-            axes.set_axisbelow(True)
+            axes.grid(axis="y")
         if 0 < used < len(eigenvalues):
             for axes in (left, right):
                 axes.axvline(used, color=GREY, linewidth=1, linestyle=(0, (5, 3)))
             text = f"latent space: {used}, {shares[used - 1]:.0%}"
             label(right, text, (used, 96), (4, 0), fontsize="small", color=GREY, va="top")
-        _title(left, f"Spectrum of {index.name}")
+        left.set_title(f"Spectrum of {index.name}")
 
 
 def draw_map(index: Index, path: Path) -> None:
@@ -91,7 +90,7 @@ def draw_map(index: Index, path: Path) -> None:
             linewidths=0,
             rasterized=True,
         )
-        _title(axes, f"{index.name}: {drawn.documents:,} documents")
+        axes.set_title(f"{index.name}: {drawn.documents:,} documents")
         figure.draw_without_rendering()  # so that the extents of words are known
         if titles:
             _write_titles(axes, titles, drawn.positions)
@@ -123,14 +122,13 @@ def draw_drift(index: Index, path: Path) -> None:
             axes.step(writes, percent, where="post", color=colour, linestyle=style, label=name)
         unseen = index.drift.unseen_share
         axes.plot([], [], " ", label=f"{unseen:.1%} of the added words are new to the build")
-        axes.legend(frameon=False, loc="upper left", fontsize="small")
+        axes.legend(loc="upper left")
         axes.set_xlabel("documents written and deleted since the build")
         axes.set_ylabel("% of the documents")
         axes.set_xlim(0, writes[-1])
         axes.set_ylim(0, None)
-        axes.grid(axis="y", color=PALE, linewidth=0.8)
-        axes.set_axisbelow(True)
-        _title(axes, f"Drift of {index.name}")
+        axes.grid(axis="y")
+        axes.set_title(f"Drift of {index.name}")
 
 
 def draw_terms(index: Index, path: Path) -> None:
@@ -157,18 +155,14 @@ def draw_terms(index: Index, path: Path) -> None:
             panel.set_axis_off()
         for number, (axes, terms) in enumerate(zip(panels, ends, strict=False)):
             _draw_ends(axes, strengths[terms, number], [next(written) for _ in terms])
-            axes.set_title(f"dimension {number + 1}", loc="left", fontsize="small", color=GREY)
-        figure.suptitle(f"Terms of {index.name}", x=0.01, ha="left", fontweight="bold")
+            axes.set_title(f"dimension {number + 1}", fontsize="small", weight="normal", color=GREY)
+        figure.suptitle(f"Terms of {index.name}", x=0.01, ha="left")
 
 
 PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
     {"spectrum": draw_spectrum, "map": draw_map, "drift": draw_drift, "terms": draw_terms}
 )
 """Figures of an index, by name."""
-
-
-def _title(axes: Any, text: str) -> None:
-    axes.set_title(text, loc="left", fontweight="bold")
 
 
 def _short_titles(index: Index, drawn: DocumentMap) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -112,7 +111,8 @@ def document_map(
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _sample(np.flatnonzero(placed[:built]))
-    layout = cluster_layout(_Points.of(coordinates[basis]), index.settings.seed)
+    points = coordinates[basis].astype(np.float32, copy=False)
+    layout = cluster_layout(points.tobytes(), points.shape, index.settings.seed)
     labels = _labels(coordinates, placed, layout.centres)
     labels[~live] = len(layout.centres)
     drawable = placed & live
@@ -140,30 +140,10 @@ def document_map(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Points:
-    """Coordinates as a cache key, equal if their bytes are."""
-
-    coordinates: Matrix
-    digest: bytes
-
-    @classmethod
-    def of(cls, coordinates: Matrix) -> _Points:
-        points = np.ascontiguousarray(coordinates)
-        key = repr((points.shape, points.dtype.str)).encode()
-        return cls(points, blake2b(points.tobytes(), key=key[:64]).digest())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Points) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
 @lru_cache(maxsize=_CACHED)
-def cluster_layout(points: _Points, seed: int) -> ClusterLayout:
-    """Return clusters and layout of points; cached, because k-means takes seconds."""
-    exact = points.coordinates.astype(np.float64)
+def cluster_layout(points: bytes, shape: tuple[int, int], seed: int) -> ClusterLayout:
+    """Return clusters and layout of points in float32; cached, because k-means takes seconds."""
+    exact = np.frombuffer(points, np.float32).reshape(shape).astype(np.float64)
     distinct = len(np.unique(exact, axis=0))
     if not distinct:
         empty = np.zeros((0, exact.shape[1]))

@@ -15,11 +15,9 @@ diagonal 1, so both count equally in the sum. A document with only one of them h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.collection.searched_text import language_stated, searched_texts
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
@@ -29,9 +27,7 @@ from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.vector_space import VectorSpace
 from klsa_search.kernels.weighting import feature_weighting
 from klsa_search.lowrank.expansion_matrix import SPECTRAL_FUNCTIONS, largest_entries
-from klsa_search.lowrank.sparse_expansion import unpack_rows
 from klsa_search.search.engine.query_terms import counts_of_texts
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.index import Index
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.ranking.parameters import checked_integer
@@ -168,43 +164,6 @@ def checked_share(name: str, value: object) -> float:
     raise QueryError(f"{name} = {value!r}: give a number above 0 and up to 1", field=name)
 
 
-Numbers = npt.NDArray[np.float64]
-
-
-def kernel_diagonal(snapshot: Snapshot) -> Numbers:
-    """Return K(d, d): (N,)."""
-    every = np.arange(len(snapshot))
-    return np.asarray(snapshot.sparse_expansion.scales(every)[:, 1], np.float64)
-
-
-def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
-    """Return K(left_i, right_i): (n,) for doc ids (n,). Cost: the features of these documents."""
-    documents, indices = np.unique(np.concatenate((left, right)), return_inverse=True)
-    features, scales, towards, mean_square = _documents(snapshot, documents)
-    a, b = indices[: len(left)], indices[len(left) :]
-    products = np.asarray(features[a].multiply(features[b]).sum(axis=1)).ravel()
-    return np.asarray(
-        products
-        - towards[a] * scales[b]
-        - scales[a] * towards[b]
-        + scales[a] * scales[b] * mean_square
-    )
-
-
-def _documents(
-    snapshot: Snapshot, documents: npt.NDArray[Any]
-) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
-    """Return SΦ, S and SΦμ of documents, and ‖μ‖²."""
-    expansion = snapshot.sparse_expansion
-    scalars = expansion.document_scalars(documents)
-    starts, packed = expansion.features(documents)
-    features = unpack_rows(starts, packed, scalars[:, 0], len(expansion.built.mean))
-    features = features.astype(np.float64)
-    features.sort_indices()
-    of_documents = scalars.astype(np.float64)
-    return features, of_documents[:, 1], of_documents[:, 2], snapshot.mean_square
-
-
 def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
     """Return coordinates of texts: (n, m) float64, of length 1, or 0 without a known term.
 
@@ -331,8 +290,9 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
     row = np.zeros(len(snapshot))
     if not snapshot.has_spectrum:
         neighbours = snapshot.nearest(doc_id)
-        row[neighbours] = kernel_entries(snapshot, np.repeat(one, len(neighbours)), neighbours)
-        return row, float(kernel_diagonal(snapshot)[doc_id])
+        near = snapshot.sparse_expansion.kernel_of(np.append(doc_id, neighbours))
+        row[neighbours] = near.between(0, np.arange(1, len(near)))
+        return row, float(near.diagonal[0])
     row[doc_id] = 1
     row = snapshot.kernel.apply(row)
     return row, float(row[doc_id])

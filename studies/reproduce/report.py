@@ -151,13 +151,13 @@ def draw_chart(chart: Chart, path: Path) -> None:
                 shown[name] = axes.axhline(
                     height, color=GREY, linewidth=1.2, linestyle=dashes[name], zorder=1
                 )
-            axes.set_title(panel.title, loc="left", fontsize="medium")
+            axes.set_title(panel.title, fontsize="medium", weight="normal")
             axes.set_xlabel(chart.x_label)
             if chart.logarithmic:
                 axes.set_xscale("log")
                 axes.xaxis.set_major_formatter("{x:g}")
         drawings[0].set_ylabel(chart.y_label)
-        figure.suptitle(chart.title, x=0.01, horizontalalignment="left", fontweight="bold")
+        figure.suptitle(chart.title, x=0.01, ha="left")
         names = lines + levels
         figure.legend(
             [shown[name] for name in names],

@@ -3,7 +3,7 @@ import pytest
 
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import KERNELS
-from klsa_search.mining.similar import kernel_diagonal, kernel_entries, similar
+from klsa_search.mining.similar import similar
 
 from .conftest import topic_of
 
@@ -35,10 +35,9 @@ def test_a_stored_row_is_the_row_up_to_its_rounding(indexes):
 
 def test_entries_are_those_of_the_kernel(index):
     kernel = index.arrays.kernel.explicit()
-    left, right = np.array([3, 20, 20, 5]), np.array([4, 40, 20, 48])
-    found = kernel_entries(index.arrays, left, right)
-    assert found == pytest.approx(kernel[left, right], rel=0.02, abs=0.01)
-    assert kernel_diagonal(index.arrays) == pytest.approx(np.diagonal(kernel), rel=0.02)
+    documents = np.array([20, 3, 4, 40, 48])
+    some = index.arrays.sparse_expansion.kernel_of(documents)
+    assert some.explicit() == pytest.approx(kernel[np.ix_(documents, documents)], abs=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["document", "latent"])
