@@ -17,6 +17,7 @@ from klsa_search.analysis.languages import (
     common_beginning,
     common_spelling,
     languages_of,
+    prefixes_of,
     stated_language,
     stemmer_algorithm,
     stop_list,
@@ -301,8 +302,24 @@ def _common_terms(settings: AnalysisSettings) -> frozenset[str]:
     return frozenset(common - {""})
 
 
-class _TermOf(dict[str, str]):
-    """A cache from words as written to terms, "" for none; cleared when full.
+class _TermCache(dict[str, str]):
+    """A cache from words as written to terms, "" for none; cleared when full."""
+
+    def __missing__(self, word: str) -> str:
+        term = self.uncached(word)
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= CACHED_WORDS:
+                self.clear()
+            self[word] = term
+        return term
+
+    def uncached(self, word: str) -> str:
+        """Return the term of a word without the cache."""
+        raise NotImplementedError
+
+
+class _TermOf(_TermCache):
+    """A cache of terms in one language.
 
     language  one of those of the settings, which share the codes of stop words
     """
@@ -334,16 +351,8 @@ class _TermOf(dict[str, str]):
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
         self.has_two_spellings = stemmer is not None and language == ENGLISH
+        self._prefixes = prefixes_of(settings.stemmer, language)
         self._lock = threading.Lock()
-
-    def __missing__(self, word: str) -> str:
-        term = self.uncached(word)
-        if len(word) > LONGEST_WORD:
-            return term
-        if len(self) >= CACHED_WORDS:
-            self.clear()
-        self[word] = term
-        return term
 
     def uncached(self, word: str) -> str:
         """Return the term of a word without the cache."""
@@ -372,9 +381,8 @@ class _TermOf(dict[str, str]):
     def stop_code(self, word: str) -> int:
         """Return the code of a stop word: see `Analyzer.stop_code`."""
         folded = self.folded(word)
-        number = self._stop_numbers.get(folded)
-        if number is None:
-            number = self._stop_numbers.get(self._base(folded))
+        numbers = self._stop_numbers
+        number = numbers.get(folded, numbers.get(self._base(folded)))
         if number is None:
             return 0
         code = 1 + 2 * number if number < SHORT_CODES else _MORE_CODES + 2 * (number - SHORT_CODES)
@@ -390,6 +398,8 @@ class _TermOf(dict[str, str]):
         base = self._base(word)
         if base in self._stop_words:
             return ""
+        if self._prefixes is not None:
+            base = self._prefixes.sub("", base)
         if self._stem is None:
             return base
         if self.has_two_spellings:
@@ -400,7 +410,7 @@ class _TermOf(dict[str, str]):
         return stem if accented == base else self.folded(stem)
 
 
-class _TermOfAny(dict[str, str]):
+class _TermOfAny(_TermCache):
     """A cache from words of any of several languages to terms, "" for a stop word of any.
 
     preferred  terms of which a word has the first, or else that of the first language
@@ -414,14 +424,6 @@ class _TermOfAny(dict[str, str]):
     def preferring(self, terms: Container[str]) -> _TermOfAny:
         """Return the same with other preferred terms."""
         return _TermOfAny(self._terms_of, terms)
-
-    def __missing__(self, word: str) -> str:
-        term = self.uncached(word)
-        if len(word) <= LONGEST_WORD:
-            if len(self) >= CACHED_WORDS:
-                self.clear()
-            self[word] = term
-        return term
 
     def uncached(self, word: str) -> str:
         """Return the term of a word without the cache."""

@@ -30,6 +30,7 @@ ENGLISH: Final = "english"
 
 _CODES: Final = {
     "afrikaans": "af",
+    "amharic": "am",
     "arabic": "ar",
     "armenian": "hy",
     "basque": "eu",
@@ -94,6 +95,29 @@ _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
 """Snowball algorithms that are not named by their language."""
 
 
+_RELATED: Final = {
+    "afrikaans": "dutch",
+    "bulgarian": "russian",
+    "croatian": "serbian",
+    "galician": "portuguese",
+    "latvian": "lithuanian",
+    "malay": "indonesian",
+    "slovak": "czech",
+    "slovenian": "serbian",
+    "ukrainian": "russian",
+}
+"""Languages whose words have the stemmer of a near relative, for lack of one. Of what it adds to
+searches for Unicode's keywords of emoji at least .8 times as much is right as of the rest; own
+stemmers have .2 to 1.8, Hindi's on Marathi .1 and Turkish on Azerbaijani .2.
+"""
+_PREFIXES: Final = {
+    "amharic": re.compile(r"\A[በከለየ](?=.{3})"),
+    "arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})"),
+    "hebrew": re.compile(r"\A[הבל]+(?=.{4})"),
+}
+"""Articles and prepositions written as one word with the next, by language, and least rests."""
+
+
 def language_codes() -> dict[str, str]:
     """Return ISO 639-1 codes by language name."""
     return dict(_CODES)
@@ -145,7 +169,7 @@ def languages() -> tuple[str, ...]:
     """Return the sorted names of the languages with a stop list or a stemmer, and `none`.
 
     >>> languages()[:3]
-    ('afrikaans', 'arabic', 'armenian')
+    ('afrikaans', 'amharic', 'arabic')
     """
     return tuple(sorted({NONE, *_CODES, *Stemmer.algorithms()} - _VARIANTS))
 
@@ -176,8 +200,19 @@ def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
     return long if stop_words == "long" else frozenset()
 
 
+def prefixes_of(stemmer: str, language: str) -> re.Pattern[str] | None:
+    """Return the pattern of what a stemmer setting drops from the beginnings of words, or None.
+
+    >>> prefixes_of("auto", "arabic").sub("", "المضخة"), prefixes_of("none", "arabic")
+    ('مضخة', None)
+    """
+    return _PREFIXES.get(language) if stemmer == AUTO else None
+
+
 def stemmer_algorithm(stemmer: str, language: str) -> str | None:
     """Return the Snowball algorithm of a stemmer setting and a language; None for no stemming.
+
+    That of a near relative if the language has none.
 
     SettingsError for an unknown stemmer.
     """
@@ -186,7 +221,7 @@ def stemmer_algorithm(stemmer: str, language: str) -> str | None:
         message = f"unknown stemmer {stemmer!r}; the stemmers are: {names}"
         raise SettingsError(message, field="stemmer")
     if stemmer == AUTO:
-        stemmer = "porter" if language == ENGLISH else language
+        stemmer = "porter" if language == ENGLISH else _RELATED.get(language, language)
     return stemmer if stemmer != NONE and stemmer in Stemmer.algorithms() else None
 
 
