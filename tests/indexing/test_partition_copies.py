@@ -41,15 +41,21 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "processors", lambda: 1)
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("written")
     with build(documents(), name="parts", home=home, partitions=2, workers=1) as index:
         index.add([{"id": "new", "text": "word1 zebra"}, {"id": "d3", "text": "word2 quagga"}])
         index.delete(["d7"])
         index.set_synonyms({"tv": ["word3"]})
         index.judge("word1", "d1", 1)
         index.update_settings(alpha=0.5)
+    return home
+
+
+@pytest.fixture
+def index(written: Path, tmp_path: Path) -> Iterator[Index]:
+    with open_index(shutil.copytree(written, tmp_path / "home") / "parts") as index:
         yield index
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,18 +36,27 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    with build(cyclic_records(), name="parts", home=tmp_path, partitions=2, workers=1) as index:
-        write(index)
-    return tmp_path / "parts"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same documents in two partitions and in one."""
+    home = tmp_path_factory.mktemp("written")
+    for name, partitions in (("parts", 2), ("one", 1)):
+        with build(
+            cyclic_records(), name=name, home=home, partitions=partitions, workers=1
+        ) as index:
+            write(index)
+    return home
 
 
 @pytest.fixture
-def expected(tmp_path: Path) -> Iterator[Callable[[Index], None]]:
+def path(written: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(written / "parts", tmp_path / "parts")
+
+
+@pytest.fixture
+def expected(written: Path, tmp_path: Path) -> Iterator[Callable[[Index], None]]:
     """Compare an index with one partition of the same documents."""
-    with build(cyclic_records(), name="one", home=tmp_path) as one:
-        write(one)
+    with open_index(shutil.copytree(written / "one", tmp_path / "one")) as one:
 
         def compare(index: Index, *others: dict[str, Any]) -> None:
             one.add(others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,9 +33,16 @@ from tests.support.worlds import cyclic_records
 COUNT = 80
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("built")
+    build(cyclic_records(), name="parts", home=home, partitions=3, workers=1).close()
+    return home / "parts"
+
+
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    with build(cyclic_records(), name="parts", home=tmp_path, partitions=3, workers=1) as index:
+def index(built: Path, tmp_path: Path) -> Iterator[Index]:
+    with open_index(shutil.copytree(built, tmp_path / "parts")) as index:
         yield index
 
 

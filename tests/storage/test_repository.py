@@ -59,10 +59,10 @@ def home_texts(home):
     return {path.name: texts(path) for path in indexes_in(home)}
 
 
-@pytest.fixture
-def home(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     """Two indexes, one written to, with an alias, synonyms and judgements."""
-    home = tmp_path / "home"
+    home = tmp_path_factory.mktemp("written")
     build(home / "cars", Document(id="a", text="one"), Document(id="b", text="two"))
     add(home / "cars", Document(id="c", text="three"), deletes=["a"])
     write_synonyms(home / "cars", {"auto": ["car"]})
@@ -71,6 +71,11 @@ def home(tmp_path):
     set_alias(home, "live", "cars")
     (home / ".keys.json").write_text("secret")
     return home
+
+
+@pytest.fixture
+def home(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "home")
 
 
 @pytest.fixture
