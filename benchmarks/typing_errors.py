@@ -228,7 +228,11 @@ def queries_of(name: str, number: int) -> list[Known]:
 
 
 def _folder(name: str) -> Path:
-    return next(folder / name for folder in FOLDERS if (folder / name).is_dir())
+    folder = next((folder / name for folder in FOLDERS if (folder / name).is_dir()), None)
+    if folder is None:
+        places = ", ".join(map(str, FOLDERS))
+        raise SystemExit(f"{name}: no such folder in {places}; run this beside the data")
+    return folder
 
 
 def measure(name: str, number: int, indexes: Path) -> None:

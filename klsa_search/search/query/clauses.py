@@ -20,7 +20,6 @@ from klsa_search.search.query.corrections import (
     Circumstances,
     Correction,
     Corrector,
-    best_completions,
 )
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
@@ -32,7 +31,7 @@ from klsa_search.search.query.matching import (
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import BooleanQuery, Clause, Operand
-from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary
+from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary, best_completions
 from klsa_search.storage.columns.columns import Field
 
 EXPANSIONS: Final = 20

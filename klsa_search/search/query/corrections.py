@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -21,10 +21,15 @@ from rapidfuzz.distance import OSA
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import cached_method, lazy_property
 from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.interpretation import Word, Words
-from klsa_search.search.query.matching import Alternatives, count_all, counts_with
+from klsa_search.search.query.matching import (
+    count_all,
+    counts_with,
+    documents_with,
+)
 from klsa_search.search.query.similar_terms import SimilarTerms, cost
 from klsa_search.search.query.term_dictionary import TermDictionary, written_as
 
@@ -78,26 +83,15 @@ _BOUNDS: Final = (-1.5, 4.0)
 _CANDIDATES: Final = 12
 """Candidates that are compared by their frequency."""
 
+_HALVES: Final = 4
+"""Candidates for the misspelt half of a word, the most frequent, at most."""
+
 _UNFINISHED: Final = 1.0
 _MISSING_LETTER: Final = 0.3
 """Costs of a word that is not typed to its end, and of each letter that is missing."""
 
 _BOTH: Final = 1.5
 """Further cost of a word that is misspelt as well."""
-
-COMPLETIONS: Final = 5
-"""Most frequent completions of a query of one word that documents are ranked by, at most. With
-other words it is one, which fits them best: several move documents that contain more than one up.
-"""
-
-MORE_FREQUENT: Final = 4
-"""Factor by which a completion is more frequent than the last word, if documents contain that as
-well: rarer ones move documents down that are found by the complete word. Both constants were
-chosen on beginnings of titles of cran, cacm, cisi and awsdocs.
-"""
-
-MAX_COMPLETIONS: Final = 100
-"""Most frequent completions among which those are chosen that fit the other words."""
 
 _CACHE_SIZE: Final = 4096
 
@@ -206,17 +200,47 @@ class Corrector:
     def _apart(self, word: str, evidence: Evidence) -> Words:
         """Return the two words, most often in the same documents, that are written as this one.
 
-        They may share a letter: *hardrive*.
+        They may share a letter, as in *hardrive*. Or one of them is misspelt, as in *coffemachine*,
+        if documents write them side by side.
         """
-        numbers, best = self._snapshot.vocabulary.numbers, 0
-        words: Words = ()
-        for halves in self._compounds.halves(word) or self._compounds.halves(word, shared=1):
-            if min(map(len, halves)) >= MIN_WORD_LETTERS:
-                terms = [numbers[self._analyzer.term(half)] for half in halves]
-                count = count_all(self._snapshot, [[(term,)] for term in terms], evidence)
-                if count > best:
-                    best, words = count, tuple(map(Word, halves, terms))
-        return words
+        halves = self._compounds.halves(word) or self._compounds.halves(word, shared=1)
+        divisions = [tuple(map(self._word, pair)) for pair in halves]
+        counts = {
+            words: count_all(self._snapshot, [[(one.number,)] for one in words], evidence)
+            for words in divisions
+            if min(len(one.text) for one in words) >= MIN_WORD_LETTERS
+        }
+        if not any(counts.values()):
+            counts = {
+                words: documents_with(self._snapshot, [one.number for one in words], evidence)
+                for words in self._misspelt_halves(word, evidence)
+            }
+        best = max(counts, key=counts.__getitem__, default=())
+        return best if best and counts[best] else ()
+
+    def _misspelt_halves(self, word: str, evidence: Evidence) -> Iterator[Words]:
+        """Yield a word as one that documents contain and one that is probably meant, in order."""
+        folded, frequencies = self._analyzer.folded(word), self._snapshot.query_kernel.frequencies
+        for border in range(MIN_WORD_LETTERS, len(folded) - MIN_WORD_LETTERS + 1):
+            halves = [self._word(folded[:border]), self._word(folded[border:])]
+            unknown = [at for at, half in enumerate(halves) if half.number < 0]
+            common = [self._analyzer.term(half.text) in self._common for half in halves]
+            if len(unknown) != 1 or any(common) or len(halves[unknown[0]].text) <= MIN_WORD_LETTERS:
+                continue
+            (at,) = unknown
+            typed = halves[at].text
+            terms, distances = self._near(typed, 1)
+            near = terms[distances <= 1]
+            for term in near[np.argsort(-frequencies[near], kind="stable")][:_HALVES].tolist():
+                (forms,) = self._term_dictionary.forms([term], evidence)
+                nearest = self._nearest_form(typed, forms, 1, unfinished=False)
+                if nearest is not None:
+                    halves[at] = Word(written_as(forms, nearest[1]), term)
+                    yield tuple(halves)
+
+    def _word(self, text: str) -> Word:
+        number = self._snapshot.vocabulary.numbers.get(self._analyzer.term(text), UNKNOWN)
+        return Word(text, number)
 
     def _is_sure(self, word: str, best: _Best, where: Circumstances) -> bool:
         """Return whether a candidate replaces a word.
@@ -395,27 +419,3 @@ def _priors(
 ) -> npt.NDArray[np.float64]:
     """Return scores of candidates by their frequency and number of edits."""
     return np.log(np.maximum(frequencies, 1)) - 3.5 * distances
-
-
-def best_completions(
-    snapshot: Snapshot,
-    word: Word,
-    completions: Collection[int],
-    others: Collection[Alternatives],
-    evidence: Evidence,
-) -> list[int]:
-    """Return the completions by which documents are ranked.
-
-    completions  terms, most frequent first
-    others       the other words of the query
-    The one that most documents with all other words contain; without other words, the most frequent
-    ones.
-    """
-    frequencies, best = snapshot.query_kernel.frequencies, list(completions)[:MAX_COMPLETIONS]
-    if word.number >= 0:
-        least = MORE_FREQUENT * frequencies[word.number]
-        best = [term for term in best if frequencies[term] >= least]
-    if not others or not best:
-        return best[:COMPLETIONS]
-    counts = counts_with(snapshot, others, best, evidence)
-    return [max(best, key=lambda term: counts[term])]  # the first of equals

@@ -23,8 +23,17 @@ _NEIGHBOURS: Final = frozenset(
     frozenset(pair)
     for upper, lower in [*pairwise(_ROWS), *((row, row[1:]) for row in _ROWS)]
     for pair in [*zip(upper, lower, strict=False), *zip(upper[1:], lower, strict=False)]
-) | frozenset(frozenset(pair) for pair in ("ae", "ai", "ei", "eo", "iy", "ou", "yz", "ck", "sz"))
+) | frozenset(
+    frozenset(pair)
+    for pair in (
+        *("ae", "ai", "ei", "eo", "iy", "ou", "yz", "ck", "sz"),
+        *("bp", "dt", "fv", "gk"),
+    )
+)
 """Letters next to each other on a keyboard, or alike in sound."""
+
+_FIRST: Final = {"c": "k", "k": "c"}
+"""Letters that are alike in sound where a word begins: *kalender*."""
 
 SLIP: Final = 3.0
 MISSPELT: Final = 4.0
@@ -79,7 +88,9 @@ class SimilarTerms:
         sets = np.zeros(max(texts) + 1, np.uint32)
         for length, text in texts.items():
             sets[max(length, 0)] = letter_set(text)
-        for run, same_start in self._beginning_with(word[:1], word[1::-1]):
+        for run, same_start in self._beginning_with(
+            word[:1], word[1::-1], _FIRST.get(word[:1], "")
+        ):
             lengths = run.lengths[same_start]
             positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
             # An edit adds and removes at most one letter each.
@@ -119,12 +130,13 @@ def _distances(word: str, names: list[str], edits: int) -> npt.NDArray[np.uint8]
 def cost(word: str, meant: str, edits: int) -> float:
     """Return how unlikely a word is typed instead of another: infinite above some edits.
 
-    Words that begin differently are infinitely unlike, unless their first letters changed places.
+    Words that begin differently are infinitely unlike, unless their first letters changed places or
+    sound alike.
 
     >>> cost("pritner", "printer", 1), cost("printre", "printing", 1)
     (3.0, inf)
     """
-    if word[0] != meant[0] and word[:2] != meant[1::-1]:
+    if meant[0] not in (word[0], _FIRST.get(word[0])) and word[:2] != meant[1::-1]:
         return np.inf
     distance = OSA.distance(word, meant, score_cutoff=edits)
     if distance == 0 or distance > edits:

@@ -22,7 +22,6 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.corrections import (
-    MAX_COMPLETIONS,
     MAX_WORD_LETTERS,
     MIN_WORD_LETTERS,
     Circumstances,
@@ -37,7 +36,7 @@ from klsa_search.search.query.matching import (
 )
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.syntax import is_plain, last_word, may_be_boolean
-from klsa_search.search.query.term_dictionary import commonest
+from klsa_search.search.query.term_dictionary import MAX_COMPLETIONS, commonest
 from klsa_search.search.suggest.titles import Lines
 from klsa_search.storage.documents import DocumentReader
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.search.query.corrections import COMPLETIONS
+from klsa_search.search.query.term_dictionary import COMPLETIONS
 
 WORDS = ["sup", "pump", "leak", "report", "valve"]
 IDS = ["SUP-1058", "sup-2", "Doc-7", "a/b.md", "été-1", "C3", "12", "leak", "late-1"]
@@ -57,6 +57,18 @@ def test_an_id_of_letters_and_digits_is_found_with_any_sign(tickets, query):
     found = tickets.search(query, match="all")
     assert found.interpretation.id == "SUP-1058"
     assert ids(found) == ["SUP-1058"]
+
+
+def test_a_number_that_no_document_contains_finds_the_id_with_it(tickets):
+    assert ids(tickets.search("1058")) == ["SUP-1058"]
+    assert tickets.search("1058").interpretation.id == "SUP-1058"
+
+
+@pytest.mark.parametrize("number", ["1", "2024"])
+def test_a_number_of_several_ids_or_of_documents_is_a_word(tmp_path, number):
+    records = [{"id": id_, "text": "in 2024"} for id_ in ("a-1", "b-1", "a-2024")]
+    with build(records, name="numbers", home=tmp_path) as index:
+        assert index.search(number).interpretation.id is None
 
 
 @pytest.mark.parametrize("query", ["12", "leak", "gone-1", "SUP-1058 pump", "none-1", "sup"])

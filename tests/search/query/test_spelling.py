@@ -17,6 +17,7 @@ TEXTS = {
     "network": "Wi-Fi networks and the wi-fi of a network, an e-mail server.",
     "university": "A university of universities: universal.",
     "retrieval": "Information retrieval retrieves documents, online and on paper. Heat transfer.",
+    "company": "A corporate flat.",
     "bread": "Bread, flour, water: the flower of bakeries. Supporters support supporters.",
 }
 
@@ -41,6 +42,10 @@ def index(tmp_path_factory):
         ("wifi", "wi fi"),
         ("email", "e mail"),
         ("heattransfer", "heat transfer"),
+        ("heatransfer", "heat transfer"),  # a letter of both
+        ("heattranfser", "heat transfer"),  # one of them is misspelt
+        ("korporate", "corporate"),  # c and k sound alike
+        ("infermationretrieval", "Information retrieval"),
     ],
 )
 def test_misspelt_words_are_corrected(index, wrong, right):
