@@ -60,7 +60,7 @@ def replayed(
         refuse_rebuilt(before)
         tails = [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
         chosen = replayed_settings(before.settings, _present_settings(before), settings)
-        replace_settings(path, generation.name, settings, chosen)
+        replace_settings(generation, settings, chosen)
         targets = documents_of(generation)
         if len(targets) == 1:
             refuse_tails(path, tails, targets[0], len(before))

@@ -14,7 +14,7 @@ from klsa_search.search.rankers import ranker_of
 from klsa_search.storage.current import current_build
 from klsa_search.storage.generations import writing
 from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.manifest import read_manifest, read_settings, replace_settings
+from klsa_search.storage.manifest import current_settings, read_manifest, replace_settings
 from klsa_search.storage.rules import Rule, change_rule, write_rules
 from klsa_search.storage.synonyms import (
     SynonymsLike,
@@ -62,12 +62,13 @@ def change_settings(path: Path, changes: Mapping[str, Any] | None) -> Settings:
     current_build(path)
     with writing(path):
         generation = current_build(path)
-        build = generation.name
-        chosen = built = read_manifest(generation).checked_settings()
+        manifest = read_manifest(generation)
+        chosen = built = manifest.checked_settings()
         if changes is not None:
-            chosen = Settings.checked(read_settings(path, build, built).model_dump() | {**changes})
+            present = current_settings(generation, manifest).model_dump()
+            chosen = Settings.checked(present | {**changes})
             refuse_refit(built, chosen)
-        replace_settings(path, build, built, chosen)
+        replace_settings(generation, built, chosen)
     return chosen
 
 

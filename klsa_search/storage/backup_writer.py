@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexNotFound, KlsaError, StoreError
@@ -180,10 +181,8 @@ class IndexCopier:
         before = self._before.get(path.name)
         by_build = {copy.build: copy for copy in before.builds} if before else {}
         logs, states = self._copy_logs(path, generations, list(map(by_build.get, builds)))
-        with tempfile.TemporaryDirectory(prefix="klsa-backup-") as folder:
-            if rows := rows_of(path, generations[0].name):
-                Path(folder, ROWS).write_text(rows, encoding="utf-8", newline="\n")
-            shared = self._store_all(Path(folder))
+        rows = rows_of(path, generations[0].name).encode()
+        shared = {ROWS: self._store(io.BytesIO(rows), LOG_PIECE)} if rows else {}
         parts = zip(builds, states, files, logs, strict=True)
         copies = [
             BuildCopy(build=build, log_state=state, generation=generation, log=log)
@@ -194,11 +193,12 @@ class IndexCopier:
     def _copy_generation(self, generation: Path) -> dict[FileName, FileCopy]:
         manifest = read_manifest(generation)
         check_sizes(generation, manifest)
-        files = {
-            name: self._stored.get(entry.sha256) or self._store(generation / name, entry.sha256)
-            for name, entry in manifest.files.items()
-        }
-        files[MANIFEST] = self._store(generation / MANIFEST)
+        files = {}
+        for name, entry in manifest.files.items():
+            files[name] = self._stored.get(entry.sha256) or self._store_file(generation / name)
+            if files[name].sha256 != entry.sha256:
+                raise changed(generation / name)
+        files[MANIFEST] = self._store_file(generation / MANIFEST)
         return files
 
     def _copy_logs(
@@ -225,31 +225,32 @@ class IndexCopier:
                 target.mkdir()
             copy_logs(path, generations, targets)
             states = [WriteLog(target).state_id() for target in targets]
-            return [self._store_all(target) for target in targets], states
+            files = [
+                {file.name: self._store_file(file, LOG_PIECE) for file in sorted(target.iterdir())}
+                for target in targets
+            ]
+            return files, states
 
-    def _store_all(self, folder: Path) -> dict[str, FileCopy]:
-        """Copy all files of a folder of changing files."""
-        return {path.name: self._store(path, size=LOG_PIECE) for path in sorted(folder.iterdir())}
+    def _store_file(self, path: Path, size: int = _PIECE) -> FileCopy:
+        with path.open("rb") as stream:
+            return self._store(stream, size)
 
-    def _store(self, path: Path, expected: str | None = None, size: int = _PIECE) -> FileCopy:
-        """Copy a file; IndexDamaged if it has another checksum than expected."""
+    def _store(self, stream: BinaryIO, size: int) -> FileCopy:
+        """Copy the content of a file in pieces of a size."""
         digest, count = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:
             nonlocal count
-            with path.open("rb") as stream:
-                while piece := stream.read(size):
-                    digest.update(piece)
-                    count += len(piece)
-                    yield piece
+            while piece := stream.read(size):
+                digest.update(piece)
+                count += len(piece)
+                yield piece
 
         with ThreadPoolExecutor(PARALLEL) as pool:
             stored = map_in_order(
                 lambda piece: pool.submit(self._store_piece, piece), pieces(), ahead=PARALLEL
             )
             names = tuple(stored)
-        if expected is not None and digest.hexdigest() != expected:
-            raise changed(path)
         return FileCopy(bytes=count, sha256=digest.hexdigest(), pieces=names)
 
     def _store_piece(self, content: bytes) -> str:

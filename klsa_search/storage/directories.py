@@ -117,16 +117,13 @@ def mark_index(path: Path) -> bool:
     return True
 
 
-def next_number(path: Path, above: str = "") -> int:
-    """Return a number above those of all generations and builds of partitions of an index."""
-    names = [above or "0", *(old.name for old in generations(path))]
-    names += map(build_of, partition_folders(path))
-    return max(map(int, names)) + 1
-
-
 def partition_folders(path: Path) -> list[Path]:
-    """Return the folders of partitions of an index, in use or not, complete or not, by name."""
-    return [folder for folder in _folders_named(path, PARTITION) if _is_own(folder)]
+    """Return the folders of partitions of an index, in use or not, complete or not, by name.
+
+    Also those that a process made that died.
+    """
+    folders = _folders_named(path, PARTITION)
+    return [folder for folder in folders if is_index(folder) or _is_bare(folder)]
 
 
 def partitions_there(generation: Path) -> list[Path]:
@@ -142,11 +139,6 @@ def build_of(partition: Path) -> str:
     return partition.name.partition("-")[0]
 
 
-def _is_own(folder: Path) -> bool:
-    """Return whether a folder is an index, or was made for one by a process that died."""
-    return is_index(folder) or _is_bare(folder)
-
-
 def _is_bare(folder: Path) -> bool:
     """Return whether a folder has nothing but locks and an incompletely written marker."""
     return all(_is_bare_lock(entry) or _is_half_mark(entry) for entry in folder.iterdir())
@@ -157,7 +149,9 @@ def make_generation(path: Path, above: str = "") -> Path:
 
     above  the generation that CURRENT names, even if it is gone
     """
-    number = next_number(path, above)
+    names = [above or "0", *(old.name for old in generations(path))]
+    names += map(build_of, partition_folders(path))
+    number = max(map(int, names)) + 1
     while os.path.lexists(path / f"{number:06d}"):  # not ours, so it stays
         number += 1
     generation = path / f"{number:06d}"

@@ -48,9 +48,9 @@ from klsa_search.storage.files import (
 from klsa_search.storage.manifest import (
     FileEntry,
     Manifest,
-    forget_settings,
     read_manifest,
     sha256_of,
+    write_settings,
 )
 from klsa_search.storage.names import (
     CATALOG_FILES,
@@ -93,7 +93,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
         with index_lock(path, allow_writes=allow_writes), _marked(path):
             _remove_leftovers(path)
             generation = make_generation(path, above=named(path) or "")
-            forget_settings(path, generation.name)  # of an interrupted build of this number
+            write_settings(generation, {})  # of an interrupted build of this number
             try:
                 yield generation
             except BaseException as failure:

@@ -299,15 +299,10 @@ def stored_settings(entry: Entry, build: str, built: Settings) -> Settings:
     return Settings.checked(built.model_dump() | json.loads(changes[build]))
 
 
-def read_settings(path: Path, build: str, built: Settings) -> Settings:
-    """Return the settings of a build of the index at a path: see `stored_settings`."""
-    with read_entry(path) as entry:
-        return stored_settings(entry, build, built)
-
-
 def current_settings(generation: Path, manifest: Manifest) -> Settings:
     """Return the settings of a generation: of its build, with later changes; IndexDamaged."""
-    return read_settings(generation.parent, generation.name, manifest.checked_settings())
+    with read_entry(generation.parent) as entry:
+        return stored_settings(entry, generation.name, manifest.checked_settings())
 
 
 def current_manifest(generation: Path) -> Manifest:
@@ -317,32 +312,25 @@ def current_manifest(generation: Path) -> Manifest:
     return manifest.model_copy(update={"settings": settings.model_dump(mode="json")})
 
 
-def changes_of(built: Settings, settings: Settings) -> dict[str, Any]:
-    """Return the query settings that differ from those of a build, as JSON."""
-    old, new = built.model_dump(mode="json"), settings.model_dump(mode="json")
-    return {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
-
-
-def replace_settings(path: Path, build: str, built: Settings, settings: Settings) -> None:
-    """Replace the changed settings of a build of the index at a path.
+def replace_settings(generation: Path, built: Settings, settings: Settings) -> None:
+    """Replace the changed query settings of a generation by those that differ from its build's.
 
     built  settings of the build
     The caller has the lock of the log, so that no refit begins to use the earlier ones.
     """
-    if changes := changes_of(built, settings):
-        with change_entry(path) as entry:
-            store_settings(entry, build, changes)
-    else:
-        forget_settings(path, build)
+    old, new = built.model_dump(mode="json"), settings.model_dump(mode="json")
+    changes = {name: new[name] for name in sorted(QUERY_SETTINGS) if new[name] != old[name]}
+    write_settings(generation, changes)
 
 
-def forget_settings(path: Path, build: str) -> None:
-    """Remove the changed settings of a build, if there are any."""
+def write_settings(generation: Path, changes: Mapping[str, Any]) -> None:
+    """Replace the changed settings of a generation; none removes them, if there are any."""
+    path = generation.parent
     with read_entry(path) as entry:
-        if not entry.is_known:
+        if not changes and not entry.is_known:
             return
     with change_entry(path) as entry:
-        store_settings(entry, build, {})
+        store_settings(entry, generation.name, changes)
 
 
 def store_settings(entry: Entry, build: str, changes: Mapping[str, Any]) -> None:
