@@ -14,7 +14,15 @@ import numpy.typing as npt
 from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.arrays import ArrayWriter
-from klsa_search.storage.columns.column import DTYPES, FILES, MISSING, STARTS, TEXT_STARTS, TEXTS
+from klsa_search.storage.columns.column import (
+    DTYPES,
+    FILES,
+    MISSING,
+    STARTS,
+    TEXT_STARTS,
+    TEXTS,
+    texts_of,
+)
 from klsa_search.storage.columns.values import Code, TypeMismatch, is_placeholder
 from klsa_search.storage.manifest import ColumnEntry
 
@@ -193,11 +201,10 @@ class ColumnFiles:
         )
 
     def _write_texts(self, texts: list[str]) -> None:
-        encoded = [text.encode() for text in texts]
-        ends = self._text_bytes + np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        self._file(TEXTS, np.dtype(np.uint8)).append(b"".join(encoded))
-        self._file(TEXT_STARTS, np.dtype(np.int64)).append(ends)
-        self._text_bytes = int(ends[-1])
+        stored = texts_of(texts)
+        self._file(TEXTS, np.dtype(np.uint8)).append(stored.content.tobytes())
+        self._file(TEXT_STARTS, np.dtype(np.int64)).append(stored.starts + self._text_bytes)
+        self._text_bytes += stored.size
 
     def _file(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
         if name not in self._open:

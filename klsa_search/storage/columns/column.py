@@ -69,6 +69,7 @@ _PARTIAL_DATE = re.compile(r"(?!0000)(\d{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
 _LAST = microseconds(datetime.max)
 
 
+@dataclass(frozen=True, eq=False)
 class KeywordTexts(Sequence[str]):
     """The distinct texts of a keyword field, in the order of code points; decoded on access.
 
@@ -76,17 +77,17 @@ class KeywordTexts(Sequence[str]):
     starts   start of each, and the end of the last
     """
 
-    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
-        self._content, self._starts = content, starts
+    content: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         """Return their number."""
-        return len(self._starts) - 1
+        return len(self.starts) - 1
 
     @property
     def size(self) -> int:
         """Return the bytes of all texts."""
-        return int(self._starts[-1] - self._starts[0])
+        return int(self.starts[-1] - self.starts[0])
 
     @overload
     def __getitem__(self, code: int) -> str: ...
@@ -111,7 +112,7 @@ class KeywordTexts(Sequence[str]):
         Cost: 1 ns a byte of all texts; the first call folds them, 0.5 µs a text, which takes as
         much memory as they do.
         """
-        content, starts = self._folded
+        content, starts = self._folded.content, self._folded.starts
         # A byte of UTF-8 that begins a character is never inside another one.
         wanted = text.casefold().encode(errors="surrogatepass")
         mask = np.full(len(self), not wanted)
@@ -127,17 +128,12 @@ class KeywordTexts(Sequence[str]):
         return mask
 
     @lazy_property
-    def _folded(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """The texts without differences of case, concatenated, and their starts, as of the texts.
-
-        Made together, so that texts need not be folded at each use.
-        """
-        folded = [self[code].casefold().encode() for code in range(len(self))]
-        starts = np.cumsum([0, *map(len, folded)], dtype=np.int64)
-        return np.frombuffer(b"".join(folded), np.uint8), starts
+    def _folded(self) -> KeywordTexts:
+        """The texts without differences of case, made together to be folded once."""
+        return texts_of([text.casefold() for text in self])
 
     def _encoded(self, code: int) -> bytes:
-        return self._content[self._starts[code] : self._starts[code + 1]].tobytes()
+        return self.content[self.starts[code] : self.starts[code + 1]].tobytes()
 
 
 def texts_of(texts: Sequence[str]) -> KeywordTexts:
