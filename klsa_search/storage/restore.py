@@ -58,8 +58,6 @@ from klsa_search.storage.repository import (
 
 _FOLLOWER_LOCK: Final = ".follower.lock"
 _UNLIMITED: Final = -1  # seconds to wait for a lock
-
-
 _PATIENCE: Final = 10.0  # seconds to wait while other partitions of the machine follow
 
 
