@@ -154,7 +154,10 @@ def create_app(
     metrics, signer = Metrics(shared), Signer(shared.catalog.home)
     tokens, sessions = TenantTokens(signer), Sessions(signer)
     app.state.resources, app.state.page = shared, page
-    app.state.metrics, app.state.write_failures = metrics, WriteFailures(metrics)
+    app.state.metrics, app.state.write_failures = (
+        metrics,
+        WriteFailures(metrics, shared.catalog.home),
+    )
     app.state.signer, app.state.tenant_tokens, app.state.sessions = signer, tokens, sessions
     app.state.sign_in = SignIn(shared.keys)
     hosts = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -72,7 +72,7 @@ class IndexService:
         self.admission = resources.admission
         self.heavy = resources.heavy
         self._writes = resources.writes
-        self._write_failures: WriteFailures = shared.write_failures
+        self.write_failures: WriteFailures = shared.write_failures
         self.state = state
 
     async def current_statuses(self, also: str | None = None) -> list[Status]:
@@ -104,10 +104,12 @@ class IndexService:
 
     async def exposition(self, accept: str) -> Response:
         """Return the metrics, with those of the indexes that the request may see."""
-        # It reads files, and no thread of a pool may be free.
-        content, kind = await asyncio.to_thread(
-            self.metrics.exposition, self.visible.statuses(), accept
-        )
+
+        def work() -> tuple[bytes, str]:
+            self.write_failures.failing()  # looks at the index directory again
+            return self.metrics.exposition(self.visible.statuses(), accept)
+
+        content, kind = await asyncio.to_thread(work)  # no thread of a pool may be free
         return Response(content, headers={"Content-Type": kind})
 
     async def read(
@@ -248,14 +250,10 @@ class IndexService:
             result = await writes.run(work)
         except Exception as failure:
             if is_fault(failure):
-                self._write_failures.failed(index, failure)
+                self.write_failures.failed(index, failure)
             raise
-        self._write_failures.succeeded(index)
+        self.write_failures.succeeded(index)
         return result
-
-    def write_faults(self, failing: Collection[str]) -> list[str]:
-        """Return why writes fail: see `WriteFailures.reasons`."""
-        return self._write_failures.reasons(failing, self.access)
 
     async def create_index(self, name: str, settings: Mapping[str, Setting]) -> None:
         """Create an empty index and serve it.
@@ -306,7 +304,7 @@ class IndexService:
                 return [path.name for path in left]
 
         left = await self._run_write("", work)
-        self._write_failures.forget(name)
+        self.write_failures.forget(name)
         return left
 
     @property

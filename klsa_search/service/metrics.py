@@ -20,6 +20,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -355,12 +356,18 @@ _counter = partial(_family, CounterMetricFamily)
 
 _log = logging.getLogger(__name__)
 
+_ROOM: Final = 2**20
+"""Bytes that an index has at most when it is created."""
+
 
 class WriteFailures:
-    """Why the last write to each index failed; the name is blank for the index directory."""
+    """Why the last write to each index failed; the name is blank for the index directory.
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
+    home  the index directory
+    """
+
+    def __init__(self, metrics: Metrics, home: Path) -> None:
+        self._metrics, self._home = metrics, home
         self._reasons: dict[str, str] = {}
 
     def failed(self, index: str, failure: Exception) -> None:
@@ -377,6 +384,21 @@ class WriteFailures:
         if self._reasons.pop(index, None) is not None:
             _log.warning("%s work again", _writes_to(index))
 
+    def failing(self) -> set[str]:
+        """Return the indexes whose last write failed: see `Metrics.failing_writes`.
+
+        Indexes are rarely created, so the directory counts as failing only until there is room for
+        a new one. Cost: if it fails, writing a file of 1 MiB.
+        """
+        failing = self._metrics.failing_writes()
+        if "" in failing:
+            with suppress(OSError), TemporaryFile(dir=self._home) as file:
+                file.write(bytes(_ROOM))
+                file.flush()
+                failing.discard("")
+                self.succeeded("")
+        return failing
+
     def forget(self, index: str) -> None:
         """Forget the failures of an index that was deleted."""
         self._metrics.observe_write(index, failed=False)
@@ -385,7 +407,7 @@ class WriteFailures:
     def reasons(self, failing: Collection[str], access: Access) -> list[str]:
         """Return why writes fail, to the indexes that a request may see or their directory.
 
-        failing  indexes whose last write failed: see `Metrics.failing_writes`
+        failing  as `failing` returns them
 
         Another process of the service may have had the failure; its log has the reason.
         """

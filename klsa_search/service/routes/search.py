@@ -280,7 +280,9 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         sums={status.name: status.sums for status in statuses if status.sums is not None},
         refits={name: refit for name, refit in refits.items() if name in names},
         **replications,
-        faults=faults + service.write_faults(failing) if service.access.scopes else [],
+        faults=faults + service.write_failures.reasons(failing, service.access)
+        if service.access.scopes
+        else [],
     )
 
 
@@ -297,7 +299,7 @@ def _reports(
             refits = service.jobs.last()
         except StoreError as failure:
             faults.append(failure.message)
-    return replications, refits, service.metrics.failing_writes(), faults
+    return replications, refits, service.write_failures.failing(), faults
 
 
 @router.get(
