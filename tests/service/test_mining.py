@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from klsa_search.mining import KERNELS, classify, document_map, related, strongest_terms
 from klsa_search.mining.similar import similar
 from klsa_search.search.opening import open_index
+from klsa_search.service.routes.mining import SimilarRequest
 from klsa_search.service.schemas.base import MAX_HITS
-from klsa_search.service.schemas.mining import SimilarRequest
 from tests.campaigns.test_fuzz import check, json_values
 
 from .conftest import build_tiny, failure_of

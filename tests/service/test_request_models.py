@@ -7,13 +7,13 @@ import pytest
 from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
+from klsa_search.service.routes.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.base import (
     DocumentRequest,
     documented_parameters,
     read_parameters,
 )
-from klsa_search.service.schemas.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas.search_requests import SearchRequest
 
 from .conftest import failure_of

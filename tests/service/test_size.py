@@ -14,11 +14,7 @@ from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.routes import analytics, documents, evaluation, indexes
-from klsa_search.service.routes.mining import router as mining
-from klsa_search.service.routes.search import router
-from klsa_search.service.routes.suggest import router as suggesting
-from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
-from klsa_search.service.schemas.mining import (
+from klsa_search.service.routes.mining import (
     MAX_CLASSIFIED,
     MAX_LABEL,
     MAX_LABELS,
@@ -27,6 +23,10 @@ from klsa_search.service.schemas.mining import (
     MAX_STRONG,
     MAX_TEXTS,
 )
+from klsa_search.service.routes.mining import router as mining
+from klsa_search.service.routes.search import router
+from klsa_search.service.routes.suggest import router as suggesting
+from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
 from klsa_search.storage.log import MAX_ID_BYTES
 from tests.support.application import catalog_app
 
