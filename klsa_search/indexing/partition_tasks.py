@@ -47,7 +47,6 @@ from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
-    DocumentFeatures,
     KnnParams,
     KnnPart,
     nearest_rows_in_parts,
@@ -230,22 +229,8 @@ def write_features(
     partitions  their number
     """
     part = KnnPart.of(kernel, _PARAMS, parts=partitions)
-    starts, columns, weights = part.features.features
-    scales, towards_mean, mean_square = part.features.centring
-    postings_starts, postings_documents, postings_values = part.postings
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "starts": starts,
-        "columns": columns,
-        "weights": weights,
-        "scales": scales,
-        "towards_mean": towards_mean,
-        "mean_square": np.array([mean_square]),
-        "postings_starts": postings_starts,
-        "postings_documents": postings_documents,
-        "postings_values": postings_values,
-        "ordinals": ordinals,
-    }
-    write_arrays(folder, arrays)
+    arrays = {name: array for name, array in part._asdict().items() if name != "first"}
+    write_arrays(folder, {**arrays, "ordinals": ordinals})
 
 
 def write_rows(
@@ -267,13 +252,11 @@ def write_rows(
     parts, first = [], 0
     for folder in folders:
         parts.append(_open_part(folder, first))
-        first += len(parts[-1].features.centring[0])
+        first += len(parts[-1].scales)
     rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
     report(EXPANSION, 0, None)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
-    table, steps, remote_rows = pack_partition_table(
-        rows, width, parts[number].features.first, ordinals
-    )
+    table, steps, remote_rows = pack_partition_table(rows, width, parts[number].first, ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
     arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
     write_arrays(generation, arrays)
@@ -281,14 +264,7 @@ def write_rows(
 
 def _open_part(folder: Path, first: int) -> KnnPart:
     """Return the part of a partition, whose documents are numbered from `first` on."""
-    array = partial(_mapped, folder)
-    features = DocumentFeatures(
-        first,
-        (array("starts"), array("columns"), array("weights")),
-        (array("scales"), array("towards_mean"), array("mean_square")[0]),
-    )
-    postings = array("postings_starts"), array("postings_documents"), array("postings_values")
-    return KnnPart(features, postings)
+    return KnnPart(first, *(_mapped(folder, name) for name in KnnPart._fields[1:]))
 
 
 def _mapped(folder: Path, name: str) -> npt.NDArray[Any]:

@@ -49,60 +49,46 @@ class KnnParams:
     candidates: int = 200
 
 
-class DocumentFeatures(NamedTuple):
-    """The features of documents with doc ids from `first` on, in float32.
+class KnnPart(NamedTuple):
+    """Documents among which neighbours are found: all of a collection, or some; in float32.
 
-    features  start of each document, columns, weights
-    centring  S, SΦμ, ‖μ‖²
+    first                         doc id of the first document
+    starts, columns, weights      features of the documents, as in CSR
+    scales, towards_mean          (n,) S and SΦμ; mean_square: (1,) ‖μ‖²
+    posting_starts, posting_documents, posting_values
+                                  truncated postings, with documents numbered from 0 in the part
     """
 
     first: int
-    features: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
-    centring: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], np.float32]
+    starts: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+    scales: npt.NDArray[np.float32]
+    towards_mean: npt.NDArray[np.float32]
+    mean_square: npt.NDArray[np.float32]
+    posting_starts: npt.NDArray[np.int64]
+    posting_documents: npt.NDArray[np.int32]
+    posting_values: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, kernel: DocumentKernel, first: int = 0) -> DocumentFeatures:
-        """Return the features of a kernel of the documents from `first` on."""
-        return cls(
-            first,
-            (
-                kernel.features.indptr.astype(np.int64, copy=False),
-                kernel.features.indices.astype(np.int32, copy=False),
-                kernel.features.data.astype(np.float32, copy=False),
-            ),
-            (
-                kernel.scales.astype(np.float32),
-                kernel.towards_mean.astype(np.float32),
-                np.float32(kernel.mean_square),
-            ),
-        )
-
-
-class KnnPart(NamedTuple):
-    """Documents among which neighbours are found: all of a collection, or some.
-
-    features  of the documents
-    postings  truncated, with documents numbered from 0 in the part
-    """
-
-    features: DocumentFeatures
-    postings: TruncatedPostings
-
-    @classmethod
-    def of(
-        cls, kernel: DocumentKernel, params: KnnParams, first: int = 0, parts: int = 1
-    ) -> KnnPart:
-        """Return a part with the documents of a kernel, doc ids from `first` on.
+    def of(cls, kernel: DocumentKernel, params: KnnParams, parts: int = 1) -> KnnPart:
+        """Return a part with the documents of a kernel, the first of all.
 
         parts  number of parts, which share the limit of documents of a feature
         """
-        postings = truncate_postings(
-            kernel.features,
-            posting_scales(kernel),
-            -(-params.documents_per_feature // parts),
-            keep_single=parts > 1,
+        limit = -(-params.documents_per_feature // parts)
+        scales, features = posting_scales(kernel), kernel.features
+        postings = truncate_postings(features, scales, limit, keep_single=parts > 1)
+        return cls(
+            0,
+            features.indptr.astype(np.int64, copy=False),
+            features.indices.astype(np.int32, copy=False),
+            features.data.astype(np.float32, copy=False),
+            kernel.scales.astype(np.float32),
+            kernel.towards_mean.astype(np.float32),
+            np.array([kernel.mean_square], np.float32),
+            *postings,
         )
-        return cls(DocumentFeatures.of(kernel, first), postings)
 
 
 _CHUNK = 256  # documents per task
@@ -123,8 +109,7 @@ def nearest_rows(
     Memory: 16 bytes per feature of a document, half of them temporarily, 8 per entry, and
     4 F per thread.
     """
-    params = params or KnnParams()
-    part = KnnPart.of(kernel, params)
+    part = KnnPart.of(kernel, params or KnnParams())
     return nearest_rows_in_parts(
         [part], 0, entries, threads=threads, params=params, progress=progress
     )
@@ -147,18 +132,13 @@ def nearest_rows_in_parts(
     """
     params = params or KnnParams()
     searcher = _native.KnnSearcher(
-        [
-            _native.KnnPart(part.first, *part.features, *part.centring, *postings)
-            for part, postings in parts
-        ],
+        [_native.KnnPart(*part[:6], part.mean_square[0], *part[7:]) for part in parts],
         number,
         features=params.features,
         postings=params.postings,
         candidates=params.candidates,
     )
-    n, N = (
-        sum(len(part.features.centring[0]) for part in some) for some in ([parts[number]], parts)
-    )
+    n, N = len(parts[number].scales), sum(len(part.scales) for part in parts)
     columns, values = np.zeros((n, entries), np.int32), np.zeros((n, entries), np.float32)
     sizes = np.zeros(n, np.int32)
 

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import (
-    DocumentFeatures,
     KnnParams,
     KnnPart,
     nearest_rows,
@@ -31,23 +30,20 @@ def test_parts_change_no_bit(instruction_set, params):
     whole = truncate_postings(kernel.features, posting_scales(kernel), params.documents_per_feature)
     expected = nearest_rows(kernel, 9, params=params)
     for edges in ([0, 300], [0, 120, 300], [0, 0, 77, 150, 299, 300]):
-        parts = [
-            KnnPart(features_of(kernel, first, last), part_of(whole, first, last))
-            for first, last in pairwise(edges)
-        ]
+        parts = [part_of(kernel, whole, first, last) for first, last in pairwise(edges)]
         rows = [nearest_rows_in_parts(parts, i, 9, params=params) for i in range(len(parts))]
         found = sparse.vstack(rows, format="csr")
         for name in ("indptr", "indices", "data"):
             assert np.array_equal(getattr(found, name), getattr(expected, name))
 
 
-def features_of(kernel, first, last):
-    part = DocumentKernel(kernel.features[first:last], kernel.scales[first:last], kernel.mean)
-    return DocumentFeatures.of(part, first)
-
-
-def part_of(postings, first, last):
+def part_of(kernel, postings, first, last):
+    some = DocumentKernel(kernel.features[first:last], kernel.scales[first:last], kernel.mean)
     starts, documents, values = postings
     here = (documents >= first) & (documents < last)
-    own = np.concatenate(([0], np.cumsum(here)))[starts]
-    return own, documents[here] - np.int32(first), values[here]
+    return KnnPart.of(some, KnnParams())._replace(
+        first=first,
+        posting_starts=np.concatenate(([0], np.cumsum(here)))[starts],
+        posting_documents=documents[here] - np.int32(first),
+        posting_values=values[here],
+    )
