@@ -20,10 +20,10 @@ from typing import Any
 
 from klsa_search.collection.public_collections import PUBLIC, text_sum
 from studies import command_parser
+from studies.datasets import collections_home, datasets_homes
 
 MANIFEST = Path(__file__).with_name("data.toml")
-SHARED = Path("../shared")
-FOLDERS = (SHARED / "collections", SHARED / "collections" / "more", SHARED / "datasets")
+FOLDERS = (collections_home(), collections_home() / "more", *datasets_homes(None))
 
 
 def manifest() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from klsa_search.collection import open_collection
 from klsa_search.evaluation.measures import Judge, rank_best
 from klsa_search.search.index import Index
 from studies import command_parser
+from studies.datasets import query_texts
 
 FOUR = ("cran", "cran-1837", "cisi", "cacm", "med")
 DEPTHS = (10, 1000)
@@ -66,8 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.index:
         folder, queries = options.index
-        lines = queries.read_text(encoding="utf-8").splitlines()[:: options.every]
-        of_index(open_index(folder), [line.partition("\t")[2] for line in lines])
+        of_index(open_index(folder), query_texts(queries)[:: options.every])
         return
     for name in options.collections:
         of_collection(name, options.data)

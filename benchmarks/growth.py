@@ -24,6 +24,7 @@ import numpy as np
 from klsa_search import build, open_index
 from klsa_search.core.parameters import RankerName
 from klsa_search.search.index import Index
+from studies.datasets import query_texts
 
 DEPTHS = (10, 1000)
 RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
@@ -88,7 +89,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
-    texts = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
+    texts = query_texts(options.queries)
     indexes, rows = [], []
     for corpus in options.corpora:
         path = options.home / corpus.stem

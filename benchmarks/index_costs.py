@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -38,7 +37,7 @@ from klsa_search import build, open_index
 from klsa_search.collection.vectors import quantised
 from klsa_search.search.index import Index
 from studies import command_parser
-from studies.datasets import read_reuters, reuters_folder
+from studies.datasets import collections_home, read_reuters, reuters_folder
 from studies.effectiveness.kinds import task_of
 
 _NAME: Final = "costs"
@@ -72,7 +71,7 @@ def records_of(source: str, data: Path | None) -> Iterator[dict[str, Any]]:
             texts = documents(model, int(source), 0)
             yield from ({"id": str(number), "text": text} for number, text in enumerate(texts))
     else:
-        for document in task_of(source, _collections(data)).documents:
+        for document in task_of(source, data or collections_home()).documents:
             yield {"id": document.id, "title": document.title, "text": document.text}
 
 
@@ -81,12 +80,8 @@ def queries_of(source: str, data: Path | None) -> list[str]:
     if source == "reuters" or source.isdigit():
         texts = (story.title for story in read_reuters(reuters_folder(data)) if story.title)
     else:
-        texts = (query.text for query in task_of(source, _collections(data)).queries)
+        texts = (query.text for query in task_of(source, data or collections_home()).queries)
     return list(texts)[:_QUERIES]
-
-
-def _collections(data: Path | None) -> Path:
-    return data or Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
 
 
 def measure_build(options: argparse.Namespace, home: Path) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from urllib.parse import quote
 from benchmarks.service_client import Address, Answer, closed_loop, open_loop
 from klsa_search.service.keys import add_key
 from studies import command_parser
+from studies.datasets import query_texts
 
 PATIENCE = 120.0
 """Seconds after which a client gives up."""
@@ -146,7 +147,7 @@ async def overloaded(
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
+    queries = query_texts(options.queries)
     found: dict[str, Any] = {"kept": []}
     with ExitStack() as servers:
         plain = servers.enter_context(server(PLAIN, str(options.home / options.name)))
@@ -250,7 +251,7 @@ async def alongside(
 
 def measure_expensive(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the latency of light searches alongside each kind of expensive request."""
-    queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
+    queries = query_texts(options.queries)
     short = [" ".join(re.findall("[a-z]{3,}", query.lower())[:3]) for query in queries]
     found: dict[str, Any] = {}
     with server(SERVICE, "--home", str(options.home), "--port", "0") as service:

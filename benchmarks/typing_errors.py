@@ -231,7 +231,9 @@ def _folder(name: str) -> Path:
     folder = next((folder / name for folder in FOLDERS if (folder / name).is_dir()), None)
     if folder is None:
         places = ", ".join(map(str, FOLDERS))
-        raise SystemExit(f"{name}: no such folder in {places}; run this beside the data")
+        raise SystemExit(
+            f"{name}: no such folder in {places}; set $KLSA_COLLECTIONS or $KLSA_DATASETS"
+        )
     return folder
 
 

@@ -34,6 +34,7 @@ from klsa_search import Document, Index, build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log_writer import LogWriter
+from studies.datasets import query_texts
 
 _TURNS = 5
 _EVERY = 0.25  # seconds between two looks for what was written
@@ -175,8 +176,7 @@ def main() -> None:
     documents = list(islice(open_collection(options.corpus).documents(), least))
     if len(documents) < least:
         parser.error(f"{options.corpus} has {len(documents)} documents: ask for fewer")
-    lines = options.queries.read_text(encoding="utf-8").splitlines()
-    queries = [line.partition("\t")[2] for line in lines]
+    queries = query_texts(options.queries)
     with tempfile.TemporaryDirectory(prefix="klsa-writing-") as home:
         found = measured(documents, queries, options, Path(home))
     print(f"{options.count:,} documents into {options.first:,}")

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.peers.environments import PEERS, interpreter, one_thread
 from klsa_search.analysis.languages import stop_words_of
+from studies.datasets import query_texts
 
 _COMPARED: Final = 200  # queries whose answers are compared
 _REFERENCE: Final = "bm25s"
@@ -72,7 +73,7 @@ def compare(
     folder.mkdir(parents=True, exist_ok=True)
     stop_words = folder / "stop_words.txt"
     stop_words.write_text("\n".join(sorted(stop_words_of("short", "english"))))
-    texts = [line.rstrip("\n").partition("\t")[2] for line in queries.open(encoding="utf-8")]
+    texts = query_texts(queries)
     report: dict[str, Any] = {
         "corpus": corpus.stem,
         "documents": sum(1 for _ in corpus.open("rb")),

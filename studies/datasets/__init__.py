@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from klsa_search.collection.lines import lines
+from klsa_search.collection.queries import read_query_lines
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import CollectionError
 
@@ -22,6 +23,16 @@ DATASETS: Final[Mapping[str, str]] = {
     "reuters21578": "reut2-*.sgm.gz",
 }
 """Name of the folder → what its files are called."""
+
+
+def query_texts(path: Path) -> list[str]:
+    """Return the texts of a file with lines of an ID, a tab and a text."""
+    return [query.text for query in read_query_lines(path)]
+
+
+def collections_home() -> Path:
+    """Return the folder of the collections: $KLSA_COLLECTIONS, or one beside the repository."""
+    return Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
 
 
 def datasets_homes(data: Path | None) -> list[Path]:

@@ -21,7 +21,6 @@ collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the se
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from studies import command_parser
+from studies.datasets import collections_home
 from studies.effectiveness import (
     folded_in,
     kinds,
@@ -70,9 +70,8 @@ def main() -> None:
         if options.claim not in _OF_TASKS:
             parser.error(f"only {', '.join(_OF_TASKS)} have tasks to name")
         make = partial(make, names=options.tasks)
-    data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
     with tempfile.TemporaryDirectory(prefix="klsa-effectiveness-") as home:
-        report = make(Bench(Path(home)), data)
+        report = make(Bench(Path(home)), collections_home())
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")

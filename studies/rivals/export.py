@@ -13,6 +13,7 @@ from pathlib import Path
 
 from klsa_search.collection import open_collection
 from studies import command_parser
+from studies.datasets import collections_home
 
 TARGETS = ("cran", "cisi", "cacm", "med")
 
@@ -35,7 +36,7 @@ def export(target: str, data: Path, out: Path) -> None:
 def main() -> None:
     parser = command_parser("studies.rivals.export", __doc__)
     parser.add_argument("out", type=Path, metavar="OUT")
-    parser.add_argument("--data", type=Path, default=Path("../shared/collections"))
+    parser.add_argument("--data", type=Path, default=collections_home())
     options = parser.parse_args()
     for target in TARGETS:
         export(target, options.data, options.out)
