@@ -82,7 +82,7 @@ def runs(pid):
 def answer_of(address, path, method="GET", body=None):
     data = None if body is None else json.dumps(body).encode()
     request = Request(address + path, data, {"Content-Type": "application/json"}, method=method)
-    trusting = ssl.create_default_context()
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     with urlopen(request, timeout=PATIENCE, context=trusting) as answer:
         return json.load(answer)
