@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.explain.quality import Calibration, Quality, shares_of
+from klsa_search.search.explain.quality import Calibration, Quality, coverage_of
 from tests.support.worlds import topic_documents
 
 PRESETS = ("default", "paper")
@@ -66,7 +66,7 @@ def test_shares_follow_the_formula(index):
     numbers = [snapshot.vocabulary.numbers[term] for term in ("a1", "b1")]
     query = QueryTerms.of(numbers)
     documents = np.arange(len(snapshot))
-    found = shares_of(snapshot, ["a1", "b1"], documents)
+    found, contain_all = coverage_of(snapshot, ["a1", "b1"], documents)
     held = np.zeros((len(snapshot), 2))
     for column, term in enumerate(query.numbers.tolist()):
         holders, saturations = snapshot.query_kernel.postings.of_term(term)
@@ -75,7 +75,10 @@ def test_shares_follow_the_formula(index):
     worth = snapshot.query_kernel.term_weights[query.numbers].astype(np.float64)
     expected = ((held + near) / (held + near + 1)) @ worth / worth.sum()
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)
-    assert (shares_of(snapshot, ["a1", "b1", "unheard"], documents) <= found).all()
+    assert contain_all.tolist() == (held > 0).all(axis=1).tolist()
+    shares, contain_all = coverage_of(snapshot, ["a1", "b1", "unheard"], documents)
+    assert (shares <= found).all()
+    assert not contain_all.any()
 
 
 def test_a_calibration_is_monotone_and_the_same_every_time(index):

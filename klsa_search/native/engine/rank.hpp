@@ -31,24 +31,35 @@ inline Hits State::score(Array<QueryTerm> query, const Request& request, const P
     return hits;
 }
 
+// Step 1: collect the keys of the best documents; return how many.
+//
+// from_rows  number of entries of the rows of the seeds, at most
+inline i64 State::find_best(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
+                            i64 from_rows) {
+    totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
+    i64 matched = std::max(request.k, params.best) + depths.filtered;
+    load_query(query, matched);
+    b.reserve_slots(p, *model_, matched, matched + std::min(p.size, from_rows) + 1);
+    return best_keys(p.live, std::max(params.best, request.k));
+}
+
+// Add the best documents within a mask to the slots; return how many have one.
+inline i64 State::add_masked(const Request& request, const Depths& depths, i64 count, f32 top) {
+    if (!request.is_masked) return count;
+    is_masked_ = true;
+    totals_ = request.totals;
+    return assign_filtered(count, filtered_keys(request.mask, depths), top);
+}
+
 // Steps 1 to 3.
 inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, const Params& params,
                                const Depths& depths) {
-    totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
-    i64 matched = std::max(request.k, params.best) + depths.filtered;
-    i64 row_entries = model_->row_width + reverse_->rows.width;
-    load_query(query, matched);
-    b.reserve_slots(p, *model_, matched, capacity(matched, params.seeds * row_entries));
     Prepared s;
-    i64 count = best_keys(p.live, std::max(params.best, request.k));
+    i64 count = find_best(query, request, params, depths, params.seeds * (model_->row_width + reverse_->rows.width));
     if (count == 0) return s;
     i64 best = std::min(count, params.best), seeds = std::min(count, params.seeds);
     s.first = assign_slots(count, best, seeds, 0);
-    if (request.is_masked) {
-        is_masked_ = true;
-        totals_ = request.totals;
-        count = assign_filtered(count, filtered_keys(request.mask, depths), s.first);
-    }
+    count = add_masked(request, depths, count, s.first);
     f32 top = s.first * f32(p.step);
     fetch_seeds(seeds, count);
     i64 stride = look_up_impacts(best, 0);
@@ -96,7 +107,7 @@ inline Hits State::rescore(const Request& request, const Params& params, const D
 // The best documents of one partition, of which the first may be seeds of a query to all.
 inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
     load_query(query, params.best);
-    b.reserve_slots(p, *model_, params.best, capacity(params.best, 0));
+    b.reserve_slots(p, *model_, params.best, params.best + 1);
     Seeds result;
     i64 count = best_keys(p.live, params.best);
     if (count == 0) return result;
@@ -129,18 +140,10 @@ inline Hits State::score_shared(Array<QueryTerm> query, const Request& request, 
 
 inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params,
                                       const Depths& depths, const SharedSeeds& shared) {
-    totals_ = request.totals && !request.is_masked;
-    i64 matched = std::max(request.k, params.best) + depths.filtered;
-    load_query(query, matched);
-    b.reserve_slots(p, *model_, matched, capacity(matched, i64(shared.near.size())));
-    i64 count = best_keys(p.live, std::max(params.best, request.k));
+    i64 count = find_best(query, request, params, depths, i64(shared.near.size()));
     i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
     f32 first = assign_slots(count, best, seeds, shared.first);
-    if (request.is_masked) {
-        is_masked_ = true;
-        totals_ = request.totals;
-        count = assign_filtered(count, filtered_keys(request.mask, depths), first);
-    }
+    count = add_masked(request, depths, count, first);
     i64 stride = look_up_impacts(best, i64(shared.remote.size()));
     load_elsewhere(shared, stride, best);
     project_query();

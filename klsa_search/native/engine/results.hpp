@@ -52,6 +52,13 @@ struct Features {
     std::vector<f32> scalars;  // (documents, 3)
 
     Array<u32> of(i64 i) const { return {entries.data() + starts[i], starts[i + 1] - starts[i]}; }
+
+    // Append the features of a document.
+    void add(Array<u32> features, const f32* of_document) {
+        entries.insert(entries.end(), features.data, features.data + features.size);
+        starts.push_back(i64(entries.size()));
+        scalars.insert(scalars.end(), of_document, of_document + 3);
+    }
 };
 
 // Rows of D of some documents, with their entries in all partitions: see `SeedRows`.

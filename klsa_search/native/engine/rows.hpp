@@ -9,12 +9,7 @@ namespace klsa {
 // The features of documents. Cost: a copy of their entries.
 inline Features features_of(const Model& model, Array<i32> documents) {
     Features result;
-    for (i64 i = 0; i < documents.size; i++) {
-        Array<u32> entries = model.features_of(documents[i]);
-        result.entries.insert(result.entries.end(), entries.data, entries.data + entries.size);
-        result.starts.push_back(i64(result.entries.size()));
-        result.scalars.insert(result.scalars.end(), model.scalars(documents[i]), model.scalars(documents[i]) + 3);
-    }
+    for (i64 i = 0; i < documents.size; i++) result.add(model.features_of(documents[i]), model.scalars(documents[i]));
     return result;
 }
 

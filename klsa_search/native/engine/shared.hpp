@@ -88,11 +88,7 @@ inline Features features_of(const std::vector<const Seeds*>& parts, const BestDo
     Features result;
     for (i64 i = 0; i < count; i++) {
         const Features& features = parts[seeds[i].partition]->features;
-        Array<u32> entries = features.of(seeds[i].place);
-        const f32* scalars = &features.scalars[3 * seeds[i].place];
-        result.entries.insert(result.entries.end(), entries.data, entries.data + entries.size);
-        result.starts.push_back(i64(result.entries.size()));
-        result.scalars.insert(result.scalars.end(), scalars, scalars + 3);
+        result.add(features.of(seeds[i].place), &features.scalars[3 * seeds[i].place]);
     }
     return result;
 }

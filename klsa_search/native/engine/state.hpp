@@ -139,7 +139,9 @@ class State final : public Searcher {
     i32* score_bits() { return reinterpret_cast<i32*>(b.scores.data()); }
 
     // rank.hpp
-    i64 capacity(i64 matched, i64 from_rows) const { return matched + std::min(p.size, from_rows) + 1; }
+    i64 find_best(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
+                  i64 from_rows);
+    i64 add_masked(const Request& request, const Depths& depths, i64 count, f32 top);
     Prepared prepare(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths);
     Prepared prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
                             const SharedSeeds& shared);

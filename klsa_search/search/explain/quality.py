@@ -39,66 +39,44 @@ Values = npt.NDArray[np.float64]
 Synonyms = Mapping[str, Collection[tuple[str, ...]]]
 
 
-def shares_of(
+def coverage_of(
     snapshot: Snapshot,
     query_terms: Collection[str],
     documents: DocIds,
     synonyms: Synonyms = MappingProxyType({}),
-) -> Values:
-    """Return T of documents as a share of the query: (d,).
+) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Return T of documents as a share of the query, and whether each contains all of it: (d,).
 
     query_terms  distinct, also those that no document contains
-    synonyms     by term, the known terms of each synonym, whose mean counts if it is larger
+    synonyms     by term, the known terms of each synonym, which may stand for it; the form of the
+                 largest mean counts
     Cost: see `_term_coverage`.
     """
+    covered, total, contain_all = np.zeros(len(documents)), 0.0, np.ones(len(documents), np.bool_)
     if not len(documents):
-        return np.zeros(0)
-    numbers, weights = snapshot.vocabulary.numbers, snapshot.query_kernel.term_weights
-    of_synonyms = (term for some in synonyms.values() for terms in some for term in terms)
-    contained = {*query_terms, *of_synonyms} & numbers.keys()
-    term_numbers = np.array(sorted(numbers[term] for term in contained), np.int64)
-    coverage = dict(
-        zip(term_numbers.tolist(), _term_coverage(snapshot, term_numbers, documents), strict=True)
-    )
-    covered, total, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
-    for term in sorted(query_terms):
-        number = numbers.get(term)
-        best = nothing if number is None else coverage[number]
-        for terms in synonyms.get(term, ()):
-            best = np.maximum(best, np.mean([coverage[numbers[term]] for term in terms], axis=0))
-        weight = snapshot.query_kernel.unseen if number is None else float(weights[number])
+        return covered, contain_all
+    numbers, kernel = snapshot.vocabulary.numbers, snapshot.query_kernel
+    forms = {
+        term: [*([(term,)] if term in numbers else []), *synonyms.get(term, ())]
+        for term in sorted(query_terms)
+    }
+    words = sorted({word for some in forms.values() for form in some for word in form})
+    row_of = {word: row for row, word in enumerate(words)}
+    term_numbers = np.array([numbers[word] for word in words], np.int64)
+    coverage, contained = _term_coverage(snapshot, term_numbers, documents)
+    for term, some in forms.items():
+        rows = [[row_of[word] for word in form] for form in some]
+        weight = float(kernel.term_weights[numbers[term]]) if term in numbers else kernel.unseen
+        best = np.max([coverage[form].mean(axis=0) for form in rows], axis=0, initial=0.0)
         covered, total = covered + weight * best, total + weight
-    return np.asarray(covered / (total or 1.0))
+        contain_all &= np.any([contained[form].all(axis=0) for form in rows], axis=0)
+    return np.asarray(covered / (total or 1.0)), contain_all
 
 
-def contain_all(
-    snapshot: Snapshot,
-    analyzed: Collection[str],
-    synonyms: Synonyms,
-    documents: DocIds,
-) -> npt.NDArray[np.bool_]:
-    """Return whether each document contains every term or a synonym of it: (d,)."""
-    numbers = snapshot.vocabulary.numbers
-
-    def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        if not all(term in numbers for term in terms):
-            return np.zeros(len(documents), np.bool_)
-        term_numbers = np.array([numbers[term] for term in terms], np.int64)
-        contained: npt.NDArray[np.bool_] = (
-            snapshot.bm25_engine.saturations(term_numbers, documents) > 0
-        )
-        return np.asarray(contained.all(axis=1))
-
-    every = np.ones(len(documents), np.bool_)
-    for term in analyzed:
-        if not every.any():  # soon, for long queries
-            break
-        every &= np.any([contain(form) for form in ((term,), *synonyms.get(term, ()))], axis=0)
-    return every
-
-
-def _term_coverage(snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: DocIds) -> Values:
-    """Return g of each term in the documents: (n, d), from 0 to 1.
+def _term_coverage(
+    snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: DocIds
+) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Return g of each term in the documents, and whether they contain it: (n, d) each.
 
     Cost: a look-up for each term in each document and its neighbours.
     """
@@ -115,8 +93,9 @@ def _term_coverage(snapshot: Snapshot, terms: npt.NDArray[np.int64], documents: 
     )
     saturations = snapshot.bm25_engine.saturations(terms, candidates).T * steps
     of_neighbours = np.einsum("dn,tdn->td", shares, saturations[:, positions[:, 1:]])
-    covered = saturations[:, positions[:, 0]] + NEIGHBOURHOOD * of_neighbours
-    return np.asarray(covered / (covered + HALF))
+    of_documents = saturations[:, positions[:, 0]]
+    covered = of_documents + NEIGHBOURHOOD * of_neighbours
+    return np.asarray(covered / (covered + HALF)), of_documents > 0
 
 
 FITS: Final = 0.5
@@ -191,7 +170,7 @@ class Quality:
             hits = top.doc_ids[top.doc_ids != document][:_HITS]
             distinct = {names[term] for term in terms}
             if len(distinct) >= _FEWEST:
-                best = shares_of(snapshot, distinct, hits).max(initial=0.0)
+                best = coverage_of(snapshot, distinct, hits)[0].max(initial=0.0)
                 rows.append((_logit(np.array([best]))[0], len(distinct), at < len(belonging)))
         if not rows:
             return Calibration(*_PRIOR)
@@ -210,10 +189,9 @@ class Quality:
     ) -> list[float]:
         """Return the qualities of documents of a snapshot, for the distinct terms of a query.
 
-        synonyms  by term: see `shares_of`
+        synonyms  by term: see `coverage_of`
         """
-        shares = shares_of(snapshot, query_terms, documents, synonyms)
-        exact = contain_all(snapshot, query_terms, synonyms, documents)
+        shares, exact = coverage_of(snapshot, query_terms, documents, synonyms)
         qualities: list[float] = self.calibration.qualities(
             shares, len(query_terms), exact
         ).tolist()

@@ -104,7 +104,7 @@ class Hit:
     rerank: Reranked | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class SearchResults:
     """The hits of one query, with the parameters of their ranking.
 
