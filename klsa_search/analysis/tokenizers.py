@@ -12,6 +12,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final
 
+from klsa_search.collection.model import text_fault
 from klsa_search.core.build_settings import AnalysisSettings, Tokenizer
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import SettingsError
@@ -70,7 +71,7 @@ class ImportedTokenizer:
         for item in words:
             match item:
                 case (str() as word, int() as start, int() as end):
-                    if before <= start < end <= len(text) and _is_text(word):
+                    if before <= start < end <= len(text) and not text_fault(word):
                         before = start
                         # A term is one line of the vocabulary.
                         if word := " ".join(word.split()):
@@ -86,15 +87,6 @@ class ImportedTokenizer:
 def function_of(name: str) -> Tokenizer:
     """Import a tokenizer by name, trusted or not; SettingsError, PluginFailed."""
     return _imported(name) if ":" in name else _callable(name, load_plugin("tokenizer", name))
-
-
-def _is_text(word: str) -> bool:
-    """Return whether a word can be encoded; a lone surrogate cannot."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _name_of(tokenizer: Tokenizer) -> str:

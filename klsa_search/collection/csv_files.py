@@ -90,7 +90,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         for number, row in rows:
             origin = f"{path}:{number}"
             if needed <= len(row) < len(header.names):
-                intake.note_once(path, "blank cells for columns that rows end before")
+                intake.note(path, "blank cells for columns that rows end before")
                 row += [""] * (len(header.names) - len(row))
             if fault := _fault(row, header.names, dialect):
                 intake.refuse(f"{origin}: {fault}")

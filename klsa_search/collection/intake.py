@@ -84,13 +84,10 @@ class Intake:
         return message
 
     def note(self, file: Path, fact: str) -> None:
-        """Record what was recognised in a file."""
-        self.notes.setdefault(fact, []).append(self.shown(str(file)))
-
-    def note_once(self, file: Path, fact: str) -> None:
-        """Record what was recognised in a record of a file, unless it is recorded."""
-        if self.shown(str(file)) not in self.notes.get(fact, ()):
-            self.note(file, fact)
+        """Record what was recognised in a file, once if several records show it."""
+        files, shown = self.notes.setdefault(fact, []), self.shown(str(file))
+        if files[-1:] != [shown]:
+            files.append(shown)
 
     def compare_header(self, file: Path, names: list[str]) -> None:
         """Note the columns of the first file that are missing in a later one."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import as_document, has_path, rows_of_columns, without_types
-from klsa_search.collection.model import Document, Topic, TruncatedFile, document_fault, text_fault
+from klsa_search.collection.model import Document, TruncatedFile, text_fault
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
     ID_NAMES,
@@ -64,35 +64,15 @@ def _documents_of_requests(
         ):
             yield origin, record
         elif name in _WRITES and (following := next(records, None)) is not None:
-            intake.note_once(path, "read as bulk requests of Elasticsearch")
+            intake.note(path, "read as bulk requests of Elasticsearch")
             id_ = {"_id": request["_id"]} if "_id" in request else {}
             yield following[0], {**id_, **following[1]}
         elif name in _OTHER_REQUESTS:
             if name == "update":
                 next(records, None)  # what it changes
-            intake.note_once(path, f"left out {name} requests, which have no whole document")
+            intake.note(path, f"left out {name} requests, which have no whole document")
         else:
             yield origin, record
-
-
-def queries(path: Path) -> list[Topic]:
-    """Return the queries of a file of `_id` or `id` and `text`; CollectionError for a bad line.
-
-    Always strict: a skipped query would change every measure.
-    """
-    topics: dict[str, Topic] = {}
-    for number, line in lines(path):
-        if line.isspace():
-            continue
-        document = document_of(line, f"{path}:{number}")
-        fault = document_fault(document)
-        if fault and document.id.strip():
-            raise CollectionError(f"{path}:{number}: {fault}; correct the line")
-        if not document.id.strip() or document.id in topics:
-            fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
-            raise CollectionError(f"{path}:{number}: the query id {fact}; correct the line")
-        topics[document.id] = Topic(id=document.id, text=document.text)
-    return list(topics.values())
 
 
 def document_of(line: str, origin: str) -> Document:

@@ -197,7 +197,7 @@ def _opened_path(path: Path, options: ReadingOptions) -> OpenedCollection:
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
         files = partial(folder.single_file, corpus, partial(is_sidecar, path), path, selection)
     elif kind == "text":
-        documents = partial(folder_documents, path, selection=selection, sections=options.sections)
+        documents = partial(folder_documents, path, selection=selection)
         files = partial(paths, path, selection)
         if next(files(Unread()), None) is None:
             _refuse_unreadable(path, selection)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ from klsa_search.collection import json_files
 from klsa_search.collection.detection import sniff
 from klsa_search.collection.folder import EVERYTHING, Selection, list_files, uncompressed_name
 from klsa_search.collection.lines import checked_lines, lines
-from klsa_search.collection.model import Judgement, Topic
+from klsa_search.collection.model import Judgement, Topic, document_fault
 from klsa_search.collection.trec import read_topics
 from klsa_search.errors import CollectionError
 
@@ -22,16 +22,37 @@ def read_query_lines(path: Path) -> list[Topic]:
     A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
     the id is blank or repeated, or if the line is not UTF-8.
     """
-    topics: dict[str, Topic] = {}
+    return _topics(_cells_of_lines(path))
+
+
+def _cells_of_lines(path: Path) -> Iterator[tuple[str, str, str]]:
     for where, line in checked_lines(path):
-        if not line.strip():
-            continue
-        name, tab, text = line.rstrip("\r\n").partition("\t")
-        name = name.strip()
-        if not tab:
-            raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
-        if not name or name in topics:
-            fact = f"{name!r} is used before" if name else "is blank"
+        if line.strip():
+            name, tab, text = line.rstrip("\r\n").partition("\t")
+            if not tab:
+                raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
+            yield where, name.strip(), text
+
+
+def _cells_of_json(path: Path) -> Iterator[tuple[str, str, str]]:
+    for number, line in lines(path):
+        if not line.isspace():
+            where = f"{path}:{number}"
+            document = json_files.document_of(line, where)
+            if document.id.strip() and (fault := document_fault(document)):
+                raise CollectionError(f"{where}: {fault}; correct the line")
+            yield where, document.id, document.text
+
+
+def _topics(cells: Iterable[tuple[str, str, str]]) -> list[Topic]:
+    """Return queries by their origins, ids and texts; CollectionError for a bad id.
+
+    Always strict: a skipped query would change every measure.
+    """
+    topics: dict[str, Topic] = {}
+    for where, name, text in cells:
+        if not name.strip() or name in topics:
+            fact = f"{name!r} is used before" if name.strip() else "is blank"
             raise CollectionError(f"{where}: the query id {fact}; correct the line")
         topics[name] = Topic(id=name, text=text)
     return list(topics.values())
@@ -42,7 +63,7 @@ def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:
     files = list_files(folder, selection)
     for file in files:
         if uncompressed_name(file) == "queries.jsonl":
-            return json_files.queries(file)
+            return _topics(_cells_of_json(file))
     return [
         query
         for file in files
@@ -84,7 +105,7 @@ def read_queries(file: str | Path) -> list[Topic]:
     """
     path = Path(file)
     if sniff(path) == "jsonl":
-        return json_files.queries(path)
+        return _topics(_cells_of_json(path))
     first = next((line for _, line in lines(path) if line.strip()), "")
     is_lines = "\t" in first and not first.lstrip().startswith("<")
     return read_query_lines(path) if is_lines else read_topics(path)

@@ -35,17 +35,9 @@ _TEXTS: Final = frozenset(
     )
 )
 _SECOND_TITLES: Final = frozenset(
-    [
-        "emne",
-        "konu",
-        "question",
-        "short description",
-        "short_description",
-        "summary",
-        "tema",
-        "тема",
-    ]
-)
+    ["emne", "konu", "question", "short description", "short_description", "summary",
+     "tema", "тема"]
+)  # fmt: skip
 _SECOND_TEXTS: Final = frozenset(["abstract", "abstract note", "answer"])
 _SECOND: Final = _SECOND_TITLES | _SECOND_TEXTS
 """Names that are used only if there is no other, as a summary of Jira beside a title."""

@@ -54,7 +54,7 @@ READERS: Final[dict[str, Reader]] = {
 
 
 def folder_documents(
-    root: Path, intake: Intake, selection: Selection = EVERYTHING, sections: bool = False
+    root: Path, intake: Intake, selection: Selection = EVERYTHING
 ) -> Iterator[Document]:
     """Stream the documents of a folder, archive or file; a file with an unknown suffix is text.
 
@@ -70,11 +70,11 @@ def folder_documents(
             name = display_path(path, root) if path != root else path.name
             of_file = FileIntake(intake, path, str(path))
             if path == root and is_archive(path):
-                documents = _zipped_documents(path, "", sections, selection, of_file, sandbox)
+                documents = _zipped_documents(path, "", selection, of_file, sandbox)
             elif path == root:
-                documents = _file_documents(path, name, sections, of_file, sandbox)
+                documents = _file_documents(path, name, of_file, sandbox)
             else:
-                read = partial(documents_of_file, path, name, sections, selection, of_file, sandbox)
+                read = partial(documents_of_file, path, name, selection, of_file, sandbox)
                 documents = (
                     intake.cache.documents(path, read, lambda: intake.problems.count)
                     if intake.cache
@@ -104,29 +104,19 @@ def paths(
 
 
 def documents_of_file(
-    path: Path,
-    name: str,
-    sections: bool,
-    selection: Selection,
-    intake: FileIntake,
-    sandbox: Sandbox,
+    path: Path, name: str, selection: Selection, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
     """Yield the documents of a file."""
     table = table_of(path)
     if table and not is_docbook(path):
         return row_documents(path, name, table, intake)
     if is_archive(path):
-        return _zipped_documents(path, f"{name}/", sections, selection, intake, sandbox)
-    return _file_documents(path, name, sections, intake, sandbox)
+        return _zipped_documents(path, f"{name}/", selection, intake, sandbox)
+    return _file_documents(path, name, intake, sandbox)
 
 
 def _zipped_documents(
-    path: Path,
-    prefix: str,
-    sections: bool,
-    selection: Selection,
-    intake: FileIntake,
-    sandbox: Sandbox,
+    path: Path, prefix: str, selection: Selection, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
     """Yield the documents of the files of an archive, whose names get a prefix."""
     try:
@@ -140,9 +130,7 @@ def _zipped_documents(
                 try:
                     with file.unpacked(Path(folder)) as copy:
                         of_file = FileIntake(intake, copy, f"{path}/{file.name}")
-                        documents = documents_of_file(
-                            copy, name, sections, selection, of_file, sandbox
-                        )
+                        documents = documents_of_file(copy, name, selection, of_file, sandbox)
                         yield from of_file.read_file(documents)
                 except Unreadable as fault:
                     _refuse(intake, f"{path}/{file.name}", fault)
@@ -163,9 +151,9 @@ def _unread_kind(file: ZippedFile) -> str | None:
 
 
 def _file_documents(
-    path: Path, name: str, sections: bool, intake: FileIntake, sandbox: Sandbox
+    path: Path, name: str, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
-    kind = format_of_file(path)
+    kind, sections = format_of_file(path), intake.options.sections
     number = 0
     try:
         contents = (
