@@ -358,23 +358,21 @@ class ClauseReader:
     def complete(self, word: Word, terms: Sequence[int], shown: str, builder: QueryBuilder) -> None:
         """Add the completions of a word, or the pairs with a single character."""
         evidence = builder.rules.evidence
-        parts = {*builder.contained, word}
-        keys = {one.number if one.number >= 0 else one.text for one in parts}
-        others = [words for other, words in builder.alternatives.items() if other not in keys]
-        key = word.number if word.number >= 0 else word.text
+        keys = {part.key for part in (*builder.contained, word)}
+        context = [words for key, words in builder.alternatives.items() if key not in keys]
         for term in terms:
-            builder.count(key, (term,))
-        if word in builder.contained and not others:
+            builder.count(word.key, (term,))
+        if word in builder.contained and not context:
             best = list(terms[:PAIRS])
             builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
         else:
-            best = best_completions(self._snapshot, word, terms, others, evidence)
+            best = best_completions(self._snapshot, word, terms, context, evidence)
         if not best:
             return
         names = self._snapshot.vocabulary.terms
         builder.prefixes[shown] = tuple(names[term] for term in best)
         if word not in builder.contained:
-            builder.writings.append(((key,), (Word(names[best[0]], best[0]),)))
+            builder.writings.append(((word.key,), (Word(names[best[0]], best[0]),)))
         added = [term for term in best if term not in builder.terms]
         builder.terms += added
         typed = word.number if word.number >= 0 else best[0]

@@ -47,7 +47,7 @@ _HEXADECIMAL: Final = re.compile(r"(0x)?([\da-f]{6,16})", re.IGNORECASE)
 _PATH: Final = re.compile(r"[/\\]\w|\w+:[/\\]|(?=.*\w[._]\w).*\w[/\\]\w|(?=.*\d)\w+(?:\.\w+){2}")
 """From the root, with a file name, or a version or name of three parts with a digit."""
 _BETWEEN: Final = re.compile(rf"(?<=\w)\.{{2,}}(?=\w)|…|{WITHOUT_SPACES_PATTERN}+")
-_UNSPACED: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
+_TWO_WITHOUT_SPACES: Final = re.compile(rf"{WITHOUT_SPACES_PATTERN}{{2}}")
 _DIGIT_OR_SLASH: Final = re.compile(r"[\d/\\]")
 
 
@@ -72,7 +72,7 @@ def codes_of(text: str) -> list[str]:
     ['/etc/hosts', 'conf/local.ini']
     """
     words = [word for piece in text.split() for word in _BETWEEN.split(piece) if word]
-    count = len(words) + len(_UNSPACED.findall(text))
+    count = len(words) + len(_TWO_WITHOUT_SPACES.findall(text))
     if count > MAX_WORDS:
         return []
     bare_words = [

@@ -363,8 +363,8 @@ class Corrector:
         kernel, names = self._snapshot.query_kernel, self._snapshot.vocabulary.terms
         frequencies, weights = kernel.frequencies, dict.fromkeys(terms, 0.0)
         contained = [term for term in {*context} if frequencies[term] > 0]
-        others = sorted(contained, key=lambda term: (int(frequencies[term]), names[term]))
-        for other in others[:_MAX_CONTEXT]:
+        contained.sort(key=lambda term: (int(frequencies[term]), names[term]))
+        for other in contained[:_MAX_CONTEXT]:
             share = frequencies[other] / kernel.documents
             both = counts_with(self._snapshot, [[(other,)]], terms, evidence)
             for term in terms:

@@ -111,6 +111,11 @@ class Word(NamedTuple):
     text: str
     number: int
 
+    @property
+    def key(self) -> int | str:
+        """Return its term number, or its text if it has none: see `QueryBuilder.alternatives`."""
+        return self.number if self.number >= 0 else self.text
+
 
 Words = tuple[Word, ...]
 

@@ -52,11 +52,9 @@ def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> Integers:
 def _intersection(parts: Iterable[Integers]) -> Integers:
     """Return the doc ids that all parts contain; each part is in ascending order."""
     documents, *larger = sorted(parts, key=len)
-    for other in larger:
-        positions = np.searchsorted(other, documents)
-        documents = (
-            documents[other.take(positions, mode="clip") == documents] if len(other) else other
-        )
+    for more in larger:
+        positions = np.searchsorted(more, documents)
+        documents = documents[more.take(positions, mode="clip") == documents] if len(more) else more
     return documents
 
 
@@ -207,7 +205,7 @@ def count_all(snapshot: Snapshot, words: Sequence[Alternatives], evidence: Evide
 
 def counts_with(
     snapshot: Snapshot,
-    others: Collection[Alternatives],
+    context: Collection[Alternatives],
     terms: Collection[int],
     evidence: Evidence,
     allowed: DocumentMask | None = None,
@@ -221,13 +219,13 @@ def counts_with(
 
     def documents_with() -> Counter[str]:
         fitting = snapshot.live_docs() if allowed is None else allowed
-        if others:
-            fitting = fitting & containing_words(snapshot, others, "all", evidence)
+        if context:
+            fitting = fitting & containing_words(snapshot, context, "all", evidence)
         matching = {term: fitting[containing_all(snapshot, [term])] for term in terms}
         return Counter({names[term]: int(mask.sum()) for term, mask in matching.items()})
 
-    with_others = (names_of(snapshot, alternatives) for alternatives in others)
-    question = "completions", *with_others, *(names[term] for term in terms)
+    with_context = (names_of(snapshot, alternatives) for alternatives in context)
+    question = "completions", *with_context, *(names[term] for term in terms)
     counts = evidence.of(question, documents_with)
     return {term: counts[names[term]] for term in terms}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -32,16 +33,16 @@ class Synonyms:
 
     def __init__(self, as_written: Mapping[str, Sequence[str]], analyzer: Analyzer) -> None:
         self.as_written = as_written
-        texts = {*as_written, *(other for others in as_written.values() for other in others)}
+        texts = {*as_written, *chain.from_iterable(as_written.values())}
         readings = {text: analyzer.readings(text) for text in texts}
         by_terms: dict[Terms, dict[Terms, Synonym]] = {}
-        for word, others in as_written.items():
-            meant = [Synonym(other, terms) for other in others for terms in readings[other]]
+        for word, written in as_written.items():
+            meant = [Synonym(text, terms) for text in written for terms in readings[text]]
             for terms in readings[word]:
                 for synonym in meant:
                     if terms and synonym.terms and synonym.terms not in readings[word]:
                         by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
-        self._of = {terms: tuple(others.values()) for terms, others in by_terms.items()}
+        self._of = {terms: tuple(synonyms.values()) for terms, synonyms in by_terms.items()}
         lengths: dict[str, set[int]] = {}
         for terms in self._of:
             lengths.setdefault(terms[0], set()).add(len(terms))
@@ -70,9 +71,9 @@ class Synonyms:
         at = 0
         while at < len(terms):
             for length in self._lengths.get(terms[at], ()):
-                others = self._of.get(tuple(terms[at : at + length]))
-                if others:
-                    yield at, at + length, others
+                synonyms = self._of.get(tuple(terms[at : at + length]))
+                if synonyms:
+                    yield at, at + length, synonyms
                     at += length
                     break
             else:
@@ -89,10 +90,10 @@ class SynonymExpansion(NamedTuple):
     added: frozenset[str]
     of: Mapping[str, tuple[Terms, ...]]
 
-    def with_terms(self, term: str, others: Sequence[str]) -> SynonymExpansion:
+    def with_terms(self, term: str, further: Sequence[str]) -> SynonymExpansion:
         """Return the expansion with further terms that count as a term, such as completions."""
-        alternatives = (*self.of.get(term, ()), *((other,) for other in others))
-        return SynonymExpansion(self.added.union(others), {**self.of, term: alternatives})
+        alternatives = (*self.of.get(term, ()), *((one,) for one in further))
+        return SynonymExpansion(self.added.union(further), {**self.of, term: alternatives})
 
 
 NONE: Final = SynonymExpansion(frozenset(), {})
@@ -117,25 +118,25 @@ def add_synonyms(
 
     def add(words: Sequence[Word], stands_for: Sequence[int | str] = ()) -> None:
         plain_words = [(term_of(word), word) for word in words if word.number != NO_TERM]
-        for first, after, others in synonyms.find([term for term, _ in plain_words]):
+        for first, after, meant in synonyms.find([term for term, _ in plain_words]):
             written = " ".join(word.text for _, word in plain_words[first:after])
             if written in builder.synonyms_used:
                 continue
-            indexed = [other for other in others if all(term in numbers for term in other.terms)]
+            indexed = [one for one in meant if all(term in numbers for term in one.terms)]
             if not indexed:
                 continue
-            builder.synonyms_used[written] = tuple(other.text for other in indexed)
+            builder.synonyms_used[written] = tuple(one.text for one in indexed)
             keys = set(stands_for)
             for term, word in plain_words[first:after]:
                 key = term if term in numbers else word.text
-                of.setdefault(key, {}).update(dict.fromkeys(other.terms for other in indexed))
+                of.setdefault(key, {}).update(dict.fromkeys(one.terms for one in indexed))
                 if not stands_for:
-                    keys.add(word.number if word.number >= 0 else word.text)
-            for other in indexed:
-                terms = tuple(numbers[term] for term in other.terms)
+                    keys.add(word.key)
+            for one in indexed:
+                terms = tuple(numbers[term] for term in one.terms)
                 for counted in keys:
                     builder.count(counted, terms)
-                for term, number in zip(other.terms, terms, strict=True):
+                for term, number in zip(one.terms, terms, strict=True):
                     if number not in parsed:
                         parsed.add(number)
                         builder.terms.append(number)
@@ -144,4 +145,6 @@ def add_synonyms(
     add(builder.plain_words)
     for stands_for, words in builder.writings:
         add(words, stands_for)
-    return SynonymExpansion(frozenset(added), {key: tuple(others) for key, others in of.items()})
+    return SynonymExpansion(
+        frozenset(added), {key: tuple(synonyms_) for key, synonyms_ in of.items()}
+    )

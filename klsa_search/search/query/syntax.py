@@ -24,10 +24,10 @@ from typing import Final, Literal, NamedTuple
 from klsa_search.analysis.unicode import QUOTE_IN_HEBREW
 
 _SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
-_OF_OTHERS: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
+_OF_OTHER_ENGINES: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
 """Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
 _ANY: Final = re.compile(r'["“”*:\\+\-&|~^]')
-_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}|{_OF_OTHERS}')
+_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}|{_OF_OTHER_ENGINES}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
@@ -37,7 +37,7 @@ _PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
 _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
-_STRAY_SIGN: Final = re.compile(rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|{_OF_OTHERS}")
+_STRAY_SIGN: Final = re.compile(rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|{_OF_OTHER_ENGINES}")
 _STRAY_QUOTE: Final = re.compile(rf'\A["“”]|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”]')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"

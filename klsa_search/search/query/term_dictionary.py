@@ -192,13 +192,13 @@ def best_completions(
     snapshot: Snapshot,
     word: Word,
     completions: Collection[int],
-    others: Collection[Alternatives],
+    context: Collection[Alternatives],
     evidence: Evidence,
 ) -> list[int]:
     """Return the completions by which documents are ranked.
 
     completions  terms, most frequent first
-    others       the other words of the query
+    context      the other words of the query
     The one that most documents with all other words contain; without other words, the most frequent
     ones.
     """
@@ -206,9 +206,9 @@ def best_completions(
     if word.number >= 0:
         least = MORE_FREQUENT * frequencies[word.number]
         best = [term for term in best if frequencies[term] >= least]
-    if not others or not best:
+    if not context or not best:
         return best[:COMPLETIONS]
-    counts = counts_with(snapshot, others, best, evidence)
+    counts = counts_with(snapshot, context, best, evidence)
     return [max(best, key=lambda term: counts[term])]  # the first of equals
 
 

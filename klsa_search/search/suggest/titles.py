@@ -26,9 +26,8 @@ MAX_CANDIDATES: Final = 128
 MAX_TITLE_BYTES: Final = 1_000
 """Bytes of a suggested title, at most."""
 
-_UNSPACED: Final = re.compile(
-    WITHOUT_SPACES_PATTERN
-)  # scripts without spaces, in which any character may begin a word
+_WITHOUT_SPACES: Final = re.compile(WITHOUT_SPACES_PATTERN)
+"""Scripts in which any character may begin a word."""
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
@@ -163,5 +162,5 @@ class Lines:
     def _line(self, text: str) -> str:
         folded = self._analyzer.folded(text)
         if not folded.isascii():
-            folded = _UNSPACED.sub(r" \g<0>", folded)
+            folded = _WITHOUT_SPACES.sub(r" \g<0>", folded)
         return _BETWEEN.sub(" ", folded)
