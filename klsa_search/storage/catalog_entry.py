@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import TABLES, Catalog, Row, change_catalog, read_catalog
+from klsa_search.storage.current import current_build
 from klsa_search.storage.files import read_regular, replace_file, unreadable
 from klsa_search.storage.names import CATALOG, CATALOG_ID
 
@@ -164,6 +165,14 @@ def change_entry(path: Path) -> Iterator[Entry]:
     """Yield the rows of the index at a path to change them: see `change_catalog`."""
     with change_catalog(home_of(path)) as catalog:
         yield Entry(catalog, Path(os.path.realpath(path)))
+
+
+@contextmanager
+def change_index(path: Path) -> Iterator[Entry]:
+    """Yield the rows of an index to change them: see `change_entry`. IndexNotFound without one."""
+    with change_entry(path) as entry:
+        current_build(path)
+        yield entry
 
 
 def rows_of(path: Path, build: str) -> str:

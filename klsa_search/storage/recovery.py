@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -44,8 +44,6 @@ from klsa_search.storage.log import Write, WriteLog
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import CURRENT, DELETED, MANIFEST, NEW
 from klsa_search.storage.partitions import folders_of
-
-_BLOCK: Final = 2**22
 
 
 def recovered_current(path: Path) -> Current:
@@ -183,9 +181,7 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
 
 def _sum_of_array(array: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(array_header(array.dtype, array.shape))
-    content = array.view(np.uint8)
-    for begin in range(0, len(content), _BLOCK):
-        digest.update(content[begin : begin + _BLOCK].data)
+    digest.update(array.view(np.uint8).data)
     return digest.hexdigest()
 
 
