@@ -169,7 +169,7 @@ def test_a_failed_build_leaves_the_index_as_it_was(
         raise StoreError("the disk is full")
 
     before = sorted(entry.name for entry in path.iterdir())
-    monkeypatch.setattr("klsa_search.indexing.partitions._write_collection_terms", failing)
+    monkeypatch.setattr("klsa_search.indexing.partitions.write_partitions", failing)
     with pytest.raises(StoreError, match="the disk is full"):
         refit(path)
     assert sorted(entry.name for entry in path.iterdir()) == before

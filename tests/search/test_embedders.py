@@ -36,10 +36,12 @@ def built(tmp_path_factory, request):
     return home / "cars"
 
 
-@pytest.fixture(autouse=True)
-def building_in_this_process(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def building_in_this_process():
     """Build partitions again in a tenth of the time."""
-    monkeypatch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.indexing.rewrite.processors", lambda: 1)
+        yield
 
 
 @pytest.fixture
