@@ -21,93 +21,15 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-_KEYS = npt.NDArray[np.int64]
+_INT32 = npt.NDArray[np.int32]
+_NUMBERS = npt.NDArray[np.int64]
+
+BLOCK = 1_000_000
+"""Words of a block."""
 CHUNK = 1 << 20  # keys read at a time
 SORTED = 1 << 23  # keys sorted at a time
-
-
-def shared_pairs(keys: Spool) -> _KEYS:
-    """Return the keys that occur more than once in the spool, in order.
-
-    The spool has one key per pair and document. Keys are sorted range by range, with ranges from a
-    sample, so about 64 MB suffice for any number of keys.
-    Cost O(K log K) for K keys, and one pass over the spool per `SORTED` keys.
-    """
-    pieces = -(-len(keys) // SORTED)
-    if pieces <= 1:
-        return _repeated(keys.read())
-    sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in _chunks(keys)]))
-    limits = sample[np.arange(1, pieces) * len(sample) // pieces]
-    shared = []
-    for piece in range(pieces):
-        low = limits[piece - 1] if piece else np.iinfo(np.int64).min
-        high = limits[piece] if piece < pieces - 1 else np.iinfo(np.int64).max
-        within = [chunk[(chunk >= low) & (chunk < high)] for chunk in _chunks(keys)]
-        shared.append(_repeated(np.concatenate(within)))
-    return np.concatenate(shared)
-
-
-def number_pairs(
-    shared: _KEYS,
-    terms: int,
-    sizes: list[_INT32],
-    keys: Spool,
-    counts: Spool,
-    spools: Spools,
-    threads: int,
-    numbered: Callable[[int], None],
-) -> tuple[_INT32, Spool, Spool]:
-    """Return the shared pairs of each document as sizes (N,), numbers and counts.
-
-    shared        (P,) keys in order; the number of a pair is its index here
-    terms         V
-    sizes         for each block of documents, the number of pairs of each document
-    keys, counts  of all pairs, document by document, in order within each
-    numbered      called with the number of documents done
-    """
-    starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
-    numbers, kept_counts = spools.spool(np.int32), spools.spool(np.int32)
-    kept_sizes = [np.zeros(0, np.int32)]
-    done = 0
-
-    def blocks() -> Iterator[tuple[_INT32, _KEYS, _INT32]]:
-        first = 0
-        for size in sizes:
-            last = first + int(size.sum())
-            yield size, keys.read(first, last), counts.read(first, last)
-            first = last
-
-    with ThreadPoolExecutor(threads) as pool:
-
-        def submit(block: tuple[_INT32, _KEYS, _INT32]) -> Future[tuple[_INT32, _INT32, _INT32]]:
-            return pool.submit(_native.number_pairs, shared, starts, *block)
-
-        for block_sizes, block_numbers, block_counts in map_in_order(
-            submit, blocks(), ahead=threads
-        ):
-            kept_sizes.append(block_sizes)
-            done += len(block_sizes)
-            numbered(done)
-            numbers.append(block_numbers)
-            kept_counts.append(block_counts)
-    return np.concatenate(kept_sizes), numbers, kept_counts
-
-
-def _chunks(keys: Spool) -> Iterator[_KEYS]:
-    for first in range(0, len(keys), CHUNK):
-        yield keys.read(first, min(first + CHUNK, len(keys)))
-
-
-def _repeated(keys: _KEYS) -> _KEYS:
-    """Sort the keys in place and return those that occur more than once."""
-    keys.sort()
-    again: _KEYS = keys[1:][keys[1:] == keys[:-1]]
-    first = np.ones(len(again), np.bool_)
-    first[1:] = again[1:] != again[:-1]
-    return np.asarray(again[first])
-
-
-_INT32 = npt.NDArray[np.int32]
+_OWN = -1  # name of the dictionary of documents given as terms
+_NEGATIVE = LAST_STOP_CODE + 1  # numbers of words without a term, down from -1
 
 
 class Block(NamedTuple):
@@ -156,13 +78,6 @@ def count_block(
              with another number of parts
     """
     return BlockCounts(*_native.count_block(*block, paired, np.array(weights, np.int64)))
-
-
-_NUMBERS = npt.NDArray[np.int64]
-BLOCK = 1_000_000
-"""Words of a block."""
-_OWN = -1  # name of the dictionary of documents given as terms
-_NEGATIVE = LAST_STOP_CODE + 1  # numbers of words without a term, down from -1
 
 
 @dataclass(frozen=True)
@@ -315,20 +230,10 @@ class CountsBuilder:
                 counts.append(block)
                 report(counts.documents, 2 * N)
         matrix = _matrix(np.concatenate(counts.sizes), counts.columns, counts.counts, len(terms))
-        shared = shared_pairs(counts.keys)
-        numbered = number_pairs(
-            shared,
-            len(terms),
-            counts.key_sizes,
-            counts.keys,
-            counts.key_counts,
-            self._spools,
-            self._threads,
-            lambda documents: report(N + documents, 2 * N),
+        shared = counts.shared_pairs()
+        pairs = counts.pairs(
+            shared, len(terms), self._threads, lambda documents: report(N + documents, 2 * N)
         )
-        counts.keys.close()
-        counts.key_counts.close()
-        pairs = _matrix(*numbered, len(shared))
         vocabulary, first = Vocabulary(self._first or terms), len(self._first)
         if first:
             vocabulary = vocabulary.extended(terms[first:])
@@ -383,17 +288,84 @@ class _Counted:
     def __init__(self, spools: Spools) -> None:
         self.documents = 0
         self.columns, self.counts = spools.spool(np.int32), spools.spool(np.int32)
-        self.keys, self.key_counts = spools.spool(np.int64), spools.spool(np.int32)
-        self.sizes, self.key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        self._spools = spools
+        self._keys, self._key_counts = spools.spool(np.int64), spools.spool(np.int32)
+        self.sizes, self._key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
 
     def append(self, block: BlockCounts) -> None:
         self.columns.append(block.columns)
         self.counts.append(block.counts)
-        self.keys.append(block.keys)
-        self.key_counts.append(block.key_counts)
+        self._keys.append(block.keys)
+        self._key_counts.append(block.key_counts)
         self.sizes.append(block.sizes)
-        self.key_sizes.append(block.key_sizes)
+        self._key_sizes.append(block.key_sizes)
         self.documents += len(block.sizes)
+
+    def shared_pairs(self) -> _NUMBERS:
+        """Return the keys of pairs that several documents contain, in order.
+
+        Keys are sorted range by range, with ranges from a sample, so about 64 MB suffice for any
+        number of keys. Cost O(K log K) for K keys, and one pass over them per `SORTED` keys.
+        """
+        pieces = -(-len(self._keys) // SORTED)
+        if pieces <= 1:
+            return _repeated(self._keys.read())
+        sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in self._chunks()]))
+        limits = sample[np.arange(1, pieces) * len(sample) // pieces]
+        shared = []
+        for piece in range(pieces):
+            low = limits[piece - 1] if piece else np.iinfo(np.int64).min
+            high = limits[piece] if piece < pieces - 1 else np.iinfo(np.int64).max
+            within = [chunk[(chunk >= low) & (chunk < high)] for chunk in self._chunks()]
+            shared.append(_repeated(np.concatenate(within)))
+        return np.concatenate(shared)
+
+    def pairs(
+        self, shared: _NUMBERS, terms: int, threads: int, numbered: Callable[[int], None]
+    ) -> sparse.csr_array:
+        """Return the counts of the shared pairs, numbered in order: (N, P); close the spools.
+
+        terms     V
+        numbered  called with the number of documents done
+        """
+        starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
+        numbers, counts = self._spools.spool(np.int32), self._spools.spool(np.int32)
+        sizes, done = [np.zeros(0, np.int32)], 0
+        with ThreadPoolExecutor(threads) as pool:
+
+            def submit(block: tuple[_INT32, _NUMBERS, _INT32]) -> Future[tuple[_INT32, ...]]:
+                return pool.submit(_native.number_pairs, shared, starts, *block)
+
+            for of_block in map_in_order(submit, self._blocks_of_pairs(), ahead=threads):
+                block_sizes, block_numbers, block_counts = of_block
+                sizes.append(block_sizes)
+                numbers.append(block_numbers)
+                counts.append(block_counts)
+                done += len(block_sizes)
+                numbered(done)
+        self._keys.close()
+        self._key_counts.close()
+        return _matrix(np.concatenate(sizes), numbers, counts, len(shared))
+
+    def _blocks_of_pairs(self) -> Iterator[tuple[_INT32, _NUMBERS, _INT32]]:
+        first = 0
+        for size in self._key_sizes:
+            last = first + int(size.sum())
+            yield size, self._keys.read(first, last), self._key_counts.read(first, last)
+            first = last
+
+    def _chunks(self) -> Iterator[_NUMBERS]:
+        for first in range(0, len(self._keys), CHUNK):
+            yield self._keys.read(first, min(first + CHUNK, len(self._keys)))
+
+
+def _repeated(keys: _NUMBERS) -> _NUMBERS:
+    """Sort the keys in place and return those that occur more than once."""
+    keys.sort()
+    again: _NUMBERS = keys[1:][keys[1:] == keys[:-1]]
+    first = np.ones(len(again), np.bool_)
+    first[1:] = again[1:] != again[:-1]
+    return np.asarray(again[first])
 
 
 def _matrix(

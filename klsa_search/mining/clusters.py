@@ -22,12 +22,7 @@ from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.snippets import snippet
 
 _LENGTH: Final = 80
-
-
-def title_of(index: Index, document: Document) -> str:
-    """Return the title of a document, or the beginning of its text if it has none."""
-    return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
-
+"""Characters of a text without a title that are shown."""
 
 STARTS: Final = 5
 """Number of starts of k-means; the result with the least inertia is used."""
@@ -133,6 +128,11 @@ def cluster(
             )
     unplaced = np.flatnonzero((all_labels == k) & live)
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
+
+
+def title_of(index: Index, document: Document) -> str:
+    """Return the title of a document, or the beginning of its text if it has none."""
+    return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
 
 
 def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
