@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import FILES, Progress, of_passages
@@ -36,6 +35,7 @@ from klsa_search.indexing.passages import DividedDocuments, number_of_passages
 from klsa_search.indexing.reading import Contents, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
+from klsa_search.lowrank.eigensolver import Spectrum
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_generation
 from klsa_search.storage.checksums import note_checked
@@ -131,11 +131,7 @@ def _write(
     size = Size(counts.matrix.shape[0], contents.bytes)
     refuse_beyond_memory(size, contents.settings, budget, kind=kind)
     spectra = weigh(counts, generation, contents.settings, report)
-    entries = {
-        label: spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
-        for label, spectrum in spectra.items()
-    }
-    return built._replace(spectra=entries)
+    return built._replace(spectra={label: spectrum_entry(one) for label, one in spectra.items()})
 
 
 def sizes_of(counts: TermCounts) -> dict[str, int]:
@@ -182,11 +178,13 @@ def manifest_of(
     if not languages and stored is not None:
         names = ",".join(entry.language for entry in stored.languages)
         languages = list(stored.languages) if names == settings.language else []
+    # Equal for equal documents, settings and format.
+    identity = f"{FORMAT_VERSION}:{settings.fingerprint()}:{contents.digest}"
     return Manifest(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
         source=collection.name,
-        fingerprint=fingerprint_of(settings.fingerprint(), contents.digest),
+        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:16],
         settings=settings.model_dump(mode="json"),
         counts=Counts(skipped=collection.problems.count, **built.counts),
         spectra=dict(built.spectra),
@@ -239,26 +237,17 @@ def write_generation(
     return generation
 
 
-def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: float) -> SpectrumEntry:
+def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
     """Return the diagnostics of a decomposition for the manifest; see `Spectrum`."""
+    values = spectrum.eigenvalues
     return SpectrumEntry(
         dimensions=len(values),
         largest=float(values.max(initial=0.0)),
         smallest=float(values.min(initial=values.max(initial=0.0))),
-        residual=residual,
-        gap=gap,
-        captured=float(values.sum() / trace) if trace else 0.0,
+        residual=spectrum.residual,
+        gap=spectrum.gap,
+        captured=float(values.sum() / spectrum.trace) if spectrum.trace else 0.0,
     )
-
-
-def fingerprint_of(settings: str, digest: str) -> str:
-    """Return a fingerprint that is equal for equal documents, settings and format.
-
-    settings  fingerprint of the settings
-    digest    SHA-256 of the documents, in hexadecimal digits
-    """
-    parts = f"{FORMAT_VERSION}:{settings}:{digest}"
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
 def _peak_memory() -> int:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from heapq import merge
 from itertools import groupby, islice, repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -63,6 +63,7 @@ from klsa_search.kernels.postings import postings_of_arrays
 from klsa_search.kernels.weighting import quantised_length
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_reader
+from klsa_search.search.parts.reading import added_spaces
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import (
     ArrayWriter,
@@ -226,7 +227,7 @@ def _write(
     spectrum = train(training, sample, settings, report, memory=memory)
     if not len(open_training(training, settings).trained.frequencies):
         refuse_unused_texts(collection)
-    entry = spectrum_entry(spectrum.eigenvalues, spectrum.residual, spectrum.gap, spectrum.trace)
+    entry = spectrum_entry(spectrum)
     stored = collection if isinstance(collection, StoredCollection) else None
     fingerprints = {} if stored is None else stored.fingerprints
     tasks = [
@@ -259,21 +260,8 @@ def _combined(built: Built, generations: Sequence[Path]) -> Built:
         "tokens": sum(count.tokens for count in counts),
         "non_zeros": sum(count.non_zeros for count in counts),
     }
-    spaces = {space.name: space for part in manifests for space in part.vectors}
-    vectors = [
-        space.model_copy(
-            update={
-                total: sum(
-                    getattr(entry, total)
-                    for part in manifests
-                    for entry in part.vectors
-                    if entry.name == name
-                )
-                for total in ("vectors", "documents")
-            }
-        )
-        for name, space in sorted(spaces.items())
-    ]
+    spaces = added_spaces(space for part in manifests for space in part.vectors)
+    vectors = sorted(spaces, key=attrgetter("name"))
     return built._replace(counts=totals, vectors=vectors)
 
 

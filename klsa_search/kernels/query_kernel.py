@@ -94,12 +94,16 @@ class TermGroups:
             n = np.append(self._groups.frequencies, n)
             c = np.append(self._groups.occurrences, c)
         else:
-            pairs = n * (c.max(initial=0) + 1) + c
-            _, terms, group_of = np.unique(pairs, return_index=True, return_inverse=True)
+            order = np.lexsort((c, n))
+            n, c = n[order], c[order]
+            is_first = np.ones(len(order), np.bool_)
+            is_first[1:] = (n[1:] != n[:-1]) | (c[1:] != c[:-1])
+            group_of = np.empty(len(order), np.int64)
+            group_of[order] = np.cumsum(is_first) - 1
             self._group_of = GrowableArray(np.int64)
             self._group_of.extend(group_of)
-            self._limit = 2 * len(terms)
-            n, c = n[terms], c[terms]
+            n, c = n[is_first], c[is_first]
+            self._limit = 2 * len(n)
         self._counts, self._groups = counts, DocumentCounts(counts.documents, n, c)
         return self._groups, self._group_of.rows
 

@@ -155,3 +155,13 @@ def test_groups_have_the_statistics_of_their_terms(pairs, random):
         assert of_groups.documents == documents
         assert of_groups.frequencies[group_of].tolist() == frequencies.tolist()
         assert of_groups.occurrences[group_of].tolist() == (frequencies + more).tolist()
+
+
+def test_terms_of_a_billion_documents_are_grouped_by_both_counts():
+    frequencies = np.array([1, 2**30, 2**31, 1], np.int64)
+    occurrences = np.array([2**33 - 1, 2**34, 2**33 - 1, 2**33 - 1], np.int64)
+    counts = DocumentCounts(2**31, frequencies, occurrences)
+    of_groups, group_of = TermGroups().of(counts)
+    assert len(of_groups.frequencies) == 3
+    assert of_groups.frequencies[group_of].tolist() == frequencies.tolist()
+    assert of_groups.occurrences[group_of].tolist() == occurrences.tolist()
