@@ -61,7 +61,8 @@ class ReverseNeighboursBuilder:
         """
         self._row_of.extend(np.zeros(max_doc - len(self._row_of), np.int32))
         row_of = self._row_of.rows
-        touched = np.unique(pairs[:, 0])
+        # The first np.unique of a process imports numpy.ma, a fifth of the time of its first write.
+        touched = np.array(sorted({*pairs[:, 0].tolist()}), np.int64)
         new = touched[row_of[touched] == 0]
         rows = len(self._neighbours)
         row_of[new] = np.arange(rows + 1, rows + 1 + len(new))

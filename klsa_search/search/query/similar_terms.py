@@ -99,7 +99,7 @@ class SimilarTerms:
                 np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term)
             )
             positions = positions[(added <= edits) & (removed <= edits)]
-            for length in np.unique(lengths[positions]).tolist():
+            for length in sorted({*lengths[positions].tolist()}):  # np.unique imports numpy.ma
                 same = same_start.start + positions[lengths[positions] == length]
                 names = [run.names[position] for position in same.tolist()]
                 distances = _distances(texts[length], names, edits)
