@@ -197,7 +197,9 @@ inline i64 inner_product(const u32* entries, i64 n, const i16* sums) {
             __m512i s = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, _mm512_srli_epi32(e, 8), sums, 2);
             total = _mm512_add_epi32(total, _mm512_madd_epi16(s, _mm512_and_si512(e, low8)));  // the upper half times 0
         }
-        steps += _mm512_reduce_add_epi32(total);
+        // Only the sum of one lane fits 32 bits.
+        steps += _mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_cvtepi32_epi64(_mm512_castsi512_si256(total)),
+                                                          _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(total, 1))));
         i = end;
     }
 #else

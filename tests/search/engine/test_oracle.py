@@ -51,6 +51,17 @@ def test_scores_equal_those_of_the_oracle(world, monkeypatch, way, small):
                 assert found.total == expected.total
 
 
+def test_sums_over_a_long_document_do_not_overflow():
+    long = " ".join(f"long{number}" for number in range(600))
+    world = cut_world([long, *random_documents(120, 60, seed=5)])
+    params = klsa_params(world, SearchSettings.checked({}))
+    terms = [world.vocabulary.numbers["long7"]]
+    (found,) = world.klsa_engine.top([terms], 5, params)
+    expected = Oracle(world).top(terms, 5, params, None)
+    assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+    assert found.scores.tobytes() == expected.scores.tobytes()
+
+
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_details_add_up_to_scores(world, way, small):
