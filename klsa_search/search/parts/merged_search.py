@@ -187,7 +187,7 @@ def _embedded(reader: Reader, query: Query, models: Models) -> EmbeddedQuery:
     """Return the vector of a query to several parts, if it has none and an embedder makes it."""
     if query.vector is not None or not models.embedders:
         return NOT_EMBEDDED
-    index = EmbeddedSpaces(reader.name, reader.built_spaces, None)
+    index = EmbeddedSpaces(reader.name, reader.parts.facts.manifest.vectors, None)
     return embedded_query(models.embedders, index, reader.dimensions, query.query)
 
 

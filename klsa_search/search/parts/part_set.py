@@ -104,8 +104,7 @@ class LocalPart(NamedTuple):
 class IndexFacts(NamedTuple):
     """What is known of an index in one state without its parts.
 
-    path        of the generation, or of the file that names the partitions
-    generation  name of the generation, or of the build of all partitions
+    path        of the generation, or of that which names the partitions
     manifest    of all documents of the build; without files if there are several parts
     documents   number of live documents
     last_write  last write to the only part, or the number of writes to all parts
@@ -113,7 +112,6 @@ class IndexFacts(NamedTuple):
     """
 
     path: Path
-    generation: str
     manifest: Manifest
     configuration: QueryConfiguration
     documents: int
@@ -151,7 +149,6 @@ class PartSet(ABC):
         info = part.info
         facts = self.facts._replace(
             path=info.path,
-            generation=info.path.name,
             manifest=info.manifest,
             documents=info.documents,
             last_write=info.last,
@@ -184,9 +181,7 @@ class LocalParts(PartSet):
         configuration = QueryConfiguration(
             state.synonyms.as_written, state.rules.rules, info.settings
         )
-        facts = IndexFacts(
-            info.path, info.path.name, info.manifest, configuration, info.documents, info.last
-        )
+        facts = IndexFacts(info.path, info.manifest, configuration, info.documents, info.last)
         return cls(facts, (part,))
 
     @property

@@ -130,7 +130,6 @@ def facts_of(
     seqs, undos = zip(*positions, strict=True)
     return IndexFacts(
         files.path / files.partition_set.generation,
-        files.partition_set.generation,
         files.partition_set.manifest,
         files.configuration,
         statistics.documents,
@@ -330,7 +329,7 @@ class PartitionsWriter:
             # PartitionMissing if a partition that was written does not answer.
             last = sum(part.info.last.seq for part in parts.parts)
         return WriteResult(
-            parts.facts.generation,
+            parts.facts.path.name,
             last,
             sum(result.written for result in results),
             sum(result.deleted for result in results),

@@ -123,7 +123,7 @@ class Reader:
     @property
     def generation(self) -> str:
         """Return the name of the generation, or of the build of all partitions."""
-        return self._facts.generation
+        return self.path.name
 
     @property
     def manifest(self) -> Manifest:
@@ -260,11 +260,6 @@ class Reader:
     def document_readers(self) -> list[DocumentReader]:
         """Return readers of the present documents, one for each partition."""
         return [part.state.documents for part in self.parts.parts]
-
-    @property
-    def built_spaces(self) -> Sequence[SpaceEntry]:
-        """Return the spaces of vectors of the build, with the fingerprints of their models."""
-        return self._facts.manifest.vectors
 
     @property
     def dimensions(self) -> Mapping[str, int]:
