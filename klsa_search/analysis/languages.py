@@ -62,7 +62,7 @@ _PREFIXES: Final = {
     "arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})"),
     "hebrew": re.compile(r"\A[הבל]+(?=.{4})"),
 }
-"""Articles and prepositions written as one word with the next, by language, and least rests."""
+"""Articles and prepositions that are joined to the next word, if enough letters of it remain."""
 
 
 def language_codes() -> dict[str, str]:

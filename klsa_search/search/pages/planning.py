@@ -38,7 +38,7 @@ _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udff
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
 _NUMBERED: Final = re.compile(r"([^\W\d_]+[-_]?)\d+")
 _SAMPLE: Final = 16
-"""IDs by which the letters before a number are known, about."""
+"""IDs that are read for the letters before a number, about."""
 _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
@@ -194,7 +194,8 @@ def _numbered_document(state: State, number: str, evidence: Evidence) -> int | N
     ids = state.documents.ids(range(0, size, max(size // _SAMPLE, 1)))
     beginnings = {match[1] for match in map(_NUMBERED.fullmatch, ids) if match}
     doc_ids = {state.documents.find(beginning + number) for beginning in beginnings} - {None}
-    return doc_ids.pop() if len(doc_ids) == 1 else None
+    is_only_one = evidence.of(("IDs", number), lambda: len(doc_ids)) == 1
+    return doc_ids.pop() if is_only_one and doc_ids else None
 
 
 def _parse(
