@@ -20,7 +20,7 @@ from klsa_search.cli.output import echo, write_json, write_table
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
-from klsa_search.service.signing import MAX_LIFETIME, Signer, TenantTokens
+from klsa_search.service.signing import MAX_TENANT_LIFETIME, Signer, TenantTokens
 from klsa_search.storage.names import index_path
 
 
@@ -153,7 +153,7 @@ def revoke(name: str, config: Path | None, **options: Any) -> None:
 )
 @click.option(
     "--minutes",
-    type=click.IntRange(1, MAX_LIFETIME // timedelta(minutes=1)),
+    type=click.IntRange(1, MAX_TENANT_LIFETIME // timedelta(minutes=1)),
     default=60,
     help="Expire the token after this many minutes",
 )

@@ -13,6 +13,7 @@ import os
 import secrets
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -38,7 +39,7 @@ class Changes:
 
     def word(self, name: str | None) -> bytes:
         """Return the word of an index, or of the directory; empty if there is no file."""
-        words, begin = self._mapped(), _begin(name)
+        words, begin = self._words or self._mapped(), _begin(name)
         return b"" if words is None else words[begin : begin + _WORD]
 
     def announce(self, name: str | None) -> None:
@@ -59,6 +60,7 @@ class Changes:
         return self._words
 
 
+@lru_cache(_WORDS)
 def _begin(name: str | None) -> int:
     return 0 if name is None else _WORD * (1 + crc32(name.encode()) % (_WORDS - 1))
 

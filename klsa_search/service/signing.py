@@ -121,7 +121,7 @@ class Signer:
 COOKIE: Final = "klsa_session"
 """Name of the cookie, before the port: browsers share cookies between the ports of a host."""
 
-LIFETIME: Final = timedelta(days=14)
+SESSION_LIFETIME: Final = timedelta(days=14)
 """Lifetime of a session, or less if the key expires."""
 
 
@@ -161,7 +161,7 @@ class Sessions:
         QueryError unless the page of this host sent the request. Cost: 1 ms.
         """
         self.refuse_others(request)
-        end = datetime.now(UTC) + LIFETIME
+        end = datetime.now(UTC) + SESSION_LIFETIME
         if expires is not None:
             end = min(end, expires)
         token = self._signer.sign("session", {"sub": key_id}, end)
@@ -232,7 +232,7 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-MAX_LIFETIME: Final = timedelta(days=1)
+MAX_TENANT_LIFETIME: Final = timedelta(days=1)
 """Lifetime of a token, at most: until it ends, only revoking its key does."""
 
 MAX_LENGTH: Final = 8_000

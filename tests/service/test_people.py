@@ -12,7 +12,7 @@ from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
-from klsa_search.service.middleware.auth import BURST, PAUSE, Keys, SignIn
+from klsa_search.service.middleware.auth import SIGN_IN_BURST, SIGN_IN_PAUSE, Keys, SignIn
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
@@ -159,15 +159,15 @@ def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
 def test_attempts_are_limited_by_name_and_by_address(file):
     now = [0.0]
     attempts = SignIn(Keys(file, ()), lambda: now[0])
-    for number in range(BURST):
+    for number in range(SIGN_IN_BURST):
         attempts.take("anna", f"10.0.0.{number}")
     for name in ("anna", "ANNA"):
         with pytest.raises(RateExceeded, match="try again in 30 s"):
             attempts.take(name, "10.0.0.99")
     attempts.take("ben", "10.0.0.98")
-    now[0] += PAUSE
+    now[0] += SIGN_IN_PAUSE
     attempts.take("anna", "10.0.0.97")
-    for number in range(BURST):
+    for number in range(SIGN_IN_BURST):
         attempts.take(f"name{number}", "10.0.1.1")
     with pytest.raises(RateExceeded):
         attempts.take("another", "10.0.1.1")
@@ -175,7 +175,7 @@ def test_attempts_are_limited_by_name_and_by_address(file):
 
 def test_the_right_password_does_not_pass_the_limit(client, file):
     password = add_key(file, "anna", ["search"], is_person=True)
-    for _ in range(BURST):
+    for _ in range(SIGN_IN_BURST):
         enter(client, "anna", "wrong")
     error = failure_of(enter(client, "anna", password), 429)
     assert error["code"] == "rate_exceeded"

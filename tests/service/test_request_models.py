@@ -9,11 +9,8 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.routes.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas import errors
-from klsa_search.service.schemas.base import (
-    DocumentRequest,
-    documented_parameters,
-    read_parameters,
-)
+from klsa_search.service.schemas.base import documented_parameters, read_parameters
+from klsa_search.service.schemas.documents import DocumentRequest
 from klsa_search.service.schemas.search_requests import SearchRequest
 
 from .conftest import failure_of

@@ -325,8 +325,8 @@ class Authentication:
         return self._keys.access(token)
 
 
-BURST: Final = 10
-PAUSE: Final = 30.0
+SIGN_IN_BURST: Final = 10
+SIGN_IN_PAUSE: Final = 30.0
 """Attempts that may follow each other, by a name and by an address, and seconds for each later."""
 
 
@@ -338,7 +338,7 @@ class SignIn:
 
     def __init__(self, keys: Keys, clock: Callable[[], float] = monotonic) -> None:
         self._keys = keys
-        self._attempts = Rates(1 / PAUSE, clock, burst=BURST)
+        self._attempts = Rates(1 / SIGN_IN_PAUSE, clock, burst=SIGN_IN_BURST)
 
     def take(self, name: str, address: str) -> None:
         """Count an attempt; RateExceeded if there were too many with a name, or of an address.

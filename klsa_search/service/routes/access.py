@@ -21,7 +21,7 @@ from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, Name, RequestModel
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.search_requests import FilterText
-from klsa_search.service.signing import MAX_LIFETIME, Sessions, TenantTokens
+from klsa_search.service.signing import MAX_TENANT_LIFETIME, Sessions, TenantTokens
 
 router = APIRouter()
 
@@ -233,7 +233,7 @@ class TenantTokenBody(RequestModel):
     expires_in: int = Field(
         3600,
         ge=1,
-        le=int(MAX_LIFETIME.total_seconds()),
+        le=int(MAX_TENANT_LIFETIME.total_seconds()),
         description="lifetime of the token in seconds",
     )
 

@@ -30,9 +30,11 @@ from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, refuse_other_types, requires
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
-from klsa_search.service.schemas.base import DocumentRequest, ExcerptRequest, elapsed, encoded
+from klsa_search.service.schemas.base import elapsed, encoded
 from klsa_search.service.schemas.documents import (
     DocumentAnswer,
+    DocumentRequest,
+    ExcerptRequest,
     Line,
     LineAnswer,
     WriteAnswer,

@@ -16,9 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError, Url
 
-from klsa_search.core.parameters import Text, encodable
+from klsa_search.core.parameters import encodable
 from klsa_search.errors import QueryError
-from klsa_search.search.pages.excerpts import span_of
 
 # With these limits no request of an index like Reuters-21578 takes more than about a second. The
 # size of a response is limited by `MAX_ANSWER`.
@@ -68,35 +67,6 @@ class RequestModel(BaseModel):
     async def of_url(cls, request: Request) -> Self:
         """Return the parameters in the URL of a request: a dependency of routes."""
         return read_parameters(request, cls)
-
-
-class ExcerptRequest(RequestModel):
-    """The parameters of GET /indexes/{name}/documents/{id}."""
-
-    span: Text | None = Field(
-        None,
-        description="first character, and the one after the last, as in 0-1822: return only this "
-        "part of the text",
-    )
-    page: int | None = Field(
-        None, ge=1, description="return only this page, from 1, of a document with pages"
-    )
-    vectors: bool = Field(
-        False,
-        description="return the vectors of the document too, in metadata as `_vectors`, in the "
-        "form in which they are stored; writes take this form",
-    )
-
-    @property
-    def range(self) -> tuple[int, int] | None:
-        """Return the span as numbers; QueryError."""
-        return None if self.span is None else span_of(self.span)
-
-
-class DocumentRequest(ExcerptRequest):
-    """The parameters of GET /documents/{id}."""
-
-    index: IndexName | None = None
 
 
 M = TypeVar("M", bound=RequestModel)

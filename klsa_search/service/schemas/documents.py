@@ -20,11 +20,12 @@ from klsa_search.collection.json_files import DECODER, document_of, object_of
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, text_fault
 from klsa_search.collection.reading_options import ID_NAMES
+from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.search.batches import BATCH_DOCUMENTS, Changes
 from klsa_search.search.index import Index
-from klsa_search.search.pages.excerpts import Excerpt
-from klsa_search.service.schemas.base import Answer
+from klsa_search.search.pages.excerpts import Excerpt, span_of
+from klsa_search.service.schemas.base import Answer, IndexName, RequestModel
 from klsa_search.storage.columns.declared import FieldWarning
 from klsa_search.storage.log import document_as_json
 
@@ -273,6 +274,35 @@ def _bad(reason: str, at: int | None = None) -> BadJson:
     if at is None:
         return BadJson(f"the body is not JSON ({reason}); correct it")
     return BadJson(f"the body is not JSON ({reason} at character {at}); correct it")
+
+
+class ExcerptRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/documents/{id}."""
+
+    span: Text | None = Field(
+        None,
+        description="first character, and the one after the last, as in 0-1822: return only this "
+        "part of the text",
+    )
+    page: int | None = Field(
+        None, ge=1, description="return only this page, from 1, of a document with pages"
+    )
+    vectors: bool = Field(
+        False,
+        description="return the vectors of the document too, in metadata as `_vectors`, in the "
+        "form in which they are stored; writes take this form",
+    )
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Return the span as numbers; QueryError."""
+        return None if self.span is None else span_of(self.span)
+
+
+class DocumentRequest(ExcerptRequest):
+    """The parameters of GET /documents/{id}."""
+
+    index: IndexName | None = None
 
 
 class DocumentAnswer(Answer):
