@@ -48,8 +48,8 @@ def coverage_of(
     """Return T of documents as a share of the query, and whether each contains all of it: (d,).
 
     query_terms  distinct, also those that no document contains
-    synonyms     by term, the known terms of each synonym, which may stand for it; the form of the
-                 largest mean counts
+    synonyms     by term, the known terms of each synonym, which may stand for it; the form with
+                 the largest mean counts
     Cost: see `_term_coverage`.
     """
     covered, total, contain_all = np.zeros(len(documents)), 0.0, np.ones(len(documents), np.bool_)
@@ -65,11 +65,17 @@ def coverage_of(
     term_numbers = np.array([numbers[word] for word in words], np.int64)
     coverage, contained = _term_coverage(snapshot, term_numbers, documents)
     for term, some in forms.items():
-        rows = [[row_of[word] for word in form] for form in some]
         weight = float(kernel.term_weights[numbers[term]]) if term in numbers else kernel.unseen
-        best = np.max([coverage[form].mean(axis=0) for form in rows], axis=0, initial=0.0)
+        best, contain = np.zeros(len(documents)), np.zeros(len(documents), np.bool_)
+        for form in some:
+            rows = [row_of[word] for word in form]
+            if len(rows) == 1:  # of most forms; a mean of one row costs more
+                mean, all_of_it = coverage[rows[0]], contained[rows[0]]
+            else:
+                mean, all_of_it = coverage[rows].mean(axis=0), contained[rows].all(axis=0)
+            best, contain = np.maximum(best, mean), contain | all_of_it
         covered, total = covered + weight * best, total + weight
-        contain_all &= np.any([contained[form].all(axis=0) for form in rows], axis=0)
+        contain_all &= contain
     return np.asarray(covered / (total or 1.0)), contain_all
 
 
