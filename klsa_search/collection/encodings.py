@@ -14,11 +14,13 @@ from klsa_search.collection.lines import (
     ESCAPES,
     NAMES,
     STEP,
+    escape_in,
+    escaped_encoding,
     head_bytes,
+    indicated_encoding,
     invalid_encoding,
     lines,
     lines_in,
-    marked_encoding,
     name_of_encoding,
     wide_encoding,
 )
@@ -107,15 +109,16 @@ def _detection(text: Iterable[bytes]) -> _Detection:
 
 
 def decoded(data: bytes, *encodings: str | None) -> str:
-    """Return a text of any bytes: in the encoding that it shows, else in the first that fits.
+    """Return a text of any bytes, in the first encoding that fits.
 
+    The first is the one that its byte-order mark or escape sequences indicate.
     encodings  names, also unknown ones; if none fits, the text is in that detected, or Windows-1252
     """
-    for codec in (marked_encoding(data), *encodings):
+    for codec in (indicated_encoding(data), *encodings):
         try:
             if codec:
                 return data.decode(codec).removeprefix("\ufeff")
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, ValueError):  # not only UnicodeDecodeError: `undefined`, "a\0b"
             continue
     return data.decode(detect_encoding(data.splitlines(keepends=True)) or "cp1252", "replace")
 
@@ -125,8 +128,8 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line), decoded as UTF-8, UTF-16 or another encoding; see `lines`.
 
-    encoding  by default detected: UTF-16 and UTF-32 by the first bytes, ISO 2022 by an escape
-              sequence, others by the whole file at the first line that is not UTF-8
+    encoding  by default detected: UTF-16 and UTF-32 by the first bytes, ISO 2022 by all lines at
+              the first escape sequence, others by all lines at the first that is not UTF-8
     note      called with what was detected
     Bytes that are invalid in UTF-8 become lone surrogates. TruncatedFile if the encoding cannot be
     told, or does not fit.
@@ -140,9 +143,12 @@ def decoded_lines(
         return
     detected: str | None = None
     decode: Callable[[bytes], str] = bytes.decode
+    escaped: str | None = ""  # until the first escape sequence
     for number, line in lines(path):
-        if detected is None and not _is_utf8(line):
-            detected, further = _escaped(line) or _detected(path)
+        if escaped == "" and escape_in(line):
+            escaped = _escaped(path)
+        if detected is None and (escaped or not _is_utf8(line)):
+            detected, further = _Detection(escaped) if escaped else _detected(path)
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
@@ -174,21 +180,33 @@ def _note(detected: str, further: Sequence[str], number: int) -> str:
     )
 
 
-def _escaped(line: str) -> _Detection | None:
-    """Return the encoding of a line with escape sequences of ISO 2022; None for another."""
-    codec = next((codec for sign, codec in ESCAPES.items() if sign.decode() in line), None)
-    return _Detection(codec) if codec else None
-
-
 def _detected(path: Path) -> _Detection:
     """Return the encoding of a file, read once for each of its versions."""
-    status = path.stat()
-    return _detected_version(path, status.st_size, status.st_mtime_ns)
+    return _detected_version(*_version(path))
 
 
 @lru_cache(maxsize=64)
 def _detected_version(path: Path, _size: int, _changed: int) -> _Detection:
-    return _detection(line.encode("utf-8", "surrogateescape") for _, line in lines(path))
+    return _detection(_encoded(path))
+
+
+def _escaped(path: Path) -> str | None:
+    """Return the codec of ISO 2022 if all lines are valid in it; read once for each version."""
+    return _escaped_version(*_version(path))
+
+
+@lru_cache(maxsize=64)
+def _escaped_version(path: Path, _size: int, _changed: int) -> str | None:
+    return escaped_encoding(_encoded(path), is_complete=True)
+
+
+def _version(path: Path) -> tuple[Path, int, int]:
+    status = path.stat()
+    return path, status.st_size, status.st_mtime_ns
+
+
+def _encoded(path: Path) -> Iterator[bytes]:
+    return (line.encode("utf-8", "surrogateescape") for _, line in lines(path))
 
 
 def _sampled(text: Iterable[bytes]) -> list[bytes]:
@@ -333,7 +351,7 @@ def _identifier() -> LanguageIdentifier:
 
 def _is_utf8(line: str) -> bool:
     if line.isascii():
-        return "\x1b$" not in line or _escaped(line) is None
+        return True
     try:
         line.encode()
     except UnicodeEncodeError:

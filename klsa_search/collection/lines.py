@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ _ZEROS: Final = {
 }  # fmt: skip
 """Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
 ESCAPES: Final = {
-    b"\x1b$@": "iso2022_jp_ext", b"\x1b$B": "iso2022_jp_ext", b"\x1b$)C": "iso2022_kr",
+    "\x1b$@": "iso2022_jp_ext", "\x1b$B": "iso2022_jp_ext", "\x1b$)C": "iso2022_kr",
 }  # fmt: skip
 """Encodings of seven bits by the escape sequences with which their letters begin."""
 NAMES: Final = {
@@ -180,15 +181,52 @@ def head(path: Path, size: int = 65_536) -> str:
 
 
 def decoded_head(data: bytes, encoding: str | None = None) -> str:
-    """Return the start of a file as text, in UTF-8 or the encoding that it shows; never fails."""
-    encoding = encoding or marked_encoding(data) or "utf-8"
+    """Return the start of a file as text, and never fail.
+
+    In UTF-8, or the encoding that its byte-order mark or escape sequences indicate.
+    """
+    encoding = encoding or indicated_encoding(data) or "utf-8"
     return data.decode(encoding, "replace").lstrip("\ufeff")
 
 
-def marked_encoding(data: bytes) -> str | None:
-    """Return the encoding that a text shows: UTF-16 or UTF-32, or ISO 2022; None without one."""
-    escape = next((code for sign, code in ESCAPES.items() if sign in data), None)
-    return wide_encoding(data) or escape
+def indicated_encoding(data: bytes) -> str | None:
+    """Return the codec that the byte-order mark or escape sequences of a text indicate, if any.
+
+    Without a byte-order mark, zero bytes indicate UTF-16 and UTF-32.
+    """
+    return wide_encoding(data) or escaped_encoding([data])
+
+
+def escaped_encoding(parts: Iterable[bytes], *, is_complete: bool = False) -> str | None:
+    """Return the codec of a text with escape sequences of ISO 2022; None for another text.
+
+    parts        of the text; no escape sequence or character continues in the next one
+    is_complete  whether the last one may not end within a character
+    All bytes must have seven bits and be valid, as other programs write the same escape sequences.
+    """
+    codec, decoder = None, codecs.getincrementaldecoder("ascii")()
+    try:
+        for part in parts:
+            if codec is None and (codec := escape_in(part.decode("ascii"))):
+                decoder = codecs.getincrementaldecoder(codec)()
+            if not part.isascii():
+                return None
+            decoder.decode(part)
+        decoder.decode(b"", is_complete)
+    except UnicodeDecodeError:
+        return None
+    return codec
+
+
+def escape_in(text: str) -> str | None:
+    r"""Return the codec of ISO 2022 that an escape sequence in a text begins; None without one.
+
+    >>> escape_in("$B%]%s%W(B"), escape_in("[31mred[0m")
+    ('iso2022_jp_ext', None)
+    """
+    if "$" not in text:
+        return None
+    return next((codec for sign, codec in ESCAPES.items() if sign in text), None)
 
 
 def wide_encoding(data: bytes) -> str | None:
