@@ -44,12 +44,12 @@ _RANGES: Final = (
     (0x600, _ARABIC), (0x700, NONE), (0x750, _ARABIC), (0x780, NONE), (0x8A0, _ARABIC),
     (0x900, _DEVANAGARI), (0x980, "bengali"), (0xA00, NONE), (0xA80, "gujarati"), (0xB00, NONE),
     (0xB80, "tamil"), (0xC00, NONE), (0xE00, "thai"), (0xE80, NONE), (0x1100, "korean"),
-    (0x1200, "amharic"), (0x13A0, NONE), (0x1E00, _LATIN), (0x1F00, "greek"), (0x2000, NONE),
-    (0x2C60, _LATIN), (0x2C80, NONE), (0x3041, _KANA), (0x3100, NONE), (0x3130, "korean"),
-    (0x3190, NONE), (0x31F0, _KANA), (0x3200, NONE), (0x3400, _HAN), (0xA000, NONE),
-    (0xAC00, "korean"), (0xD7A4, NONE), (0xF900, _HAN), (0xFB00, _LATIN), (0xFB13, "armenian"),
-    (0xFB1D, "hebrew"), (0xFB50, _ARABIC), (0xFE00, NONE), (0xFE70, _ARABIC), (0xFF00, _LATIN),
-    (0xFF66, _KANA), (0xFFA0, NONE), (0x20000, _HAN), (0x32400, NONE),
+    (0x1200, NONE), (0x1E00, _LATIN), (0x1F00, "greek"), (0x2000, NONE), (0x2C60, _LATIN),
+    (0x2C80, NONE), (0x3041, _KANA), (0x3100, NONE), (0x3130, "korean"), (0x3190, NONE),
+    (0x31F0, _KANA), (0x3200, NONE), (0x3400, _HAN), (0xA000, NONE), (0xAC00, "korean"),
+    (0xD7A4, NONE), (0xF900, _HAN), (0xFB00, _LATIN), (0xFB13, "armenian"), (0xFB1D, "hebrew"),
+    (0xFB50, _ARABIC), (0xFE00, NONE), (0xFE70, _ARABIC), (0xFF00, _LATIN), (0xFF66, _KANA),
+    (0xFFA0, NONE), (0x20000, _HAN), (0x32400, NONE),
 )  # fmt: skip
 _SCRIPTS: Final = {
     **dict.fromkeys(["bulgarian", "russian", "serbian", "ukrainian"], _CYRILLIC),

@@ -29,7 +29,7 @@ AUTO: Final = "auto"
 ENGLISH: Final = "english"
 
 _CODES: Final = {
-    "afrikaans": "af", "amharic": "am", "arabic": "ar", "armenian": "hy", "basque": "eu",
+    "afrikaans": "af", "arabic": "ar", "armenian": "hy", "basque": "eu",
     "bengali": "bn", "breton": "br", "bulgarian": "bg", "catalan": "ca", "chinese": "zh",
     "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
     "esperanto": "eo", "estonian": "et", "finnish": "fi", "french": "fr", "galician": "gl",
@@ -53,15 +53,12 @@ _RELATED: Final = {
     "latvian": "lithuanian", "malay": "indonesian", "slovak": "czech", "slovenian": "serbian",
     "ukrainian": "russian",
 }  # fmt: skip
-"""Languages whose words have the stemmer of a near relative, for lack of one. Of what it adds to
-searches for Unicode's keywords of emoji at least .8 times as much is right as of the rest; own
-stemmers have .2 to 1.8, Hindi's on Marathi .1 and Turkish on Azerbaijani .2.
+"""Languages that lack a stemmer, and the related language whose stemmer they have.
+
+Of what it adds to searches for Unicode's keywords of emoji at least .8 times as much is right as of
+the rest; own stemmers have .1 to 1.8, Hindi's on Marathi .1 and Turkish on Azerbaijani .2.
 """
-_PREFIXES: Final = {
-    "amharic": re.compile(r"\A[በከለየ](?=.{3})"),
-    "arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})"),
-    "hebrew": re.compile(r"\A[הבל]+(?=.{4})"),
-}
+_PREFIXES: Final = {"arabic": re.compile(r"\A(?:[وبكف]?ال|لل)(?=.{3})")}
 """Articles and prepositions that are joined to the next word, if enough letters of it remain."""
 
 
@@ -116,7 +113,7 @@ def languages() -> tuple[str, ...]:
     """Return the sorted names of the languages with a stop list or a stemmer, and `none`.
 
     >>> languages()[:3]
-    ('afrikaans', 'amharic', 'arabic')
+    ('afrikaans', 'arabic', 'armenian')
     """
     return tuple(sorted({NONE, *_CODES, *Stemmer.algorithms()} - _VARIANTS))
 
@@ -159,7 +156,7 @@ def prefixes_of(stemmer: str, language: str) -> re.Pattern[str] | None:
 def stemmer_algorithm(stemmer: str, language: str) -> str | None:
     """Return the Snowball algorithm of a stemmer setting and a language; None for no stemming.
 
-    That of a near relative if the language has none.
+    That of a related language if it has none.
 
     SettingsError for an unknown stemmer.
     """

@@ -160,7 +160,3 @@ def test_the_sample_spans_the_collection_and_depends_on_it_alone():
 
 def test_repeated_words_that_are_few_tell_nothing():
     assert detect_language(["word01 word02 word03"] * 40) == ("auto", 0.0)
-
-
-def test_ethiopic_letters_tell_amharic():
-    assert detect_language(["ፓምፑ ውሃ ያፈሳል ቫልቩን ዝጋ"]).language == "amharic"

@@ -44,9 +44,7 @@ RELATED = {
         ("slovak", "motor motora motory"),
         ("slovenian", "pumpa pumpe pumpi"),
         ("ukrainian", "двигун двигуна двигуном"),
-        ("amharic", "ፓምፕ የፓምፕ በፓምፕ"),
         ("arabic", "مضخة المضخة والمضخة بالمضخة للمضخة"),
-        ("hebrew", "מנוע המנוע במנוע למנוע"),
     ],
 )
 def test_forms_of_a_word_are_one_term(language, words):
@@ -58,7 +56,7 @@ def test_forms_of_a_word_are_one_term(language, words):
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("amharic", "በር ለውጥ ከተማ"), ("arabic", "الم بال والد"), ("hebrew", "בית הרים לחץ בלון")],
+    [("arabic", "الم بال والد"), ("hebrew", "בית הרים לחץ בלון המנוע")],
 )
 def test_short_words_keep_what_looks_like_a_prefix(language, words):
     assert Analyzer(AnalysisSettings(language=language)).terms(words) == words.split()
@@ -66,9 +64,7 @@ def test_short_words_keep_what_looks_like_a_prefix(language, words):
 
 def test_every_language_has_its_parts():
     without = {name for name in languages() if not stop_list(name)}
-    assert without == {"amharic", "nepali", "none", "serbian", "tamil", "yiddish"} & set(
-        languages()
-    )
+    assert without == {"nepali", "none", "serbian", "tamil", "yiddish"} & set(languages())
     for name in languages():
         assert stemmer_algorithm("auto", name) in {None, "porter", RELATED.get(name, name)}
 

@@ -13,7 +13,7 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.parameters import SearchParameters
-from klsa_search.search.engine.evidence import LOCAL, Evidence
+from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (
     NOT_EMBEDDED,
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
-_NUMBERED: Final = re.compile(r"([^\W\d_]+[-_]?)\d+")
-_SAMPLE: Final = 16
-"""IDs that are read for the letters before a number, about."""
 _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
@@ -114,7 +111,7 @@ def plan_search(
         state, mask = opened.passages.state, opened.passages.mask(mask)
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    named = named_document(state, request.query, evidence or LOCAL) if finds_id else None
+    named = named_document(state, request.query) if finds_id else None
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
@@ -163,11 +160,9 @@ def query_vector(
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
-def named_document(state: State, query: str, evidence: Evidence = LOCAL) -> int | None:
+def named_document(state: State, query: str) -> int | None:
     """Return the doc id of the document whose ID is the query, or None."""
     text = query.strip()
-    if text.isdecimal():
-        return _numbered_document(state, text, evidence)
     ids = [text] if " " not in text and _ID.fullmatch(text) else []
     if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
         ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
@@ -175,27 +170,6 @@ def named_document(state: State, query: str, evidence: Evidence = LOCAL) -> int 
         return None
     doc_ids = map(state.documents.find_in_any_case, ids)
     return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
-
-
-def _numbered_document(state: State, number: str, evidence: Evidence) -> int | None:
-    """Return the doc id of the only document whose ID is letters and this number, or None.
-
-    None if any document contains the number. The letters are those of some IDs.
-    """
-
-    def containing() -> int:
-        frequencies = state.snapshot.query_kernel.frequencies
-        numbers = (word.number for word in state.query_parser.words(number))
-        return sum(int(frequencies[term]) for term in numbers if term >= 0)
-
-    if evidence.of(("number", number), containing):
-        return None
-    size = len(state.snapshot)
-    ids = state.documents.ids(range(0, size, max(size // _SAMPLE, 1)))
-    beginnings = {match[1] for match in map(_NUMBERED.fullmatch, ids) if match}
-    doc_ids = {state.documents.find(beginning + number) for beginning in beginnings} - {None}
-    is_only_one = evidence.of(("IDs", number), lambda: len(doc_ids)) == 1
-    return doc_ids.pop() if is_only_one and doc_ids else None
 
 
 def _parse(
