@@ -31,7 +31,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import IndexOpener
 from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.metrics import Metrics, WriteFailures
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Authentication, Keys, SignIn
 from klsa_search.service.middleware.clients import (
     ANY,
@@ -61,6 +61,7 @@ from klsa_search.service.schemas import errors
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Sessions, Signer, TenantTokens
+from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.partitions import is_partitioned
 
 NAME = "klsa-search"

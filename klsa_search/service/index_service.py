@@ -36,12 +36,13 @@ from klsa_search.service.catalog_entries import Status
 from klsa_search.service.job_ledger import job_not_found
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import Scope
-from klsa_search.service.metrics import Metrics, WriteFailures
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.auth import Access
 from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, IndexAnswer, elapsed, encoded
 from klsa_search.service.schemas.errors import is_fault
 from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
+from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
 

@@ -11,16 +11,14 @@ Cost: about 4 µs of processor time for each search, 12 ms for each exposition.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -35,7 +33,6 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.background import PeriodicTask, Replication
 from klsa_search.service.catalog_entries import Status
 from klsa_search.service.jobs import Jobs
-from klsa_search.service.middleware.auth import Access
 from klsa_search.service.resources import Resources
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -50,6 +47,9 @@ _INTERVAL: Final = 1.0
 """Seconds after which the other processes see a change of a counter or gauge of this one."""
 
 _FAILING: Final = "klsa_index_writes_failing"
+
+_DISK_FULL: Final = 2.0
+"""Value of a write that failed for lack of room, for other processes; an exposition has 1."""
 
 _MODES: Final[Mapping[str, Literal["livemax", "livemin"]]] = {
     "process_open_fds": "livemax",
@@ -179,14 +179,17 @@ class Metrics:
         self._phases[ranker, "search"].observe(searched - started)
         self._phases[ranker, "serialisation"].observe(written - searched)
 
-    def observe_write(self, index: str, *, failed: bool) -> None:
-        """Note whether a write to an index failed; blank for creating and deleting indexes."""
-        self._failing.labels(index).set(failed)
+    def observe_write(self, index: str, *, failed: bool, disk_full: bool = False) -> None:
+        """Note whether a write to an index failed; blank for creating and deleting indexes.
 
-    def failing_writes(self) -> set[str]:
-        """Return the indexes whose last write failed, in any process: see `observe_write`."""
+        disk_full  whether it failed for lack of room
+        """
+        self._failing.labels(index).set(_DISK_FULL if disk_full else failed)
+
+    def failing_writes(self) -> dict[str, bool]:
+        """Return the indexes whose last write failed, in any process, and if for lack of room."""
         return {
-            sample.labels["index"]
+            sample.labels["index"]: sample.value == _DISK_FULL
             for metric in self._counted("gauge_mostrecent_*.db")
             for sample in metric.samples
             if metric.name == _FAILING and sample.value
@@ -208,7 +211,9 @@ class Metrics:
         for metric in self._counted("*.db"):
             if metric.name == _FAILING:
                 metric.samples = [
-                    sample for sample in metric.samples if sample.labels["index"] in visible
+                    sample._replace(value=min(sample.value, 1.0))
+                    for sample in metric.samples
+                    if sample.labels["index"] in visible
                 ]
             metrics.append(metric)
         return encode(_Collected(metrics)), kind
@@ -352,71 +357,3 @@ def _family(
 
 _gauge = partial(_family, GaugeMetricFamily)
 _counter = partial(_family, CounterMetricFamily)
-
-
-_log = logging.getLogger(__name__)
-
-_ROOM: Final = 2**20
-"""Bytes that an index has at most when it is created."""
-
-
-class WriteFailures:
-    """Why the last write to each index failed; the name is blank for the index directory.
-
-    home  the index directory
-    """
-
-    def __init__(self, metrics: Metrics, home: Path) -> None:
-        self._metrics, self._home = metrics, home
-        self._reasons: dict[str, str] = {}
-
-    def failed(self, index: str, failure: Exception) -> None:
-        """Record that a write failed by a fault of the service or its machine."""
-        self._metrics.observe_write(index, failed=True)
-        reason = f"{_writes_to(index)} fail: {failure}"
-        if self._reasons.get(index) != reason:
-            self._reasons[index] = reason
-            _log.warning("%s", reason)
-
-    def succeeded(self, index: str) -> None:
-        """Record that a write succeeded."""
-        self._metrics.observe_write(index, failed=False)
-        if self._reasons.pop(index, None) is not None:
-            _log.warning("%s work again", _writes_to(index))
-
-    def failing(self) -> set[str]:
-        """Return the indexes whose last write failed: see `Metrics.failing_writes`.
-
-        Indexes are rarely created, so the directory counts as failing only until there is room for
-        a new one. Cost: if it fails, writing a file of 1 MiB.
-        """
-        failing = self._metrics.failing_writes()
-        if "" in failing:
-            with suppress(OSError), TemporaryFile(dir=self._home) as file:
-                file.write(bytes(_ROOM))
-                file.flush()
-                failing.discard("")
-                self.succeeded("")
-        return failing
-
-    def forget(self, index: str) -> None:
-        """Forget the failures of an index that was deleted."""
-        self._metrics.observe_write(index, failed=False)
-        self._reasons.pop(index, None)
-
-    def reasons(self, failing: Collection[str], access: Access) -> list[str]:
-        """Return why writes fail, to the indexes that a request may see or their directory.
-
-        failing  as `failing` returns them
-
-        Another process of the service may have had the failure; its log has the reason.
-        """
-        return [
-            self._reasons.get(index, f"{_writes_to(index)} fail; see the log of the service")
-            for index in sorted(failing)
-            if not index or access.sees(index)
-        ]
-
-
-def _writes_to(index: str) -> str:
-    return f"writes to index `{index}`" if index else "writes to the index directory"

@@ -13,14 +13,13 @@ from typing import Final
 from klsa_search.errors import IndexBusy, IndexDamaged, StoreError
 from klsa_search.storage.names import NEW
 
-_FREE_SPACE: Final = "free some disk space"
+DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a write without room, or without quota."""
+
 PERMISSIONS: Final = "check its owner and permissions, and that its file system is writable"
 _FORBID_WRITING: Final = {
-    errno.ENOSPC: _FREE_SPACE,
-    errno.EDQUOT: _FREE_SPACE,
-    errno.EROFS: PERMISSIONS,
-    errno.EACCES: PERMISSIONS,
-    errno.EPERM: PERMISSIONS,
+    **dict.fromkeys(DISK_FULL, "free some disk space"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), PERMISSIONS),
 }
 _EXHAUSTED: Final = {
     errno.EMFILE: "raise the limit of open files (ulimit -n)",

@@ -13,7 +13,6 @@ newest intact one stays; if CURRENT is damaged, all intact ones stay.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -38,6 +37,7 @@ from klsa_search.storage.directories import (
     remove_empty,
 )
 from klsa_search.storage.files import (
+    DISK_FULL,
     exclusive_lock,
     is_real,
     read_regular,
@@ -68,8 +68,6 @@ from klsa_search.storage.names import (
 )
 from klsa_search.storage.partitions import generations_of_build
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-
 WRITE_TIMEOUT: Final = 10.0
 """Seconds that a writer waits for another."""
 
@@ -97,7 +95,7 @@ def new_generation(path: Path, *, allow_writes: bool = False) -> Iterator[Path]:
             try:
                 yield generation
             except BaseException as failure:
-                if isinstance(failure, OSError) and failure.errno in _DISK_FULL:
+                if isinstance(failure, OSError) and failure.errno in DISK_FULL:
                     # A failed write does not name its file; it was in this folder.
                     failure.filename = failure.filename or str(generation)
                 gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()

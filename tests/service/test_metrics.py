@@ -175,22 +175,6 @@ def test_failing_writes_are_measured_until_one_succeeds(home, tmp_path, monkeypa
         assert failing(client) == {"first": 0, "second": 1}
 
 
-def test_a_creation_counts_as_failing_until_there_is_room(home, monkeypatch):
-    def no_room(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with Catalog(home, interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
-        monkeypatch.setattr("klsa_search.service.index_service.build", no_room)
-        monkeypatch.setattr("klsa_search.service.metrics.TemporaryFile", no_room)
-        failure_of(client.post("/indexes", json={"name": "third"}), 503)
-        assert failing(client) == {"": 1}
-        assert client.get("/health").json()["degraded"]
-        monkeypatch.undo()
-        assert not client.get("/health").json()["degraded"]
-        assert failing(client) == {"": 0}
-
-
 def full_disk(*_, **__):
     raise StoreError("cannot write the log (No space left on device); free space on the disk")
 
