@@ -19,7 +19,7 @@ from klsa_search.errors import IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.catalog import aliases_in
 from klsa_search.storage.catalog_entry import rows_of
 from klsa_search.storage.checksums import check_sizes
-from klsa_search.storage.current import changed
+from klsa_search.storage.current import changed_file_error
 from klsa_search.storage.files import exclusive_lock, explain
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.maintenance import copy_logs, indexes_in
@@ -197,7 +197,7 @@ class IndexCopier:
         for name, entry in manifest.files.items():
             files[name] = self._stored.get(entry.sha256) or self._store_file(generation / name)
             if files[name].sha256 != entry.sha256:
-                raise changed(generation / name)
+                raise changed_file_error(generation / name)
         files[MANIFEST] = self._store_file(generation / MANIFEST)
         return files
 

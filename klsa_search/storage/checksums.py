@@ -25,7 +25,7 @@ from klsa_search.core.installation import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import (
-    changed,
+    changed_file_error,
     current_generation,
     step_for,
 )
@@ -74,7 +74,7 @@ def compare_checksum(
     except OSError as error:
         raise unreadable(path, error, step_for(path)) from error
     if actual != manifest.files[name].sha256:
-        raise changed(path)
+        raise changed_file_error(path)
 
 
 def check_once(generation: Path, manifest: Manifest) -> None:

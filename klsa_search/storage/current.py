@@ -165,7 +165,7 @@ def step_for(file: Path) -> str:
     return repair_step(index_of(file.parent))
 
 
-def changed(file: Path) -> IndexDamaged:
+def changed_file_error(file: Path) -> IndexDamaged:
     """Return the error that a file of a generation has changed since the build."""
     return IndexDamaged(f"`{file}` has changed since it was built; {step_for(file)}")
 

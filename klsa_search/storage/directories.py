@@ -37,6 +37,7 @@ from klsa_search.storage.names import (
     MARKER,
     NEW,
     NEW_CURRENT,
+    NEW_MANIFEST,
     PARTITION,
     PASSAGES,
     SCRATCH,
@@ -263,7 +264,8 @@ def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
     if is_real(entry, stat.S_IFDIR):
         return files is None and entry.name == SCRATCH
     is_known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files
-    return bool(is_known or LOG_FILES.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
+    is_added = LOG_FILES.fullmatch(entry.name)
+    return bool(is_known or is_added) or entry.name in (MANIFEST, NEW_MANIFEST, MARKER)
 
 
 def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:

@@ -41,9 +41,9 @@ from klsa_search.storage.files import (
     exclusive_lock,
     is_real,
     read_regular,
+    replace_file,
     sync,
     writable,
-    write_fresh,
 )
 from klsa_search.storage.manifest import (
     FileEntry,
@@ -159,8 +159,7 @@ def commit(generation: Path, manifest: Manifest) -> None:
     """
     path = generation.parent
     text = manifest.as_text()
-    write_fresh(generation / MANIFEST, text)
-    sync(generation)
+    replace_file(generation / MANIFEST, text)
     retained = _retained(generation)
     sums = manifest_checksums(path, retained)
     sums[generation.name] = hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_o
 from klsa_search.storage.checksums import check_again, check_sizes
 from klsa_search.storage.current import (
     Current,
-    changed,
+    changed_file_error,
     current_build,
     read_current,
     write_current,
@@ -193,7 +193,7 @@ def _copy_files(generation: Path, fresh: Path) -> Manifest:
             ) from error
         actual = sha256_of(fresh / name)
         if actual != manifest.files[name].sha256:
-            raise changed(generation / name)
+            raise changed_file_error(generation / name)
     return manifest
 
 

@@ -27,7 +27,7 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
-from klsa_search.storage.current import changed, read_current, step_for
+from klsa_search.storage.current import changed_file_error, read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular, unreadable
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
@@ -244,7 +244,7 @@ def read_manifest(generation: Path) -> Manifest:
         raise unreadable(path, error, step_for(path)) from error
     sum_ = _known_sum(generation)
     if sum_ and sum_ != hashlib.sha256(content).hexdigest():
-        raise changed(path)
+        raise changed_file_error(path)
     if version != FORMAT_VERSION:
         step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:

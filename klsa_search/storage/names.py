@@ -25,6 +25,7 @@ GENERATION = re.compile(r"[0-9]{6}")
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
+NEW_MANIFEST = f".{MANIFEST}.{NEW}"
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 CATALOG = "catalog.db"
@@ -53,7 +54,6 @@ LOG_FILES = re.compile(
 EMBEDDINGS = "EMBEDDINGS"
 EMBEDDING_FILES = (EMBEDDINGS, f"{EMBEDDINGS}-journal")
 """Computed vectors that no generation has yet, and their journal: see `storage.vectors`."""
-
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -14,6 +14,7 @@ as a whole.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from contextlib import suppress
@@ -22,12 +23,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from klsa_search.errors import IndexExists, IndexNotFound, StoreError
+from klsa_search.errors import IndexDamaged, IndexExists, IndexNotFound, StoreError
 from klsa_search.storage.catalog import aliases_in, replace_aliases
-from klsa_search.storage.catalog_entry import replace_rows
+from klsa_search.storage.catalog_entry import replace_rows, rows_of
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation
-from klsa_search.storage.directories import is_unfinished, mark_index
+from klsa_search.storage.directories import is_abandoned, is_unfinished, mark_index
 from klsa_search.storage.files import exclusive_lock, sync
 from klsa_search.storage.generations import (
     commit,
@@ -40,8 +41,8 @@ from klsa_search.storage.generations import (
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import create_log
 from klsa_search.storage.maintenance import delete_index, indexes_in, rollback
-from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import CURRENT, LOG_ID, MANIFEST, NEW, WRITES, index_path
+from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.storage.names import CURRENT, DELETED, LOG_ID, MANIFEST, NEW, WRITES, index_path
 from klsa_search.storage.partitions import generations_of_build, partition_names, terms_name
 from klsa_search.storage.repository import (
     ROWS,
@@ -74,7 +75,7 @@ def restore_index(repository: Repository, name: str, path: Path, number: int | N
             f"no index `{name}` in the backup; choose from {choices}", field="index"
         )
     copy = backup.indexes[name]
-    if os.path.lexists(path / CURRENT) or not _is_free(path, copy):
+    if os.path.lexists(path / CURRENT) or not _is_free(repository, copy, path):
         raise _exists(path)
     _restore(repository, copy, path)
     return backup_name
@@ -91,7 +92,7 @@ def restore_all(repository: Repository, home: Path, number: int | None = None) -
     existing = aliases_in(home)
     for name, copy in backup.indexes.items():
         path = index_path(home, name)
-        if name in existing or not _is_free(path, copy):
+        if name in existing or not _is_free(repository, copy, path):
             raise _exists(path)
     for name, index in backup.aliases.items():
         if os.path.lexists(home / name) or existing.get(name, index) != index:
@@ -157,31 +158,61 @@ def _is_same_build(generation: Path, copy: IndexCopy) -> bool:
     return False
 
 
-def _equal_build(path: Path, copy: IndexCopy) -> Path | None:
-    """Return the generation of an index that has the documents of a copy, or None.
+def _has_documents(generation: Path, copy: IndexCopy) -> bool:
+    """Return whether a generation has the documents of a copy."""
+    if not _is_same_build(generation, copy):
+        return False
+    states = [WriteLog(part).state_id() for part in generations_of_build(generation)]
+    return states == [part.log_state for part in copy.builds]
 
-    It is in use, or an interrupted restore completed it and did not yet use it.
+
+def _completed(repository: Repository, copy: IndexCopy, path: Path) -> Path | None:
+    """Return the generation that an interrupted restore completed and did not yet use, or None.
+
+    An index whose CURRENT was lost, or whose deletion was interrupted, looks similar. So all files
+    and rows must be those of the copy: then nothing is lost. Cost: reading all files.
     """
-    name = named(path)
-    builds = [path / name] if name else committed_generations(path)
-    if len(builds) != 1 or not _is_same_build(builds[0], copy):
+    if os.path.lexists(path / CURRENT) or os.path.lexists(path / DELETED):
         return None
-    states = [WriteLog(generation).state_id() for generation in generations_of_build(builds[0])]
-    return builds[0] if states == [part.log_state for part in copy.builds] else None
+    builds = committed_generations(path)
+    if len(builds) != 1 or not _has_documents(builds[0], copy):
+        return None
+    manifests = [_manifest(repository, build) for build in copy.builds]
+    try:
+        rows = rows_of(path, builds[0].name).encode()
+        sums = {ROWS: hashlib.sha256(rows).hexdigest()} if rows else {}
+        if sums != {name: file.sha256 for name, file in copy.shared.items()}:
+            return None
+        parts = generations_of_build(builds[0])
+        if manifests != list(map(read_manifest, parts)):
+            return None
+        for part, build in zip(parts, copy.builds, strict=True):
+            for name, file in (build.generation | build.log).items():
+                if name != MANIFEST and sha256_of(part / name) != file.sha256:
+                    return None
+    except (IndexDamaged, FileNotFoundError):
+        return None
+    return builds[0]
 
 
-def _is_free(path: Path, copy: IndexCopy) -> bool:
-    """Return whether a copy can be restored to a path, where only the same may be."""
-    return not os.path.lexists(path) or is_unfinished(path) or _equal_build(path, copy) is not None
+def _is_free(repository: Repository, copy: IndexCopy, path: Path) -> bool:
+    """Return whether a path is free, or has this copy already."""
+    if not os.path.lexists(path) or is_unfinished(path) or is_abandoned(path):
+        return True
+    if build := named(path):
+        return _has_documents(path / build, copy)
+    return _completed(repository, copy, path) is not None
 
 
 def _restore(repository: Repository, copy: IndexCopy, path: Path) -> None:
-    """Restore an index, or finish a restore that was interrupted before its last step."""
-    generation = _equal_build(path, copy)
-    if generation is None:
-        _install(repository, copy, path)
-    elif named(path) is None:
+    """Restore an index that is not there, or finish a restore interrupted before its last step."""
+    if name := named(path):
+        if not _has_documents(path / name, copy):  # built meanwhile
+            raise _exists(path)
+    elif generation := _completed(repository, copy, path):
         rollback(path, generation.name)
+    else:
+        _install(repository, copy, path)
 
 
 def _install(repository: Repository, copy: IndexCopy, path: Path) -> Path:
@@ -206,13 +237,16 @@ def _fetch(repository: Repository, copy: BuildCopy, generation: Path) -> Manifes
         if name != MANIFEST:
             (generation / name).parent.mkdir(exist_ok=True)
             repository.fetch(file, generation / name)
+    return _manifest(repository, copy)
+
+
+def _manifest(repository: Repository, copy: BuildCopy) -> Manifest:
+    """Return the manifest of a build; StoreError if it is that of another."""
     with TemporaryDirectory(prefix="klsa-restore-") as folder:
         repository.fetch(copy.generation[MANIFEST], Path(folder, MANIFEST))
         manifest = read_manifest(Path(folder))
     if build_id(manifest) != copy.build:
-        raise StoreError(
-            f"the backup of `{generation.parent.name}` is inconsistent; use another backup"
-        )
+        raise StoreError(f"a backup at `{repository.target}` is inconsistent; use another backup")
     return manifest
 
 

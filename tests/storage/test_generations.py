@@ -209,20 +209,21 @@ def test_everything_is_durable_before_current_is_replaced(tmp_path, monkeypatch)
         sync(descriptor)
 
     def replaced(source, target):
-        told.append("replace")
+        told.append(f"replaced {Path(target).relative_to(tmp_path)}")
         return replace(source, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "replace", replaced)
     write(path, "one")
-    before, after = told[: told.index("replace")], told[told.index("replace") + 1 :]
+    last = told.index("replaced a/CURRENT")
+    before, after = told[:last], told[last + 1 :]
     assert set(before) >= {
         "a/KLSA-INDEX",
         "a/000001/KLSA-INDEX",
         "a/000001/vocabulary.txt",
-        "a/000001/manifest.json",
-        "a/000001",
+        "a/000001/.manifest.json.klsa-new",
     }
+    assert "a/000001" in before[before.index("replaced a/000001/manifest.json") :]
     assert before[-1] == "a/.CURRENT.klsa-new"
     assert after == ["a", str(tmp_path)]
 

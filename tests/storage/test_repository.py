@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
+from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -32,6 +35,7 @@ from klsa_search.storage.restore import follow, restore_all, restore_index
 from klsa_search.storage.rules import read_rules
 from klsa_search.storage.synonyms import read_synonyms, write_synonyms
 
+from .test_kills import Killed, dying
 from .worlds import manifest_of
 
 
@@ -153,6 +157,83 @@ def test_a_restore_interrupted_before_its_last_step_is_repeated(home, repository
     (path / "CURRENT").unlink()  # damage: what was written since would be lost
     with pytest.raises(IndexExists, match="cars"):
         restore_index(repository, "cars", path)
+
+
+def bytes_below(path):
+    return {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def with_other_synonyms(path):
+    write_synonyms(path, {"boat": ["ship"]})
+    (path / "CURRENT").unlink()
+
+
+def with_an_interrupted_deletion(path):
+    (path / "CURRENT").rename(path / ".CURRENT.klsa-deleted")
+
+
+def without_its_rows(path):
+    (path / "CATALOG-ID").unlink()
+    (path / "CURRENT").unlink()
+
+
+def with_a_changed_bit(path):
+    file = current_generation(path) / "documents_starts.npy"
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    (path / "CURRENT").unlink()
+
+
+def with_a_changed_manifest(path):
+    file = current_generation(path) / "manifest.json"
+    manifest = json.loads(file.read_bytes())
+    file.write_text(json.dumps(manifest | {"source": "other"}))
+    (path / "CURRENT").unlink()
+
+
+def with_a_damaged_current(path):
+    (path / "CURRENT").write_text("xx")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_other_synonyms,
+        with_an_interrupted_deletion,
+        without_its_rows,
+        with_a_changed_bit,
+        with_a_changed_manifest,
+        with_a_damaged_current,
+    ],
+)
+def test_an_index_out_of_use_that_differs_is_not_taken_for_a_restore(
+    home, repository, tmp_path, change
+):
+    back_up(repository, home)
+    path = tmp_path / "all" / "cars"
+    restore_all(repository, path.parent)
+    change(path)
+    before, synonyms = bytes_below(path), read_synonyms(path)
+    with pytest.raises(IndexExists, match="cars"):
+        restore_index(repository, "cars", path)
+    with pytest.raises(IndexExists, match="cars"):
+        restore_all(repository, path.parent)
+    assert (bytes_below(path), read_synonyms(path)) == (before, synonyms)
+
+
+def test_a_restore_killed_at_any_step_is_repeated(home, repository, tmp_path, monkeypatch):
+    back_up(repository, home)
+    for step in count():
+        path = tmp_path / f"{step}" / "cars"
+        with dying(monkeypatch, step) as tried, suppress(Killed):
+            restore_index(repository, "cars", path)
+        if not (path / "CURRENT").exists():
+            restore_index(repository, "cars", path)
+        assert texts(path) == CARS
+        assert read_synonyms(path) == read_synonyms(home / "cars")
+        verify(path)
+        if len(tried) <= step:
+            break
 
 
 def test_only_what_changed_is_written_and_old_backups_stay(home, repository, tmp_path):
