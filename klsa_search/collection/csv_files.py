@@ -36,7 +36,12 @@ LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too smal
 KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 _NAMELESS: Final = re.compile(r"|Unnamed: \d+")  # pandas names them so
 _RULE: Final = re.compile(r"[ +=|:-]*(?:---|===)[ +=|:-]*")  # between the rows of a printed table
-_NUMBER: Final = re.compile(r"[\W\d_]*\d[\W\d_]*")
+_NUMBER: Final = re.compile(r"\W*+\d[\d\s.,'’]*+\W*+")  # also an amount, but not a date
+_TOTALS: Final = frozenset(
+    ["total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "totale", "totaal",
+     "total general", "total général", "suma", "somme", "razem", "celkem", "toplam", "итого",
+     "всего", "合計", "合计", "总计", "總計", "합계", "المجموع"]
+)  # fmt: skip
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
@@ -115,30 +120,38 @@ def row_documents(
     columns, numbered = intake.begin(path, header.names, key=key)
     columns.refuse_without_text(header.names, header.origin)
     id_at = header.names.index(columns.id_in(header.names) or header.names[0])
-    totals: list[tuple[str, Sequence[Any]]] = []
-    for row in rows:
-        if not numbered and _is_total(row[1], id_at):
-            totals.append(row)
-            continue
-        for origin, cells in (*totals, row):
-            document = intake.document(header.record(cells), origin, columns, numbered=numbered)
-            if document is not None:
-                yield document
-        totals.clear()
-    if totals:
-        intake.note(path, f"rows of numbers without an ID at the end are left out: {len(totals):,}")
+
+    def without_totals() -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield the rows but a last one of totals, below rows with an ID."""
+        last: tuple[str, Sequence[Any]] | None = None
+        has_ids = False
+        for row in rows:
+            if last is not None:
+                yield last
+            last = row if has_ids and _is_total(row[1], id_at) else None
+            if last is None:
+                has_ids = has_ids or not is_blank(row[1][id_at])
+                yield row
+        if last is not None:
+            intake.note(path, "left out the last row, totals without an ID")
+
+    for origin, cells in rows if numbered else without_totals():
+        document = intake.document(header.record(cells), origin, columns, numbered=numbered)
+        if document is not None:
+            yield document
     if header.seen - {key}:
         named = ", ".join(sorted(header.seen - {key}))
         intake.note(path, f"columns without a name are called {named}")
 
 
 def _is_total(cells: Sequence[Any], id_at: int) -> bool:
-    """Return whether a row without an ID has numbers and at most one other cell, as totals have."""
+    """Return whether a row has no ID, but numbers, and at most a word for totals beside them."""
     if not is_blank(cells[id_at]):
         return False
-    texts = [str(cell) for cell in cells if not is_blank(cell)]
-    numbers = sum(_NUMBER.fullmatch(text) is not None for text in texts)
-    return numbers > 0 and len(texts) - numbers <= 1
+    values = [str(cell) for cell in cells if not is_blank(cell)]
+    texts = [value for value in values if not _NUMBER.fullmatch(value)]
+    named = len(texts) == 1 and texts[0].strip(" :.").casefold() in _TOTALS
+    return len(values) > len(texts) and (named or not texts)
 
 
 def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
@@ -148,12 +161,17 @@ def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
 
 
 def is_key(rows: Iterable[Sequence[Any]]) -> bool:
-    """Return whether the first cells of all rows but totals differ. Cost: reads all rows."""
+    """Return whether the first cells of all rows differ, but for totals in the last row.
+
+    Cost: reads all rows.
+    """
     seen: set[Any] = set()
+    has_ended = False
     for cells in rows:
-        if _is_total(cells, 0):
-            continue
-        if is_blank(cells[0]) or cells[0] in seen:
+        if has_ended or cells[0] in seen:
+            return False
+        has_ended = bool(seen) and _is_total(cells, 0)
+        if is_blank(cells[0]) and not has_ended:
             return False
         seen.add(cells[0])
     return bool(seen)
@@ -305,8 +323,9 @@ def is_header(cells: list[str], columns: Columns) -> bool:
         names = {name.lower() for name in header_names(cells, "", columns)}
     except CollectionError:
         return False
-    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"]}
-    return bool(columns.title or columns.text or names & common or columns.common("text", names))
+    # Exact names only, as the last words of a sentence may be `product description`, too.
+    common = {"title", *TEXT_NAMES, *COMMON_NAMES["title"], *COMMON_NAMES["text"]}
+    return bool(columns.title or columns.text or names & common)
 
 
 def _shown(cell: str) -> str:

@@ -48,6 +48,14 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
+_BEFORE_TITLE: Final = frozenset(
+    ["product", "item", "article", "book", "page", "post", "movie", "job", "recipe", "course"]
+)
+_BEFORE_TEXT: Final = frozenset(
+    ["review", "product", "article", "post", "comment", "page", "message", "email", "job", "item",
+     "full", "body"]
+)  # fmt: skip
+"""First of two words of which the second is a name for titles or texts: not user or file name."""
 _WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 
 _ID: Final = re.compile(
@@ -133,12 +141,13 @@ class Columns:
     def common(self, role: str, names: Iterable[str]) -> list[str]:
         """Return the columns with a common name for "id", "title" or "text".
 
-        For texts, else those whose last word is one, such as `review_text`.
+        For texts, else those of two words such as `review_text`.
         """
         names = list(names)
         columns = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
         if role == "text" and not columns and len(names) > 1:
-            columns = [name for name in names if _last_word(name) in _TEXTS.union(TEXT_NAMES)]
+            last = _TEXTS.union(TEXT_NAMES)
+            columns = [name for name in names if _are_words(name, _BEFORE_TEXT, last)]
         return _first_choices(columns) or columns
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
@@ -155,7 +164,8 @@ class Columns:
         if not (by_role["title"] or by_role["text"]):
             by_role |= _in_one_object(names)
         elif by_role["text"] and not by_role["title"]:  # the only one such as `Product name`
-            titles = [name for name in names if _last_word(name) in ("name", "title")]
+            last = frozenset(["name", "title"])
+            titles = [name for name in names if _are_words(name, _BEFORE_TITLE, last)]
             by_role["title"] = titles if len(titles) == 1 else []
         if self.id_in(names) is not None:
             by_role["id"] = []
@@ -196,10 +206,10 @@ def _first_choices(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.strip().lower() not in _SECOND]
 
 
-def _last_word(name: str) -> str:
-    """Return the last of the words of a name, in lower case; "" for one word and for a path."""
+def _are_words(name: str, first: Collection[str], last: Collection[str]) -> bool:
+    """Return whether a name has two words, each among those, in any case; a path has none."""
     words = [] if "." in name else _WORD_END.split(name.strip())
-    return words[-1].lower() if len(words) > 1 else ""
+    return len(words) == 2 and words[0].lower() in first and words[1].lower() in last
 
 
 def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:

@@ -184,14 +184,32 @@ def test_a_stream_is_read_as_a_file_and_can_be_read_again():
     ("header", "columns"),
     [
         ("Product name,review_text,stars", {"title": "Product name", "text": ["review_text"]}),
-        ("reviewTitle,reviewBody,stars", {"title": "reviewTitle", "text": ["reviewBody"]}),
-        ("user-name,item-name,long-description", {"text": ["long-description"]}),
-        ("Ticket Description,stars,year", {"text": ["Ticket Description"]}),
+        ("postTitle,postBody,stars", {"title": "postTitle", "text": ["postBody"]}),
+        (
+            "user-name,item-name,full-description",
+            {"title": "item-name", "text": ["full-description"]},
+        ),
+        ("product name,item name,full text", {"text": ["full text"]}),
+        ("user_name,body,stars", {"text": ["body"]}),
+        ("file_name,body,stars", {"text": ["body"]}),
+        ("headline,alt_text,stars", {"title": "headline"}),
     ],
 )
-def test_the_last_word_of_a_name_tells_what_a_column_has(tmp_path, header, columns):
+def test_two_words_of_a_name_tell_what_a_column_has(tmp_path, header, columns):
     path = tmp_path / "x.csv"
     path.write_text(f"{header}\nPump,it leaks,3\n", "utf-8")
     source = open_collection(path)
     assert len(list(source.documents())) == 1
     assert source.options["columns"] == columns
+
+
+@pytest.mark.parametrize("header", ["id,alt text,body_html", "id,user_name,error_message"])
+def test_a_name_for_texts_behind_other_words_is_none(tmp_path, header):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n1,a photo,hello\n", "utf-8")
+    with pytest.raises(CollectionError, match="no column 'title' or 'text'"):
+        list(open_collection(path).documents())
+    path.write_text(f"{header},title\n1,a photo,hello,Pump\n", "utf-8")
+    (document,) = open_collection(path).documents()
+    assert (document.title, document.text) == ("Pump", "")
+    assert set(document.metadata) == {*header.split(",")} - {"id"}

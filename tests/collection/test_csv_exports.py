@@ -237,17 +237,48 @@ def test_ids_that_pandas_made_decimals_are_reported(tmp_path):
 
 @pytest.mark.parametrize("header", ["id,title,price,text", "Ticket ID,title,price,text"])
 @pytest.mark.parametrize(
-    "totals", [",Total,7,\n", ",,7,\n", ",,\u20ac 7.00,\n", ",Sum,7,\n,Mean,3.5,\n"]
+    "totals", [",Total,7,\n", ",,7,\n", ",,\u20ac 7.00,\n", ",SUMME:,7,\n", ",合計,,7\n"]
 )
 def test_totals_at_the_end_are_no_documents(tmp_path, header, totals):
     rows, source = read(tmp_path, f"{header}\n0,Pump,3,It leaks\n1,Valve,4,Stuck\n{totals}")
     assert [row[:3] for row in rows] == [row[:3] for row in ROWS]
-    assert any("without an ID at the end are left out" in note for note in source.notes)
+    assert any("left out the last row, totals without an ID" in note for note in source.notes)
 
 
 @pytest.mark.parametrize(
-    "rows", [",Hose,5,It bends\n1,Valve,4,Stuck\n", ",Hose,5,\n1,Valve,4,Stuck\n", ",Hose,,\n"]
+    "rows",
+    [
+        ",Hose,5,It bends\n1,Valve,4,Stuck\n",
+        ",Hose,5,\n1,Valve,4,Stuck\n",
+        ",Total,7,\n1,Valve,4,Stuck\n",
+        ",Hose,,\n",
+        ",Hose,5,\n",
+        ",Total,,\n",
+        ",Total,7,all\n",
+        ",,2020-01-01,\n",
+        ",Sum,7,\n,Mean,3.5,\n",
+        ",,7,\n,,7,\n",
+    ],
 )
 def test_a_document_without_an_id_is_refused(tmp_path, rows):
     with pytest.raises(CollectionError, match="id is blank"):
         read(tmp_path, f"id,title,price,text\n0,Pump,3,It leaks\n{rows}")
+
+
+@pytest.mark.parametrize("rows", [",gear,5\n,pump,6\n", ",,5\n,,6\n", ",Total,6\n"])
+def test_a_table_without_a_value_in_its_column_of_ids_is_refused(tmp_path, rows):
+    with pytest.raises(CollectionError, match="id is blank"):
+        read(tmp_path, f"id,title,price\n{rows}")
+    _, source = read(tmp_path, f"id,title,price\n{rows}", on_error="skip")
+    assert not any("totals" in note for note in source.notes)
+
+
+def test_a_sentence_is_no_header(tmp_path):
+    table = "Source,Extracted text\nid,title,abstract\n1,pump,good\n2,valve,bad\n"
+    assert [row[:2] for row in read(tmp_path, table)[0]] == [("1", "pump"), ("2", "valve")]
+    table = "Report,Full text\nid,title,abstract\n1,pump,good\n2,valve,bad\n"
+    assert [row[:2] for row in read(tmp_path, table)[0]] == [("1", "pump"), ("2", "valve")]
+    for first in ("I bought this for its content", "Great product description"):
+        for name, tab in (("x.csv", ","), ("x.tsv", "\t")):
+            with pytest.raises(CollectionError, match="if this line is a document, add one with"):
+                read(tmp_path, f"{first}{tab}5\nGood value{tab}4\nBad text{tab}1\n", name)
