@@ -323,6 +323,30 @@ def test_subtitles_are_their_text(tmp_path, name, content):
     assert document.metadata["kind"] == "subtitles"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nif a < b and c > d\n- I <3 you\n", None),
+        ("a.srt", "1\n00:00:01,000-->00:00:02,000\nif a < b and c > d\n   \n2\n"
+         "00:00:03,000\t-->  00:00:04,000\n- I <3 you\n", None),
+        ("a.srt", "00:00:01 --> 00:00:02\nif a < b and c > d\n\n2\n0:03.5 --> 0:04.5\n"
+         "<00:00:03.500>- I <c.red><3</c> you\n", None),
+        ("a.vtt", "WEBVTT\n\nNOTE x\ny\n  \n00:01.000-->00:02.000\nif a < b and c > d\n\n"
+         "4\n00:03.000 --> 00:04.000\n- I <3 you\n\nSTYLE\nx\n", None),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nOne\n\nNOTE that well\n",
+         "One\nNOTE that well"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\n1984\n2 --> 1\n", "1984\n2 --> 1"),
+    ],
+)  # fmt: skip
+def test_subtitles_keep_what_is_spoken(tmp_path, name, content, text):
+    (tmp_path / name).write_text(content, "utf-8")
+    (document,) = open_collection(tmp_path / name).documents()
+    assert document.text == (text or "if a < b and c > d\n- I <3 you")
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
+    (document,) = open_collection(tmp_path / f"{name}.gz").documents()
+    assert document.text == (text or "if a < b and c > d\n- I <3 you")
+
+
 WHOLE = {
     "docbook": DOCBOOK,
     "docx": DOCX,

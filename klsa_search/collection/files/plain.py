@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from itertools import dropwhile, groupby, takewhile
-from pathlib import Path
+from pathlib import Path, PurePath
 from textwrap import dedent
 from typing import Final
 
@@ -18,6 +18,7 @@ from klsa_search.collection.files.content import (
     SectionBuilder,
     Unreadable,
 )
+from klsa_search.collection.folder import uncompressed_name
 from klsa_search.collection.model import text_fault
 from klsa_search.collection.text_cleaning import join_divided_words
 
@@ -28,12 +29,13 @@ _TITLES: Final = {
 """Line of the title of a document in AsciiDoc and Org, by suffix."""
 
 
+_NO_CUE: Final = re.compile(r"(?:\A|(?<=\n\n))(?:WEBVTT|NOTE|STYLE|REGION)\b.*(?:\n.+)*")
+"""Blocks of WebVTT that are no subtitles."""
 _CUE: Final = re.compile(
-    r"(?:\A|(?<=\n\n))(?:WEBVTT|NOTE|STYLE|REGION)\b.*(?:\n.+)*"
-    r"|(?:(?:\A|(?<=\n\n)).+\n)?(?<![^\n])[\d:.,]+[ ]-->[ ].*"
+    r"(?:(?:\A|(?<=\n\n)).+\n)?(?<![^\n])\d+(?::\d+)+[\d.,]*[ \t]*-->[ \t]*\d.*"
 )
-"""Blocks of WebVTT that are no subtitles, and the name or number of a subtitle and its times."""
-_CUE_MARK: Final = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+"""Name or number of a subtitle, and its times."""
+_CUE_MARK: Final = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 
 
 def read(path: Path, encoding: str | None) -> Iterator[Content]:
@@ -53,7 +55,10 @@ def read_code(path: Path, encoding: str | None) -> Iterator[Content]:
 def read_subtitles(path: Path, encoding: str | None) -> Iterator[Content]:
     """Read SubRip or WebVTT as one document: the spoken text, without times, marks and notes."""
     text, notes = text_of(path, encoding)
-    text = _CUE.sub("", re.sub(r"\r\n?", "\n", text))
+    text = "\n".join(map(str.strip, text.splitlines()))
+    if PurePath(uncompressed_name(path)).suffix == ".vtt":  # in SubRip they may be spoken
+        text = _NO_CUE.sub("", text)
+    text = _CUE.sub("", text)
     lines = (unescape(_CUE_MARK.sub("", line)).strip() for line in text.splitlines())
     # Captions that scroll repeat a line in the next cue.
     spoken = "\n".join(line for line, _ in groupby(filter(None, lines)))
