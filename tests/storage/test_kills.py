@@ -30,8 +30,11 @@ class Killed(BaseException):
 
 
 @contextmanager
-def dying(monkeypatch, step: int) -> Iterator[list[str]]:
-    """Let so many changes happen and no more; gives the names of those that were tried."""
+def dying(monkeypatch, step: int, *, leaves_empty: bool = False) -> Iterator[list[str]]:
+    """Let so many changes happen and no more; gives the names of those that were tried.
+
+    leaves_empty  if the next one creates a file, it does, and nothing is written to it
+    """
     tried: list[str] = []
 
     def counted(name, own):
@@ -41,6 +44,8 @@ def dying(monkeypatch, step: int) -> Iterator[list[str]]:
                 return own(*arguments, **options)
             tried.append(name)
             if len(tried) > step:
+                if leaves_empty and name == "open" and len(tried) == step + 1:
+                    os.close(own(*arguments, **options))
                 raise Killed
             return own(*arguments, **options)
 

@@ -221,11 +221,14 @@ def test_an_index_out_of_use_that_differs_is_not_taken_for_a_restore(
     assert (bytes_below(path), read_synonyms(path)) == (before, synonyms)
 
 
-def test_a_restore_killed_at_any_step_is_repeated(home, repository, tmp_path, monkeypatch):
+@pytest.mark.parametrize("leaves_empty", [False, True])
+def test_a_restore_killed_at_any_step_is_repeated(
+    home, repository, tmp_path, monkeypatch, leaves_empty
+):
     back_up(repository, home)
     for step in count():
         path = tmp_path / f"{step}" / "cars"
-        with dying(monkeypatch, step) as tried, suppress(Killed):
+        with dying(monkeypatch, step, leaves_empty=leaves_empty) as tried, suppress(Killed):
             restore_index(repository, "cars", path)
         if not (path / "CURRENT").exists():
             restore_index(repository, "cars", path)
