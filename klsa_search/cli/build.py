@@ -30,7 +30,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, in_bytes, printable, write_facts, write_json
 from klsa_search.core.progress import format_duration, progress_bar
-from klsa_search.embedding.opening import by_space
+from klsa_search.embedding.options import by_space
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Collection

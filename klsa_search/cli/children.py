@@ -27,7 +27,7 @@ from pydantic import TypeAdapter
 from klsa_search.cli.main import explain, run
 from klsa_search.cli.options import embedder_option, home_option
 from klsa_search.core.parallel import exit_with_parent
-from klsa_search.embedding.opening import embedders_of
+from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import EmbedderFailed, KlsaError
 
 _NICE: Final = 10

@@ -24,7 +24,7 @@ from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import as_dict, write_explanation, write_results
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.parameters import QueryOptions
-from klsa_search.embedding.opening import embedders_of
+from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
 

@@ -1,8 +1,8 @@
-"""Open an embedder or a reranker by its specification, and read options SPACE=VALUE."""
+"""Open an embedder or a reranker by its specification."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -160,26 +160,3 @@ class FunctionEmbedder:
         """Return the vectors of texts."""
         vectors: Embeddings = self._function(texts, kind)
         return vectors
-
-
-def embedders_of(options: Iterable[str]) -> dict[str, str]:
-    """Return the models of options SPACE=MODEL by space; SettingsError."""
-    return by_space("embedder", options, "minilm=onnx:FOLDER")
-
-
-def by_space(option: str, options: Iterable[str], example: str) -> dict[str, str]:
-    """Return the values of options SPACE=VALUE by space; SettingsError."""
-    values = {}
-    for text in options:
-        space, sign, value = text.partition("=")
-        if not space or not sign:
-            raise SettingsError(
-                f"{option} = {text!r} names no space; give SPACE=VALUE, as in {example}",
-                field=option,
-            )
-        if space in values:
-            raise SettingsError(
-                f"{option} = {text!r}: space `{space}` is given twice; give it once", field=option
-            )
-        values[space] = value
-    return values

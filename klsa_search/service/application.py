@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from klsa_search.core.parallel import command_of
-from klsa_search.embedding.opening import embedders_of
+from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.models import Models

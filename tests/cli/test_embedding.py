@@ -11,7 +11,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.cli.children import refit as refit_child
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.embedding.opening import embedders_of
+from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import embed
 from klsa_search.search.opening import open_index
