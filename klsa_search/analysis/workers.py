@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 from klsa_search import _native
 from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
 from klsa_search.collection.searched_text import AnalysedTexts
-from klsa_search.core.parallel import (
+from klsa_search.core.child_processes import (
     call,
     died,
     pipes_of_worker,

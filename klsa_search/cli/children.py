@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 
 from klsa_search.cli.main import explain, run
 from klsa_search.cli.options import embedder_option, home_option
-from klsa_search.core.parallel import exit_with_parent
+from klsa_search.core.child_processes import exit_with_parent
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import EmbedderFailed, KlsaError
 

@@ -24,7 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from klsa_search.cli.main import explain, log_as_text, trust_tokenizers
 from klsa_search.cli.output import echo
-from klsa_search.core.parallel import stop_with_parent
+from klsa_search.core.child_processes import stop_with_parent
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service.application import (
     create_app,

@@ -211,7 +211,7 @@ class FormSettings(SettingsGroup):
         return None if fields is None else tuple(sorted(set(fields)))
 
 
-def _sorted_once(
+def _sorted_unique(
     setting: str, declarations: tuple[str, ...], names: list[str], fault: str
 ) -> tuple[str, ...]:
     """Return declarations in order; the error of the setting if one names a field again."""
@@ -255,7 +255,7 @@ class FieldSettings(FormSettings):
             if not name.strip() or not unit:
                 raise conflict("units", "give NAME=UNIT, as in 'price=€'", assignment)
         names = [assignment.rpartition("=")[0] for assignment in value]
-        return _sorted_once("units", value, names, "has two units")
+        return _sorted_unique("units", value, names, "has two units")
 
     @field_validator("split", mode="after")
     @classmethod
@@ -265,7 +265,7 @@ class FieldSettings(FormSettings):
             if not name.strip() or not separator:
                 raise conflict("split", "give NAME=SEPARATOR, as in 'tags=;'", declaration)
         names = [declaration.partition("=")[0] for declaration in declarations]
-        return _sorted_once("split", declarations, names, "is split twice")
+        return _sorted_unique("split", declarations, names, "is split twice")
 
     @field_validator("fields", mode="after")
     @classmethod
@@ -279,7 +279,7 @@ class FieldSettings(FormSettings):
                 reason = f"the type after the last colon must be one of: {choices}"
                 raise conflict("fields", reason, declaration)
         names = [_parts(declaration)[0] for declaration in declarations]
-        return _sorted_once("fields", declarations, names, "is declared twice")
+        return _sorted_unique("fields", declarations, names, "is declared twice")
 
     def declared(self) -> dict[str, FieldType | None]:
         """Return declared fields by name with their types; None means that of the first value."""

@@ -26,15 +26,15 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.parallel import (
+from klsa_search.core.child_processes import (
     call,
     end,
     exit_with_parent,
     pipes_of_worker,
-    processors,
     read_requests,
     start_worker,
 )
+from klsa_search.core.parallel import processors
 from klsa_search.core.progress import EXPANSION, Progress, silent
 from klsa_search.errors import KlsaError
 from klsa_search.indexing.generation_builder import (

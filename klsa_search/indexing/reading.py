@@ -32,9 +32,10 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.searched_text import AnalysedTexts, analysed_texts
 from klsa_search.core.array_types import Spool, Spools, spool_limit
 from klsa_search.core.build_settings import FieldType
+from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import SearchedFields
-from klsa_search.core.parallel import has_interpreter, map_in_order, processors
+from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.delta.features import DocumentFeatures, document_features
 from klsa_search.delta.statistics import BuildStatistics

@@ -17,7 +17,7 @@ from typing import Final
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index

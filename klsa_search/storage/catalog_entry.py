@@ -168,7 +168,7 @@ def change_entry(path: Path) -> Iterator[Entry]:
 
 
 @contextmanager
-def change_index(path: Path) -> Iterator[Entry]:
+def change_rows(path: Path) -> Iterator[Entry]:
     """Yield the rows of an index to change them: see `change_entry`. IndexNotFound without one."""
     with change_entry(path) as entry:
         current_build(path)

@@ -16,7 +16,7 @@ from typing import Final
 
 from klsa_search.collection.model import Judgement, text_fault
 from klsa_search.errors import QueryError
-from klsa_search.storage.catalog_entry import change_index, read_entry
+from klsa_search.storage.catalog_entry import change_rows, read_entry
 from klsa_search.storage.log import checked_id
 
 MAX_GRADE: Final = 100
@@ -72,7 +72,7 @@ class Judgements:
                 f"{MAX_GRADE}; above 0 means relevant",
                 field="grade",
             )
-        with change_index(self._path) as entry:
+        with change_rows(self._path) as entry:
             numbers = {text: number for number, text in entry.rows("queries")}
             if text not in numbers:  # none is ever deleted, so the next number is new
                 numbers[text] = len(numbers) + 1
@@ -84,7 +84,7 @@ class Judgements:
         text = plain(query)
         if document is not None:
             checked_id(document)
-        with change_index(self._path) as entry:
+        with change_rows(self._path) as entry:
             number = {text: number for number, text in entry.rows("queries")}.get(text)
             removed = [
                 row[:2]

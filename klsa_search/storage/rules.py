@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.model import text_fault
 from klsa_search.errors import RuleNotFound, SettingsError
-from klsa_search.storage.catalog_entry import Entry, change_index, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
 from klsa_search.storage.log import MAX_ID_BYTES
 
 MAX_RULES: Final = 1_000
@@ -216,13 +216,13 @@ def write_rules(path: Path, rules: Sequence[Rule]) -> None:
 
     Raise IndexNotFound, IndexBusy, IndexDamaged or StoreError.
     """
-    with change_index(path) as entry:
+    with change_rows(path) as entry:
         _replace(entry, rules)
 
 
 def change_rule(path: Path, id_: str, rule: Rule | None) -> None:
     """Replace or add one rule, or delete it if None; RuleNotFound. See `write_rules`."""
-    with change_index(path) as entry:
+    with change_rows(path) as entry:
         rules = {earlier.id: earlier for earlier in stored_rules(entry)}
         if rule is not None:
             rules[id_] = rule

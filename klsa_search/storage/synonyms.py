@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from klsa_search.collection.model import text_fault
 from klsa_search.errors import SettingsError
-from klsa_search.storage.catalog_entry import Entry, change_index, read_entry
+from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
 
 Synonyms = Mapping[str, tuple[str, ...]]
 """Synonyms of words or phrases."""
@@ -88,7 +88,7 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
 
     Raise IndexNotFound, IndexBusy, IndexDamaged or StoreError.
     """
-    with change_index(path) as entry:
+    with change_rows(path) as entry:
         _replace(entry, synonyms)
 
 
@@ -97,7 +97,7 @@ def add_synonyms(path: Path, synonyms: Synonyms) -> None:
 
     SettingsError if there are too many.
     """
-    with change_index(path) as entry:
+    with change_rows(path) as entry:
         present = stored_synonyms(entry)
         added = {word: (*present.get(word, ()), *others) for word, others in synonyms.items()}
         _replace(entry, checked_synonyms({**present, **added}))

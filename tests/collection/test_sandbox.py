@@ -16,7 +16,7 @@ from klsa_search.collection.files import plain, sandbox
 from klsa_search.collection.files.content import Unreadable
 from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.files.sandbox import Limits, Sandbox
-from klsa_search.core.parallel import start_worker
+from klsa_search.core.child_processes import start_worker
 from klsa_search.errors import CollectionError
 from tests.support.waiting import PATIENCE, wait_until
 

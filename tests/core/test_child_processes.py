@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import PATIENCE
 

@@ -152,7 +152,7 @@ def test_processes_are_started_in_one_place():
         ),
     ]
     for path, node, module, name in started:
-        if path == PACKAGE / "core/parallel.py":
+        if path == PACKAGE / "core/child_processes.py":
             continue
         execs = module == "os" and name.startswith(("exec", "spawn"))
         if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:

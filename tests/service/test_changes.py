@@ -9,7 +9,7 @@ from itertools import cycle
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Writes

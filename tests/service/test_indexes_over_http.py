@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
 from klsa_search.service.jobs import Jobs

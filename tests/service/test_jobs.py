@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import list_indexes, open_index
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexBusy, JobNotFound, StoreError
 from klsa_search.service.admission import Writes

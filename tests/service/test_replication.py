@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.service.application import CHILD
 from klsa_search.service.background import Replication

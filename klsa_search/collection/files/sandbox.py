@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection.files.content import Content, Section, Unreadable, check_storable
 from klsa_search.collection.files.formats import FileFormat
 from klsa_search.collection.model import TruncatedFile
-from klsa_search.core.parallel import (
+from klsa_search.core.child_processes import (
     end,
     exit_with_parent,
     has_interpreter,

@@ -135,7 +135,7 @@ class PartPlan(NamedTuple):
         return self.plan.named is not None
 
 
-class _JointEvidence(Evidence):
+class _EvidenceOfAll(Evidence):
     """Evidence of all partitions of this process, so that parsing need not wait for phrases.
 
     Most questions are how many documents have words side by side, and name all that the answer
@@ -191,7 +191,7 @@ class PartSearch:
         self.plan = plan
         self._top: TopDocs | None = None
 
-    def plan_of_another(self, state: State, request: PartRequest) -> QueryPlan | None:
+    def plan_for(self, state: State, request: PartRequest) -> QueryPlan | None:
         """Return the plan in another partition, if it has numbers of terms alone and is final."""
         plan, parsed = self.plan, self.plan.parsed
         of_documents = plan.mask, plan.pinnable, plan.vector, parsed.leading, parsed.stop_scores
@@ -386,10 +386,10 @@ class LocalSearches:
             if request is None:
                 begun.append(None)
                 continue
-            plan = None if first is None else first.plan_of_another(state, request)
+            plan = None if first is None else first.plan_for(state, request)
             evidence = None
             if first is None and request.evidence is self.answers:
-                evidence = _JointEvidence(self.answers, self._states)
+                evidence = _EvidenceOfAll(self.answers, self._states)
             search = PartSearch(state, request, evidence=evidence, plan=plan)
             self._searches[number] = search
             first = first or search

@@ -83,7 +83,7 @@ _BOUNDS: Final = (-1.5, 4.0)
 _CANDIDATES: Final = 12
 """Candidates that are compared by their frequency."""
 
-_HALVES: Final = 4
+_HALF_CANDIDATES: Final = 4
 """Candidates for the misspelt half of a word, the most frequent, at most."""
 
 _UNFINISHED: Final = 1.0
@@ -219,7 +219,7 @@ class Corrector:
         return best if best and counts[best] else ()
 
     def _misspelt_halves(self, word: str, evidence: Evidence) -> Iterator[Words]:
-        """Yield a word as one that documents contain and one that is probably meant, in order."""
+        """Yield a word as one that documents contain and one that is probably meant."""
         folded, frequencies = self._analyzer.folded(word), self._snapshot.query_kernel.frequencies
         for border in range(MIN_WORD_LETTERS, len(folded) - MIN_WORD_LETTERS + 1):
             halves = [self._word(folded[:border]), self._word(folded[border:])]
@@ -231,7 +231,9 @@ class Corrector:
             typed = halves[at].text
             terms, distances = self._near(typed, 1)
             near = terms[distances <= 1]
-            for term in near[np.argsort(-frequencies[near], kind="stable")][:_HALVES].tolist():
+            for term in near[np.argsort(-frequencies[near], kind="stable")][
+                :_HALF_CANDIDATES
+            ].tolist():
                 (forms,) = self._term_dictionary.forms([term], evidence)
                 nearest = self._nearest_form(typed, forms, 1, unfinished=False)
                 if nearest is not None:

@@ -32,7 +32,7 @@ _NEIGHBOURS: Final = frozenset(
 )
 """Letters next to each other on a keyboard, or alike in sound."""
 
-_FIRST: Final = {"c": "k", "k": "c"}
+_ALIKE_FIRST: Final = {"c": "k", "k": "c"}
 """Letters that are alike in sound where a word begins: *kalender*."""
 
 SLIP: Final = 3.0
@@ -89,7 +89,7 @@ class SimilarTerms:
         for length, text in texts.items():
             sets[max(length, 0)] = letter_set(text)
         for run, same_start in self._beginning_with(
-            word[:1], word[1::-1], _FIRST.get(word[:1], "")
+            word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], "")
         ):
             lengths = run.lengths[same_start]
             positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
@@ -136,7 +136,7 @@ def cost(word: str, meant: str, edits: int) -> float:
     >>> cost("pritner", "printer", 1), cost("printre", "printing", 1)
     (3.0, inf)
     """
-    if meant[0] not in (word[0], _FIRST.get(word[0])) and word[:2] != meant[1::-1]:
+    if meant[0] not in (word[0], _ALIKE_FIRST.get(word[0])) and word[:2] != meant[1::-1]:
         return np.inf
     distance = OSA.distance(word, meant, score_cutoff=edits)
     if distance == 0 or distance > edits:

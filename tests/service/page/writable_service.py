@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from klsa_search.core.parallel import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import CHILD
 from klsa_search.service.catalog import Catalog
