@@ -180,7 +180,7 @@ SANITIZED := $(CURDIR)/build/sanitized
 CHECKED = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0:handle_abort=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(UBSAN) \
   PYTHONPATH=$(SANITIZED):$(CURDIR) $(BIN)/python -P
-SANITIZED_TESTS ?= tests/native tests/search/engine tests/search/test_snippets.py tests/storage tests/delta tests/kernels tests/lowrank tests/analysis
+SANITIZED_TESTS ?= tests/native tests/search/engine tests/search/test_snippets.py tests/search/test_partitions.py tests/storage tests/delta tests/kernels tests/lowrank tests/analysis
 sanitized-module: $(VENV)/.installed-test
 	rm -rf $(SANITIZED)/klsa_search
 	KLSA_SANITIZE=1 $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)
