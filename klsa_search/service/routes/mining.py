@@ -60,7 +60,7 @@ class SimilarRequest(RequestModel):
     gamma: float | None = Field(None, gt=0, le=100, description="gamma of that function")
 
 
-class HitAnswer(Answer):
+class SimilarHit(Answer):
     """One similar document."""
 
     rank: int = Field(description="rank from 1")
@@ -76,7 +76,7 @@ class SimilarAnswer(IndexAnswer):
 
     id: str
     kernel: str
-    hits: list[HitAnswer]
+    hits: list[SimilarHit]
 
 
 @router.get(
@@ -95,7 +95,7 @@ async def similar_documents(
     def compute(index: Index) -> SimilarAnswer:
         hits = similar(index, id, params.k, kernel=params.kernel, gamma=params.gamma)
         return SimilarAnswer(
-            id=id, kernel=params.kernel, hits=[HitAnswer.model_validate(hit) for hit in hits]
+            id=id, kernel=params.kernel, hits=[SimilarHit.model_validate(hit) for hit in hits]
         )
 
     return await service.answer(name, compute, heavy=True)
