@@ -51,8 +51,8 @@ const BROKEN = "The service has a problem. Tell the person who runs it:";
 /** Sentences for people, for errors whose message tells the operator what to run; a colon at the
  * end is followed by that message. */
 export const FOR_PEOPLE = {
-  invalid_api_key: "This is not valid, or no longer. Check that you copied all of it, or ask the person who runs this service for another.",
-  insufficient_scope: "You may not do this with your name or key; ask the person who runs this service.",
+  invalid_api_key: "Invalid or expired name, password or API key. Check that you copied all of it, or ask the person who runs this service for another.",
+  insufficient_scope: "Not allowed with your name or key; ask the person who runs this service.",
   index_not_found: "It was renamed or deleted, or you may not see it.",
   document_not_found: "The document was deleted, or you may not see it.",
   busy: BUSY,

@@ -13,7 +13,7 @@ export function isLocked(failure) {
 export function locked(failure) {
   const again = () => askToSignIn().then(() => location.reload(), () => null); // null: cancelled
   return el("section.notice.locked", { role: "alert" },
-    el("h1", t("You may not do this")),
+    el("h1", t("Not allowed")),
     el("p", reasonOf(failure)),
-    el("button.primary", { type: "button", on: { click: again } }, t("Sign in as somebody else")));
+    el("button.primary", { type: "button", on: { click: again } }, t("Sign in as another user")));
 }

@@ -195,11 +195,11 @@ def test_nothing_is_shown_without_a_key_that_may_write(browser, home, tmp_path):
         page.get_by_role("dialog").wait_for()
         assert page.locator("main").inner_text() == ""
         give_key(page, reader)
-        page.get_by_role("heading", name="You may not do this").wait_for()
+        page.get_by_role("heading", name="Not allowed").wait_for()
         assert serious(page) == []
         assert page.locator(".sheet").count() == 0
         assert not [url for status, url in told if "/indexes/notes" in url and status == 200]
-        page.get_by_role("button", name="Sign in as somebody else").click()
+        page.get_by_role("button", name="Sign in as another user").click()
         give_key(page, writer)
         page.get_by_role("heading", name="Statistics").wait_for()
         assert fact(page, "Documents") == "40"

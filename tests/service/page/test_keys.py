@@ -189,10 +189,10 @@ def test_a_person_changes_its_password(browser, home, file, size):
         expect(dialog.get_by_role("heading", name="Change password")).to_be_visible()
         assert serious(page) == []
         dialog.get_by_label("New password").fill(chosen)
-        dialog.get_by_label("Present password").fill("wrong")
+        dialog.get_by_label("Current password").fill("wrong")
         page.keyboard.press("Enter")
         expect(dialog).to_contain_text("Check that you copied all of it")
-        dialog.get_by_label("Present password").fill(password)
+        dialog.get_by_label("Current password").fill(password)
         dialog.get_by_role("button", name="Change password").click()
         expect(dialog).to_have_count(0)
         expect(page.get_by_role("status")).to_have_text("The password was changed.")
