@@ -1,8 +1,10 @@
 """Write the reference pages from what the code declares: python -m tools.reference_page."""
 
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import click
 
@@ -110,7 +112,24 @@ def shared_options():
 def row_of(option):
     """Return the row of an option in a table."""
     names = ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
-    return f"| {names} | {in_cell(' '.join((option.help or '').split()))} |"
+    text = " ".join((option.help or "").split())
+    if isinstance(option.type, click.Choice):
+        text = with_choices(text, option.type.choices)
+    default = option.to_info_dict()["default"]
+    if option.required:
+        text += " [required]"
+    elif "[default: " not in text and default not in (None, "", ()) and not option.is_flag:
+        listed = ", ".join(default) if isinstance(default, tuple) else default
+        text += f" [default: {listed}]"
+    return f"| {names} | {in_cell(text)} |"
+
+
+def with_choices(text, choices):
+    """Return the description of an option with the values that it may have."""
+    text, default, rest = text.partition(" [default: ")
+    if not all(re.search(rf"\b{re.escape(choice)}\b", text) for choice in choices):
+        text += f" ({', '.join(choices[:-1])} or {choices[-1]})"
+    return text + default + rest
 
 
 def table_of_options(rows):
@@ -228,8 +247,11 @@ def of_settings(names):
             if hasattr(each, kind)
         ]
         query = "yes" if name in QUERY_SETTINGS else ""
-        text = in_cell("; ".join([field.description, *([" ".join(limits)] if limits else [])]))
-        rows.append(f"| `{name}` | `{option}` | {default_of(field)} | {query} | {text} |")
+        text = "; ".join([field.description, *([" ".join(limits)] if limits else [])])
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if get_origin(kind) is Literal:
+                text = with_choices(text, get_args(kind))
+        rows.append(f"| `{name}` | `{option}` | {default_of(field)} | {query} | {in_cell(text)} |")
     return "\n".join(rows)
 
 

@@ -149,7 +149,12 @@ Ranker = Annotated[
 ]
 Alpha = Annotated[
     float,
-    Field(ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"),
+    Field(
+        ge=0,
+        le=1,
+        description="set the maximum weight of meaning (expansion, coverage and latent) in scores; "
+        "0 is BM25",
+    ),
 ]
 HoldBack = Annotated[
     float,
@@ -251,8 +256,8 @@ Boosts = Annotated[
 Exact = Annotated[
     bool,
     Field(
-        description="score every document exactly: takes seconds at a million documents, and "
-        "where the first such query also takes 1.5 GB of memory and keeps it"
+        description="score every document exactly: takes seconds at a million documents, where the "
+        "first such query also takes 1.5 GB of memory and keeps it"
     ),
 ]
 Dimensions = Annotated[
@@ -403,8 +408,8 @@ class QueryOptions(MatchOptions):
     )
     disjunctive_facets: Annotated[Names, Shown("--disjunctive-facet", "FIELD")] = Field(
         (),
-        description="count the values of this metadata field as if the filter had no conditions on "
-        "it, as for one of which a user may choose several values, joined by OR",
+        description="count the values of this metadata field as if the filter had no condition on "
+        "it, for lists in which users tick several values",
     )
     max_facet_values: int = Field(
         100, ge=1, description="return at most this many values of each facet"

@@ -27,7 +27,7 @@ def kinds(kind=KlsaError):
 
 def test_the_page_has_a_row_for_each_code_in_the_order_of_statuses():
     rows = re.findall(
-        r"^\| (\d+) \| `(\w+)` \| .+ \| .+ \|$", PAGE.read_text("utf-8"), re.MULTILINE
+        r"^\| (\d+) \| `(\w+)` \| .* \| .+ \| .+ \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
     assert [(code, int(status)) for status, code in rows] == list(STATUSES.items())
 
@@ -38,6 +38,11 @@ def test_every_error_has_a_declared_code():
     assert not NOT_OVER_HTTP & STATUSES.keys()
     page = PAGE.read_text(encoding="utf-8")
     assert all(f"`{code}`" in page for code in NOT_OVER_HTTP - {KlsaError.code})
+
+
+def test_the_page_names_the_class_of_each_code():
+    rows = re.findall(r"`(\w+)` \| `(\w+)` \|", PAGE.read_text("utf-8"))
+    assert dict(rows) == {kind.code: kind.__name__ for kind in kinds() if kind is not KlsaError}
 
 
 def test_codes_that_the_service_names_itself_are_declared():

@@ -109,9 +109,8 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
     )
     analytics: bool | Literal["typing"] = Field(
         True,
-        description="record the search, if the service records analytics; false for searches "
-        "that no person made; typing for those of a search box while the user types, of which "
-        "only those count that are not continued",
+        description="record the search, if the service records analytics; false: do not record; "
+        "typing: the user is still typing, so count only the last step",
     )
 
     @model_validator(mode="after")
