@@ -1,4 +1,4 @@
-"""Errors of the package. Each message names the thing, the fact and the next step.
+"""Errors of the package. Each message says what failed, why, and how to fix it.
 
 KlsaError
 ├── SettingsError         an unknown setting, or one outside its limits

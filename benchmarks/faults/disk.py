@@ -184,9 +184,7 @@ def _count(tally: Tally, change: Change, ended: Ended, where: str, words: tuple[
     elif met.more:
         tally.fail("something is left behind", f"{where}: {met.more[:5]}")
     else:
-        tally.survive(
-            "done all the same" if done else f"refused in a sentence, {_kept(met, change)}"
-        )
+        tally.survive("done anyway" if done else f"refused with a message, {_kept(met, change)}")
 
 
 def _may(change: Change, done: bool, where: str) -> tuple[str, ...]:
@@ -196,4 +194,4 @@ def _may(change: Change, done: bool, where: str) -> tuple[str, ...]:
 
 
 def _kept(met: Met, change: Change) -> str:
-    return "the old one whole" if met.state == change.old else "the new one whole"
+    return f"{'old' if met.state == change.old else 'new'} index complete"

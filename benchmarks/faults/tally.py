@@ -65,7 +65,10 @@ def row(tally: Tally) -> str:
     """Write a tally as a row of that table."""
     ends = [f"{how}: {times:,}" for how, times in sorted(tally.survived.items())]
     ends += [f"**{how}: {times:,}**" for how, times in sorted(tally.failed.items())]
-    ends += [f"{name}: {value:.3g}" for name, value in tally.notes.items()]
+    ends += [
+        f"{name}: {value:,.0f}" if value >= 100 else f"{name}: {value:.3g}"
+        for name, value in tally.notes.items()
+    ]
     cells = (tally.part, tally.trial, f"{tally.tried:,}", f"{tally.survived.total():,}")
     return f"| {' | '.join(cells)} | {'; '.join(ends)} |"
 

@@ -157,7 +157,7 @@ def _judge(world: _World, where: str, tally: Tally, version: str | None = None) 
         in_hand = "nothing in hand" if also is None else "the one in hand" if risen else "no more"
         tally.survive(f"all that was acknowledged, {in_hand}")
     else:
-        which = "the old one" if given.generation == world.generation else "the new one"
+        which = "old index" if given.generation == world.generation else "new index"
         tally.survive(f"{which}, all that was acknowledged")
     world.generation = given.generation
     writes = sum(1 for _ in written.told(world.journal))

@@ -83,7 +83,7 @@ def _write(path: Path, known: Path, stop: Path) -> Found:
         pairs[0] = _THERE
         for number in takewhile(lambda number: number < _PAIRS, _turns(stop)):
             index.add(_pair(number))
-            counted["put in"] += 1
+            counted["added"] += 1
             time.sleep(_PAUSE * chance.random())
             if chance.random() < 0.3 and _undone(index, pairs, number):
                 counted["undone"] += 1

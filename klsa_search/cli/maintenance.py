@@ -312,7 +312,9 @@ def backup(
         )
         if done.faults:
             reasons = "; ".join(f"`{name}`: {fault}" for name, fault in done.faults.items())
-            raise StoreError(f"could not back up all indexes, kept their last backup: {reasons}")
+            raise StoreError(
+                f"some indexes were not backed up; their previous backup is kept: {reasons}"
+            )
         return
     from klsa_search.storage.maintenance import copy_index
     from klsa_search.storage.names import index_path

@@ -28,6 +28,9 @@ ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='
 
 _DECIMAL: Final = re.compile(r"\d+\.0")
 
+_SHOWN_COLUMNS: Final = 20
+"""Columns that an error lists, at most."""
+
 
 class Intake:
     """Validates records; stops at the first invalid one, or counts them in `problems`.
@@ -68,6 +71,7 @@ class Intake:
         self.has_texts = False
         self.unused_texts: dict[str, int] = {}
         self._missing_columns = set(self.columns.names())
+        self._present_columns: set[str] = set()  # of records before all of the former were found
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
         """Refuse one record: raise CollectionError, or count it when skipping.
@@ -190,6 +194,7 @@ class Intake:
             self._missing_columns -= {
                 name for name in self._missing_columns if has_path(record, name)
             }
+            self._present_columns.update(path_names(record))
         if columns is None:
             columns = self.columns
         elif columns != self.columns and self._has_own_text(record, columns):
@@ -272,9 +277,13 @@ class Intake:
                 f"all IDs are decimals such as {decimal}; write whole numbers as integers"
             ] = [first_origin]
         if self._missing_columns and seen:
-            missing = ", ".join(map(repr, sorted(self._missing_columns)))
+            missing, present = (
+                ", ".join(f"`{name}`" for name in sorted(names)[:_SHOWN_COLUMNS])
+                for names in (self._missing_columns, self._present_columns)
+            )
             raise CollectionError(
-                f"no document has a column {missing}; name columns as the source does",
+                f"no document has a column {missing}; check the spelling; the columns are "
+                f"{present}",
                 field="columns",
             )
 

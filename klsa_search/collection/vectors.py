@@ -173,7 +173,7 @@ def _decoded(rows: Sequence[str]) -> Rows:
     except (binascii.Error, TypeError, ValueError):
         raise ValueError("is neither numbers nor stored vectors in base64") from None
     if len({len(piece) for piece in pieces}) != 1:
-        raise ValueError("has vectors of several lengths")
+        raise ValueError("has vectors of different dimensions")
     return quantised(np.frombuffer(b"".join(pieces), np.int8).reshape(len(pieces), -1))
 
 

@@ -249,7 +249,7 @@ def refuse_to_drop_writes(path: Path) -> None:
     if puts or deletes:
         raise StoreError(
             f"`{path}` has writes after its build, {puts:,} documents added and "
-            f"{deletes:,} deleted, which its source does not know; apply the changes of a "
+            f"{deletes:,} deleted, that are not in its source; apply the changes of a "
             f"source with `klsa-index sync {path.name} SOURCE`, rebuild it from its stored "
             f"documents (klsa-index refit {path.name}), or {_ALLOW}"
         )

@@ -287,7 +287,8 @@ class Catalog:
             )
         if choices:
             return QueryError(
-                f"index is missing, and several are served; choose one of {choices}", field="index"
+                f"`index` is required, because several indexes are served; choose one of {choices}",
+                field="index",
             )
         return StoreError(
             "no index to search; create one with POST /indexes, or on the machine of the "

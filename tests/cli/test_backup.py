@@ -105,7 +105,7 @@ def test_an_index_that_cannot_be_backed_up_is_named(shell, ids):
     Path("index/cars/CURRENT").write_text("?")
     done = shell("klsa-index", "backup", "--all", "kept")
     assert done.code == 1
-    assert "could not back up all indexes, kept their last backup: `cars`: " in done.err
+    assert "some indexes were not backed up; their previous backup is kept: `cars`: " in done.err
 
 
 def test_arguments_of_backups_are_checked(shell):

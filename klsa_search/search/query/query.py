@@ -160,7 +160,7 @@ def as_query(query: str | Query, k: int, options: SearchOptions) -> Query:
         return _without_options(k).model_copy(update={"query": query})
     if options or k != 10:
         name = next(iter(options), "k")
-        raise QueryError(f"{name}: the query has its options already; pass it alone", field=name)
+        raise QueryError(f"`{name}` cannot be passed with a Query; set it in the Query", field=name)
     return query
 
 
