@@ -3,11 +3,11 @@
 # make lint   lint and types, as make test does beside the tests
 # make collections  download the public test collections; use them with KLSA_COLLECTIONS=build/collections
 # make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour; a pass is recorded in tests/long-passed.txt
-# make test-connect  the tests of the integrations, which make test skips; three minutes to install
+# make test-connect  the tests of the integrations, which make test skips; 525 MB and three minutes to install
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
 # make test-package  build wheel and sdist into dist/, check them, and try them in an empty environment
-# make sanitized  the tests of the extension module, with AddressSanitizer and UBSan; needs GCC
+# make sanitized  the tests of the extension module, with AddressSanitizer and UBSan: half an hour; needs GCC
 # make fuzz   call its functions with damaged arguments, INPUTS of them, with the same checks
 # make test-oldest, make test-newest  the tests with the oldest allowed dependencies, with the newest
 # make speed  compare the time of searches with commit BASE, by default that of a day ago
