@@ -232,7 +232,9 @@ def requests_by_field(
         "1,000 facet values": searches(facets=[field], max_facet_values=1000),
         "sort, offset 9,000": searches(sort=[f"{field}:desc"], offset=9000),
         "facet search": [
-            address.post(f"/indexes/{index}/facet-search", {"field": field, "q": q, "k": 1000})
+            address.post(
+                f"/indexes/{index}/facet-search", {"field": field, "facet_query": q, "k": 1000}
+            )
             for q in "0123456789"
         ],
     }

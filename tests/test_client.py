@@ -106,8 +106,8 @@ def test_results_are_those_of_the_library(client, url, tmp_path):
 
     assert b"".join(asyncio.run(pieces())) == expected
     assert shop.suggest("bi") == index.suggest("bi")
-    for given in ({}, {"typed": "9", "k": 1, "query": "bicycle", "filter": "price < 100"}):
-        typed = {"typed": "", **given}
+    for given in ({}, {"facet_query": "9", "k": 1, "query": "bicycle", "filter": "price < 100"}):
+        typed = {"facet_query": "", **given}
         assert shop.facet_search("price", **given) == facet_search(index, "price", **typed)
     found = shop.document("a/b c")
     assert (found.title, found.metadata) == ("Helmet", {"price": 40})

@@ -151,7 +151,7 @@ REQUESTS = {
     "GET /indexes/{name}/suggest": {"parameters": {**NAMES, "q": "coo", "k": 2}},
     "POST /indexes/{name}/facet-search": {
         "parameters": NAMES,
-        "body": {"field": "about", "q": "en", "filter": "year >= 2018"},
+        "body": {"field": "about", "facet_query": "en", "filter": "year >= 2018"},
     },
     "GET /health": {},
     "GET /health/live": {},

@@ -145,18 +145,25 @@ class IndexCalls:
     def facet_search(
         self,
         field: str,
-        typed: str = "",
+        facet_query: str = "",
         k: int = 10,
         *,
         query: str = "",
         filter: Filter | None = None,
     ) -> Call[Facet]:
-        """Return the values of a metadata field that contain the typed text, most frequent first.
+        """Return the values of a metadata field that contain a text, most frequent first.
 
+        facet_query    the text; blank finds every value
         query, filter  count in the matches of this search only; by default in all documents
         QueryError for an unknown field.
         """
-        body = {"field": field, "q": typed, "k": k, "query": query, "filter": filter}
+        body = {
+            "field": field,
+            "facet_query": facet_query,
+            "k": k,
+            "q": query,
+            "filter": filter,
+        }
         return Call("POST", f"{self._path}/facet-search", facet_of, body)
 
     def rules(self) -> Call[list[dict[str, Any]]]:

@@ -13,13 +13,13 @@ from klsa_search.search.pages.facets import Facet
 def facet_search(
     index: Index,
     field: str,
-    typed: str,
+    facet_query: str,
     k: int = 10,
     *,
     query: str = "",
     filter: FilterLike | None = None,  # noqa: A002 - as in `Index.search`
 ) -> Facet:
-    """Return the k values of a metadata field that contain the typed text.
+    """Return the k values of a metadata field that contain the text `facet_query`.
 
     Values that begin with it come first, then the most frequent; blank text finds every value. Case
     and accents are folded as in searches. Counts and `missing` are those of a search for `query`
@@ -38,7 +38,7 @@ def facet_search(
         max_facet_values=sys.maxsize,
     )
     facet, folded = results.facets[field], index.analyzer.folded
-    wanted = folded(typed.strip())
+    wanted = folded(facet_query.strip())
     matches = [(folded(str(value)).find(wanted), value, count) for value, count in facet.values]
     matches = sorted((match for match in matches if match[0] >= 0), key=lambda match: match[0] > 0)
     values = tuple((value, count) for _, value, count in matches[:k])

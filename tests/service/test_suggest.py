@@ -66,19 +66,19 @@ def test_the_values_of_a_facet_are_searched(client_of, tmp_path):
     build(documents, name="shop", home=tmp_path).close()
     client = client_of(tmp_path)
     path = "/indexes/shop/facet-search"
-    answer = client.post(path, json={"field": "brand", "q": "NORTH", "k": 2}).json()
-    assert (answer["index"], answer["field"], answer["q"]) == ("shop", "brand", "NORTH")
+    answer = client.post(path, json={"field": "brand", "facet_query": "NORTH", "k": 2}).json()
+    assert (answer["index"], answer["field"], answer["facet_query"]) == ("shop", "brand", "NORTH")
     assert answer["values"] == [
         {"value": "North Wind", "count": 1}, {"value": "north sea", "count": 1},
     ]  # fmt: skip
     assert answer["others"] == 1
-    given = {"field": "brand", "q": "north", "query": "item", "filter": "price > 1"}
+    given = {"field": "brand", "facet_query": "north", "q": "item", "filter": "price > 1"}
     assert client.post(path, json=given).json()["values"] == [
         {"value": "Great Northern", "count": 1}
     ]
     for given, field in (
         ({"field": "colour"}, "field"),
-        ({"q": "north"}, "field"),
+        ({"facet_query": "north"}, "field"),
         ({"field": "brand", "filter": "price >"}, "filter"),
         ({"field": "brand", "k": 0}, "k"),
     ):

@@ -302,7 +302,7 @@ def requests_of(q, chosen, an_id, a_filter, kernel, explain, index):
         ),
         "POST /indexes/{name}/facet-search": (
             f"{name}/facet-search",
-            {"field": "kind", "q": "", "query": q, "filter": a_filter, "k": 100},
+            {"field": "kind", "facet_query": "", "q": q, "filter": a_filter, "k": 100},
         ),
         "GET /indexes/{name}/suggest": (f"{name}/suggest?{urlencode({'q': q})}", None),
         "POST /indexes/{name}/suggest": (f"{name}/suggest", {"q": q, "filter": a_filter}),

@@ -87,8 +87,8 @@ export class Index {
   ): Promise<Suggestion[]>;
   facetSearch(
     field: string,
-    q?: string,
-    options?: { query?: string; filter?: string | Record<string, unknown>; k?: number } & RequestOptions,
+    facet_query?: string,
+    options?: { q?: string; filter?: string | Record<string, unknown>; k?: number } & RequestOptions,
   ): Promise<FacetSearchAnswer>;
   analytics(options?: { days?: number; k?: number } & RequestOptions): Promise<Analytics>;
   analyticsCsv(
@@ -344,7 +344,7 @@ export interface FacetSearchAnswer extends Facet {
   index: string;
   generation: string;
   field: string;
-  q: string;
+  facet_query: string;
   time_ms: number;
 }
 

@@ -184,10 +184,10 @@ export class Index {
   }
 
   /** Find the values of a metadata field that contain typed text.
-   * @param {string} field @param {string} [q] @param {object} [options] query, filter and k
+   * @param {string} field @param {string} [facet_query] @param {object} [options] q, filter and k
    */
-  facetSearch(field, q = "", { signal, ...options } = {}) {
-    const body = { field, q, ...options };
+  facetSearch(field, facet_query = "", { signal, ...options } = {}) {
+    const body = { field, facet_query, ...options };
     const path = `${this.#path}/facet-search`;
     return this.#client.request("POST", path, { body, idempotent: true, signal });
   }

@@ -91,8 +91,8 @@ class FacetSearchBody(RequestModel):
     """The body of POST /indexes/{name}/facet-search."""
 
     field: Text = Field(description="metadata field")
-    q: QueryText = Field("", description="text typed so far; blank finds every value")
-    query: QueryText = Field("", description="count in the matches of this search only")
+    facet_query: QueryText = Field("", description="text typed so far; blank finds every value")
+    q: QueryText = Field("", description="count in the matches of this search only")
     filter: FilterText | dict[str, Any] | None = Field(
         None, description="count in documents that match this filter only: see POST /search"
     )
@@ -103,7 +103,7 @@ class FacetSearchAnswer(FacetAnswer, IndexAnswer):
     """Values of a field that contain a text: those that begin with it, then others."""
 
     field: str
-    q: str
+    facet_query: str
 
 
 @router.post("/indexes/{name}/facet-search", summary="Search the values of a facet")
@@ -115,14 +115,16 @@ async def search_facet(name: str, body: FacetSearchBody, service: Service) -> Fa
 
     def compute(index: Index) -> FacetSearchAnswer:
         facet = facet_search(
-            index, body.field, body.q, body.k, query=body.query, filter=body.filter
+            index, body.field, body.facet_query, body.k, query=body.q, filter=body.filter
         )
-        return FacetSearchAnswer(field=body.field, q=body.q, **facet_as_json(facet))
+        return FacetSearchAnswer(
+            field=body.field, facet_query=body.facet_query, **facet_as_json(facet)
+        )
 
     def cost(index: Index) -> float:
         field = index.fields.get(body.field)
         values = 0 if field is None else min(len(field), field.content or len(field))
-        counts = index.query_counts(body.query, filter=body.filter)
+        counts = index.query_counts(body.q, filter=body.filter)
         return estimated_cost(counts, 1, facets=1, max_facet_values=values)
 
     return await service.answer(name, compute, cost=cost)
