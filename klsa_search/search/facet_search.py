@@ -23,7 +23,7 @@ def facet_search(
 
     Values that begin with it come first, then the most frequent; blank text finds every value. Case
     and accents are folded as in searches. Counts and `missing` are those of a search for `query`
-    with `filter`, or of all documents; `others` counts further values that contain the text.
+    with `filter`, or of all documents; `other_count` counts further values that contain the text.
     Numbers and dates count as texts: 2024, 2024-03-01T00:00:00Z. QueryError as in `Index.search`.
     Cost: that of the search, and 1 µs for each distinct value.
     """
@@ -42,4 +42,4 @@ def facet_search(
     matches = [(folded(str(value)).find(wanted), value, count) for value, count in facet.values]
     matches = sorted((match for match in matches if match[0] >= 0), key=lambda match: match[0] > 0)
     values = tuple((value, count) for _, value, count in matches[:k])
-    return replace(facet, values=values, others=len(matches) - len(values))
+    return replace(facet, values=values, other_count=len(matches) - len(values))

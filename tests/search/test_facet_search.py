@@ -61,8 +61,8 @@ def test_counts_are_those_of_filter_and_query(index):
 
 def test_further_values_are_counted(index):
     facet = facet_search(index, "brand", "", 1)
-    assert (facet.values, facet.others, facet.missing) == ((("Bel Etage", 2),), 3, 1)
-    assert facet_search(index, "brand", "et", 2).others == 1
+    assert (facet.values, facet.other_count, facet.missing) == ((("Bel Etage", 2),), 3, 1)
+    assert facet_search(index, "brand", "et", 2).other_count == 1
 
 
 def test_an_unknown_field_is_named(index):

@@ -71,7 +71,7 @@ def test_the_values_of_a_facet_are_searched(client_of, tmp_path):
     assert answer["values"] == [
         {"value": "North Wind", "count": 1}, {"value": "north sea", "count": 1},
     ]  # fmt: skip
-    assert answer["others"] == 1
+    assert answer["other_count"] == 1
     given = {"field": "brand", "facet_query": "north", "q": "item", "filter": "price > 1"}
     assert client.post(path, json=given).json()["values"] == [
         {"value": "Great Northern", "count": 1}

@@ -18,12 +18,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Facet:
     """Value counts of a metadata field over all matches; a document counts once for each value.
 
-    type      "keyword", "number" or "date"
-    values    values with their numbers of documents, most frequent first, then ascending; dates as
-              in 2024-03-01T00:00:00Z
-    others    number of further distinct values
-    missing   number of matches without a value
-    low, high smallest and largest value of a number or date field, if any
+    type         "keyword", "number" or "date"
+    values       values with their numbers of documents, most frequent first, then ascending; dates
+                 as in 2024-03-01T00:00:00Z
+    other_count  number of further distinct values
+    missing      number of matches without a value
+    min, max     smallest and largest value of a number or date field, if any
 
     >>> facet: klsa.Facet = index.search("coolant", facets=["about"]).facets["about"]
     >>> facet.values[:2]
@@ -32,10 +32,10 @@ class Facet:
 
     type: str
     values: tuple[tuple[Any, int], ...]
-    others: int
+    other_count: int
     missing: int
-    low: float | str | None
-    high: float | str | None
+    min: float | str | None
+    max: float | str | None
 
 
 def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
@@ -56,10 +56,10 @@ def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
             (_to_json(field, value), count)
             for value, count in zip(values[first].tolist(), counts[first].tolist(), strict=True)
         ),
-        others=len(values) - len(first),
+        other_count=len(values) - len(first),
         missing=int(np.count_nonzero(matches)) - with_value,
-        low=_to_json(field, values[0].item()) if spanned else None,
-        high=_to_json(field, values[-1].item()) if spanned else None,
+        min=_to_json(field, values[0].item()) if spanned else None,
+        max=_to_json(field, values[-1].item()) if spanned else None,
     )
 
 

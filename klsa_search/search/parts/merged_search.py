@@ -436,13 +436,13 @@ def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
         for value, count in facet.values:
             counts[value] = counts.get(value, 0) + count
     values = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    lows = [facet.low for facet in facets if facet.low is not None]
-    highs = [facet.high for facet in facets if facet.high is not None]
+    least = [facet.min for facet in facets if facet.min is not None]
+    most = [facet.max for facet in facets if facet.max is not None]
     return Facet(
         type=facets[0].type,
         values=tuple(values[:limit]),
-        others=len(values) - len(values[:limit]),
+        other_count=len(values) - len(values[:limit]),
         missing=sum(facet.missing for facet in facets),
-        low=min(lows, default=None),
-        high=max(highs, default=None),
+        min=min(least, default=None),
+        max=max(most, default=None),
     )

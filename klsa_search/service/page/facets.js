@@ -64,10 +64,10 @@ function drawn(name, facet, state, field) {
   }
   // By the type alone: what is offered must not change with each answer. A link may have chosen values.
   const isRange = ["date", "number"].includes(field.type) && !chosen.length;
-  if (isRange ? facet.low === null && !isBound(name, state) : !values.length) return null;
+  if (isRange ? facet.min === null && !isBound(name, state) : !values.length) return null;
   return el("fieldset.facet", el("legend", pretty(name)),
     chosen.length > 1 && field.lists ? everyOf(name, state) : null,
-    isRange ? range(name, facet, state) : listed(name, values, chosen, facet.others, state));
+    isRange ? range(name, facet, state) : listed(name, values, chosen, facet.other_count, state));
 }
 
 function listed(name, values, chosen, others, state) {
@@ -117,14 +117,14 @@ function range(name, facet, state) {
     on: { change: (event) => state.change({ [prefix + name]: event.target.value, page: null }) },
   }));
   const chosen = [state.get(FROM + name), state.get(TO + name)];
-  const offered = isDate ? periods(plain(facet.low), plain(facet.high), chosen) : [];
+  const offered = isDate ? periods(plain(facet.min), plain(facet.max), chosen) : [];
   const link = ({ label, bounds: [from, to], isChosen }) => el("a.chip", {
     ...state.anchor({ [FROM + name]: isChosen ? null : from, [TO + name]: isChosen ? null : to, page: null }),
     "aria-current": isChosen ? "true" : null,
   }, label);
   return el("div.range", offered.length ? el("div.periods", offered.map(link)) : null,
-    bound(FROM, t("from"), facet.low), bound(TO, t("to"), facet.high),
-    facet.low === null ? null : el("p.quiet", t("{low} to {high}", { low: plain(facet.low), high: plain(facet.high) })));
+    bound(FROM, t("from"), facet.min), bound(TO, t("to"), facet.max),
+    facet.min === null ? null : el("p.quiet", t("{low} to {high}", { low: plain(facet.min), high: plain(facet.max) })));
 }
 
 /** Years, and the months of a year, to choose from: [{label, bounds: [first day, last day], isChosen}].

@@ -334,10 +334,10 @@ export interface Highlight {
 export interface Facet {
   type: "keyword" | "number" | "date";
   values: { value: string | number; count: number }[];
-  others: number;
+  other_count: number;
   missing: number;
-  low: number | string | null;
-  high: number | string | null;
+  min: number | string | null;
+  max: number | string | null;
 }
 
 export interface FacetSearchAnswer extends Facet {

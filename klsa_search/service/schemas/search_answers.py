@@ -85,10 +85,10 @@ class FacetAnswer(Answer):
 
     type: str = Field(description="type of the field: keyword, number or date")
     values: list[FacetValueAnswer] = Field(description="values, most frequent first")
-    others: int = Field(description="number of further distinct values")
+    other_count: int = Field(description="number of further distinct values")
     missing: int = Field(description="number of matching documents without a value")
-    low: float | str | None = Field(description="smallest value of a number or date field")
-    high: float | str | None = Field(description="largest value of a number or date field")
+    min: float | str | None = Field(description="smallest value of a number or date field")
+    max: float | str | None = Field(description="largest value of a number or date field")
 
 
 class PartitionsAnswer(Answer):
@@ -260,10 +260,10 @@ def facet_as_json(facet: Facet) -> dict[str, Any]:
     return {
         "type": facet.type,
         "values": [{"value": value, "count": count} for value, count in facet.values],
-        "others": facet.others,
+        "other_count": facet.other_count,
         "missing": facet.missing,
-        "low": facet.low,
-        "high": facet.high,
+        "min": facet.min,
+        "max": facet.max,
     }
 
 
