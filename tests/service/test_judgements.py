@@ -89,7 +89,7 @@ def test_judgements_are_exported_in_standard_formats(writer):
 
 def test_rankers_are_judged_by_them(writer):
     evaluate = "/indexes/tiny/evaluate"
-    asked = {"judgements": "own", "rankers": ["bm25", "klsa"]}
+    asked = {"judgements": "stored", "rankers": ["bm25", "klsa"]}
     assert "has no judgements" in failure_of(writer.post(evaluate, json=asked), 422)["message"]
     judge(writer, "wing", "1", 1)
     judge(writer, "ice", "3", 1)

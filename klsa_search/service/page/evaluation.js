@@ -33,7 +33,7 @@ export function evaluation(index) {
     }
     button.disabled = true;
     fill(result, el("p.quiet", "Measuring …"));
-    const body = { judgements: "own", rankers };
+    const body = { judgements: "stored", rankers };
     const path = `${pathOf(index)}/evaluate`;
     try {
       const answer = await latest.run((signal) => client.request("POST", path, { body, signal }));

@@ -44,13 +44,13 @@ class EvaluateBody(RequestModel):
     """The body of POST /indexes/{name}/evaluate."""
 
     queries: Annotated[_Queries, Field(min_length=1, max_length=MAX_JUDGED)] | None = Field(
-        None, description="query texts by query ID; left out with `own` judgements"
+        None, description="query texts by query ID; left out with `stored` judgements"
     )
-    judgements: Annotated[_Grades, Field(min_length=1, max_length=MAX_JUDGED)] | Literal["own"] = (
-        Field(
-            description="grades of documents by query ID: above 0 is relevant; at most "
-            "20,000. Or `own`: the queries and judgements of the index"
-        )
+    judgements: (
+        Annotated[_Grades, Field(min_length=1, max_length=MAX_JUDGED)] | Literal["stored"]
+    ) = Field(
+        description="grades of documents by query ID: above 0 is relevant; at most "
+        "20,000. Or `stored`: the queries and judgements of the index"
     )
     rankers: list[Ranker] = Field(
         ["bm25", "klsa"],
@@ -61,10 +61,10 @@ class EvaluateBody(RequestModel):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        if (self.judgements == "own") != (self.queries is None):
+        if (self.judgements == "stored") != (self.queries is None):
             raise field_error(
                 "queries",
-                "queries: required with judgements of their own, and not allowed with `own`",
+                "queries: required with judgements in the request, and not allowed with `stored`",
             )
         if isinstance(self.judgements, dict):
             if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
@@ -103,7 +103,7 @@ class EvaluateAnswer(IndexAnswer):
     judged: int = Field(description="number of judged queries")
     unknown: int = Field(
         description="number of judged documents that are not in the index; they count as "
-        "missed, except for `own` judgements, where they are ignored"
+        "missed, except for `stored` judgements, where they are ignored"
     )
     rankers: list[EvaluatedRanker]
 
