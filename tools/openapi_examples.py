@@ -231,7 +231,7 @@ ALIKE = {
     "token": "eyJhbGciOi...",
     "expires": "2026-03-01T09:40:00Z",
     "time_ms": 1.25,
-    "begun": "2026-03-01T09:30:00Z",
+    "started": "2026-03-01T09:30:00Z",
     "created": "2026-03-01T09:30:00Z",
     "version": "0.2.0",
     "fingerprint": "5f0c2f1d9a3b7c64",

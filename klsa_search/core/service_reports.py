@@ -24,7 +24,7 @@ class Job:
     generation   generation that is rebuilt
     built        generation that was built instead; None unless it is done
     settings     settings that it changes
-    begun        time of its start, or of its request while it waits: UTC, ISO 8601
+    started      time of its start, or of its request while it waits: UTC, ISO 8601
     phase        current phase of the build, or the one in which it failed; None before the first,
                  and when it is done
     done, total  amount of that phase; `total` is None if unknown
@@ -47,7 +47,7 @@ class Job:
     generation: str
     built: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
-    begun: str
+    started: str
     phase: str | None = None
     done: int = 0
     total: int | None = None

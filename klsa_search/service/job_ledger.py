@@ -78,7 +78,7 @@ class JobHistory:
             id=last_id + 1,
             index=index,
             generation=generation,
-            begun=_now(),
+            started=_now(),
             state=state,
             settings=dict(settings),
         )
@@ -100,7 +100,7 @@ class JobHistory:
         """Set a waiting job to running, and return it; None if it was cancelled meanwhile."""
         if self.find(id_).state != "waiting":
             return None
-        return self.change(id_, state="running", begun=_now())
+        return self.change(id_, state="running", started=_now())
 
     def end(self, id_: int, state: JobState, **changes: Any) -> StoredJob:
         """Set the outcome of a job, and count it."""

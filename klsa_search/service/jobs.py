@@ -320,7 +320,7 @@ def retry_time(job: Job, changed: float) -> float:
     seconds = job.seconds or 0.0
     factor = 1 if changed >= _MOSTLY_CHANGED else PAUSE_FACTOR
     pause = max(factor * seconds, 0.0 if job.state == "done" else _FAILURE_PAUSE)
-    return datetime.fromisoformat(job.begun).timestamp() + seconds + pause
+    return datetime.fromisoformat(job.started).timestamp() + seconds + pause
 
 
 def _reason(code: int, messages: Sequence[str]) -> str | None:

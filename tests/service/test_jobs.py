@@ -81,7 +81,7 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     assert refits.run_due()
     refit = client.get("/health").json()["refits"]["tiny"]
     assert refit.pop("seconds") > 0
-    assert refit.pop("begun").endswith("+00:00")
+    assert refit.pop("started").endswith("+00:00")
     assert (refit["phase"], refit["done"], refit["total"]) == (None, 0, None)
     assert (refit["generation"], refit["built"], refit["error"]) == ("000001", "000002", None)
     details = client.get("/indexes/tiny").json()
@@ -116,14 +116,14 @@ def test_the_pause_is_short_once_half_of_the_documents_changed():
         id=1,
         index="tiny",
         generation="000001",
-        begun="2026-01-01T00:00:00+00:00",
+        started="2026-01-01T00:00:00+00:00",
         state="done",
         seconds=10.0,
     )
-    begun = datetime.fromisoformat(job.begun).timestamp()
-    assert retry_time(job, 0.3) == begun + 10 + 90
-    assert retry_time(job, 0.7) == begun + 10 + 10
-    assert retry_time(replace(job, state="failed"), 0.7) == begun + 10 + 600
+    started = datetime.fromisoformat(job.started).timestamp()
+    assert retry_time(job, 0.3) == started + 10 + 90
+    assert retry_time(job, 0.7) == started + 10 + 10
+    assert retry_time(replace(job, state="failed"), 0.7) == started + 10 + 600
 
 
 def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, caplog, monkeypatch):

@@ -85,7 +85,7 @@ def test_settings_are_changed_by_a_refit(service, home):
     job = answer.json()["job"]
     assert job == {
         "id": 1, "kind": "refit", "index": "tiny", "state": "waiting", "generation": "000001",
-        "settings": wished["settings"], "begun": job["begun"], "phase": None, "done": 0,
+        "settings": wished["settings"], "started": job["started"], "phase": None, "done": 0,
         "total": None, "seconds": None, "error": None, "built": None,
     }  # fmt: skip
     assert client.get("/indexes/tiny").json()["job"] == 1

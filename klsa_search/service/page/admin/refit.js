@@ -93,8 +93,8 @@ function drawn({ phase, done, total }) {
   ];
 }
 
-function ended({ begun, state, seconds, error }) {
-  const when = new Date(begun).toLocaleString();
+function ended({ started, state, seconds, error }) {
+  const when = new Date(started).toLocaleString();
   if (state === "cancelled") return el("p", "The refit was cancelled; the index is unchanged.");
   return error
     ? el("p.trouble", { role: "alert" }, `The refit failed: ${error}`)
