@@ -171,18 +171,19 @@ class Analytics:
 class SynonymCandidate:
     """A proposed synonym.
 
-    count, of  searches that replaced the word by it, of all that replaced the word alone
-    queries    up to three queries with it that replaced one with the word
+    count    searches that replaced the word by it
+    total    searches that replaced the word alone, by anything
+    queries  up to three queries with it that replaced one with the word
 
     >>> with Client(url) as client:
     ...     for proposal in client.index("reports").synonym_proposals():
     ...         best: SynonymCandidate = proposal.candidates[0]
-    ...         print(proposal.word, best.synonym, f"{best.count} of {best.of}")
+    ...         print(proposal.word, best.synonym, f"{best.count} of {best.total}")
     """
 
     synonym: str
     count: int
-    of: int
+    total: int
     queries: list[str]
 
 

@@ -499,7 +499,7 @@ def test_a_word_that_visitors_replaced_is_proposed_and_then_found(catalog_of, tm
             {
                 "synonym": "notebook",
                 "count": 2,
-                "of": 2,
+                "total": 2,
                 "queries": ["notebook battery", "notebook"],
             }
         ],
@@ -520,7 +520,7 @@ def shop(tmp_path):
 
 def best_of(index, *queries):
     return {
-        proposal.word: [(each.synonym, each.count, each.of) for each in proposal.candidates]
+        proposal.word: [(each.synonym, each.count, each.total) for each in proposal.candidates]
         for proposal in propose_synonyms(index, queries)
     }
 

@@ -276,11 +276,11 @@ export interface SynonymProposal {
   candidates: SynonymCandidate[];
 }
 
-/** A proposed synonym: `count` of `of` searches that replaced the word alone, replaced it by this. */
+/** A proposed synonym: `count` of `total` searches that replaced the word alone, replaced it by this. */
 export interface SynonymCandidate {
   synonym: string;
   count: number;
-  of: number;
+  total: number;
   /** Queries with it that replaced one with the word. */
   queries: string[];
 }

@@ -161,8 +161,8 @@ function synonyms(proposals) {
 }
 
 /** Why a synonym is proposed. */
-function evidence({ count: some, of, queries }) {
-  return [`searched instead, with a click, in ${some} of ${many(of, "case")}: `,
+function evidence({ count: some, total, queries }) {
+  return [`searched instead, with a click, in ${some} of ${many(total, "case")}: `,
     queries.flatMap((q, at) => [at ? ", " : null, queryLink(q)])];
 }
 
