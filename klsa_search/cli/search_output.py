@@ -25,7 +25,8 @@ def write_explanation(explanation: Explanation, rerank: Reranked | None = None) 
         rows.append(("lexical", _number(explanation.lexical.value), ", ".join(terms)))
     if explanation.coverage is not None:
         covered = (
-            f"{term.term} {_number(term.value)}{_named(' near', [one.id for one in term.lenders])}"
+            f"{term.term} {_number(term.value)}"
+            f"{_named(' near', [neighbour.id for neighbour in term.neighbours])}"
             for term in explanation.coverage.terms
         )
         rows.append(("coverage", _number(explanation.coverage.value), ", ".join(covered)))

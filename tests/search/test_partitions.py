@@ -205,7 +205,7 @@ def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index
             names |= {
                 (partition_of(hit.id, 3), partition_of(each.id, 3))
                 for term in told.coverage.terms
-                for each in term.lenders
+                for each in term.neighbours
             }
     assert len({own for own, other in names if own != other}) == 3
 

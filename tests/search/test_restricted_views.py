@@ -121,7 +121,7 @@ def named_in(explanation: Explanation | None) -> set[str]:
     assert explanation is not None
     seeds = () if explanation.expansion is None else explanation.expansion.seeds
     terms = () if explanation.coverage is None else explanation.coverage.terms
-    return {seed.id for seed in seeds} | {each.id for term in terms for each in term.lenders}
+    return {seed.id for seed in seeds} | {each.id for term in terms for each in term.neighbours}
 
 
 def found(index: Index, query: str, **options: Any) -> tuple[Any, ...]:

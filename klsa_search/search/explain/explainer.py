@@ -25,8 +25,8 @@ from klsa_search.search.explain.explanation import (
     Explanation,
     Latent,
     LatentTerm,
-    Lender,
     Lexical,
+    Neighbour,
     Seed,
     SharedTerm,
     TermShare,
@@ -294,8 +294,8 @@ class Explainer:
                     value=float(covered.value[at]),
                     in_document=float(covered.of_document[at]),
                     near=near,
-                    lenders=tuple(
-                        Lender(id=self._lender(lenders[i]), share=lent[i] / near)
+                    neighbours=tuple(
+                        Neighbour(id=self._lender(lenders[i]), share=lent[i] / near)
                         for i in first[:MAX_SEEDS]
                         if lent[i] > 0 and lenders[i] != NOT_NAMED
                     ),

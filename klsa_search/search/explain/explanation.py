@@ -38,7 +38,7 @@ class Lexical:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lender:
+class Neighbour:
     """A neighbour that contains a term; `share` is its share of what all neighbours contribute."""
 
     id: str
@@ -49,17 +49,17 @@ class Lender:
 class CoveredTerm:
     """Coverage of one query term.
 
-    value    its contribution to the score
+    value        its contribution to the score
     in_document  BM25 of the term in the document itself
-    near     BM25 of the term contributed by neighbours
-    lenders  neighbours that contribute most
+    near         BM25 of the term contributed by neighbours
+    neighbours   those that contribute most
     """
 
     term: str
     value: float
     in_document: float
     near: float
-    lenders: tuple[Lender, ...]
+    neighbours: tuple[Neighbour, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ function through(explanation) {
     }
   }
   for (const term of explanation.coverage?.terms ?? []) {
-    if (term.near > 0) for (const { id } of term.lenders) documents.add(id);
+    if (term.near > 0) for (const { id } of term.neighbours) documents.add(id);
   }
   documents.delete(explanation.id);
   // A word that is also in a pair is shown once; numbers are left out.
@@ -145,11 +145,11 @@ function matched({ lexical, coverage, latent }, write) {
 
 function lent({ coverage, expansion }, write, link) {
   const titles = new Map((expansion?.seeds ?? []).map((seed) => [seed.id, seed.title]));
-  const terms = (coverage?.terms ?? []).filter((term) => term.lenders.length && term.near > 0);
+  const terms = (coverage?.terms ?? []).filter((term) => term.neighbours.length && term.near > 0);
   if (!terms.length) return null;
   return section("Words in similar documents", el("ul", terms.slice(0, MOST).map((term) =>
     el("li", el("em", write(term.term)), " from ",
-      term.lenders.slice(0, 3).flatMap((each, at) => [at ? ", " : null,
+      term.neighbours.slice(0, 3).flatMap((each, at) => [at ? ", " : null,
         link(each.id, titles.get(each.id) || each.id)])))));
 }
 

@@ -138,7 +138,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
         assert added == pytest.approx(found.latent.value, rel=1e-4, abs=1e-5)
     if found.coverage is not None:
         for term in found.coverage.terms:
-            shares = sum(lender.share for lender in term.lenders)
+            shares = sum(neighbour.share for neighbour in term.neighbours)
             assert shares <= 1 + 1e-6
             assert (shares > 0) == (term.near > 0)
             assert (term.value > 0) == (term.in_document + term.near > 0)

@@ -93,7 +93,7 @@ def test_an_explanation_names_what_brought_a_document(cars):
     assert term.term == "car"
     assert term.in_document == 0
     assert term.near > 0
-    assert {lender.id for lender in term.lenders} == {"both", "again"}
+    assert {neighbour.id for neighbour in term.neighbours} == {"both", "again"}
     assert found.alpha == pytest.approx(0.7 * (1 - 0.7))
 
 
