@@ -83,7 +83,7 @@ def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> li
         f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}, "
         f"{documents - column.missing:,} documents"
         + (f", {column.texts:,} texts" if column.type == "keyword" else "")
-        + (f", {column.misfits:,} with another value)" if column.misfits else ")")
+        + (f", {column.type_mismatches:,} with another value)" if column.type_mismatches else ")")
         for name, column in fields.columns.items()
     ]
     unfilterable = [f"{name} ({reason})" for name, reason in fields.others.items()]
@@ -203,7 +203,7 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
         return {"error": failure.message}
     try:
         drift, documents = index.drift, len(index)
-        misfits = {name: count for name, count in index.misfits.items() if count}
+        mismatches = {name: count for name, count in index.type_mismatches.items() if count}
         built = index.manifest.fields.columns
         fields = {name: field.type for name, field in index.fields.items() if name not in built}
     finally:
@@ -216,7 +216,7 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
         "changed_share": drift.changed_share(documents),
         "unseen_share": drift.unseen_share,
         "fields": fields,
-        "misfits": misfits,
+        "type_mismatches": mismatches,
     }
 
 
@@ -233,11 +233,11 @@ def drift_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
         f"{drift['deleted']:,} of the build deleted or replaced"
     )
     added = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
-    misfits = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
+    mismatches = [f"{name} {count:,}" for name, count in drift["type_mismatches"].items()]
     return [
         ("drift", line),
         *([("added fields", ", ".join(added))] if added else []),
-        *([("misfits", ", ".join(misfits))] if misfits else []),
+        *([("type mismatches", ", ".join(mismatches))] if mismatches else []),
     ]
 
 

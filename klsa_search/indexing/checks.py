@@ -298,7 +298,7 @@ def require_fields(
     for name in settings.declared():
         column = fields.columns.get(name)
         is_empty = fields.others.get(name) == NO_VALUE or (
-            column is not None and not (column.values or column.misfits)
+            column is not None and not (column.values or column.type_mismatches)
         )
         _refuse("fields", name, [name] if is_empty else [], sorted({*metadata} - {name}))
 

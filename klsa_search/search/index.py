@@ -114,13 +114,13 @@ class Index:
         return self._reader.segments
 
     @property
-    def misfits(self) -> dict[str, int]:
+    def type_mismatches(self) -> dict[str, int]:
         """Return the numbers of documents whose value of a field does not fit, by field.
 
-        >>> index.misfits["year"]
+        >>> index.type_mismatches["year"]
         0
         """
-        return self._reader.misfits
+        return self._reader.type_mismatches
 
     @property
     def fields(self) -> Fields:
@@ -128,7 +128,7 @@ class Index:
 
         A field is a column if it was declared when the index was built, or if all its values are of
         one type; `fields.others` says why others are not. A detected column keeps its type: an
-        added value that does not fit counts as missing, and its document as one of its `misfits`.
+        added value that does not fit counts as missing, and its document in `type_mismatches`.
         The type of a field that first occurs in added documents is that of its first value.
 
         >>> sorted(index.fields)

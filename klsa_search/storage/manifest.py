@@ -31,7 +31,7 @@ from klsa_search.storage.current import changed_file_error, read_current, step_f
 from klsa_search.storage.files import is_exhausted, read_regular, unreadable
 from klsa_search.storage.names import MANIFEST, PASSAGES
 
-FORMAT_VERSION = 9  # the first public one: 1 to 8 were of development
+FORMAT_VERSION = 10  # the first public one: 1 to 9 were of development
 
 
 class Frozen(BaseModel):
@@ -89,14 +89,15 @@ class ColumnEntry(Frozen):
 
     missing  documents without a value
     values   stored values: one a document, or all values of lists
-    misfits  documents with a value of another type, which counts as missing
+    type_mismatches
+             documents with a value of another type, which counts as missing
     lists    whether a document has several
     texts    distinct texts of a keyword field
     """
 
     type: FieldType
     missing: int
-    misfits: int = 0
+    type_mismatches: int = 0
     values: int
     lists: bool = False
     texts: int = 0

@@ -63,7 +63,7 @@ def test_values_that_count_as_missing_are_reported(shell, tmp_path):
     assert "price 2" in done.err.splitlines()[0]
     assert "document 'c': the number field 'price' has \"N/A\"" in done.err
     drift = shell("klsa-index", "info", "cars", "--json").json["drift"]
-    assert (drift["fields"], drift["misfits"]) == ({"size": "keyword"}, {"price": 2})
+    assert (drift["fields"], drift["type_mismatches"]) == ({"size": "keyword"}, {"price": 2})
     told = shell("klsa-index", "info", "cars").out
     assert "price 2" in told
     assert "size (keyword)" in told
@@ -115,7 +115,8 @@ def test_info_prints_the_drift(shell, built, new, tmp_path):
     unseen, changed = drift.pop("unseen_share"), drift.pop("changed_share")
     assert (0 < unseen < 1, changed) == (True, 0.5)
     assert drift == {
-        "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "fields": {}, "misfits": {}
+        "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "fields": {},
+        "type_mismatches": {},
     }  # fmt: skip
     assert "5 documents, 40.0% of them added" in shell("klsa-index", "info", "cars").out
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")

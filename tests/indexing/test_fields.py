@@ -82,7 +82,7 @@ def test_numbers_of_a_table_are_found_by_all_values(tmp_path):
         assert found.hits[2].metadata["code"] == "00123"
         assert index.document("b").metadata["price"] == "10"
         assert (found.facets["note"].values, found.facets["note"].missing) == ((("new", 1),), 2)
-        assert index.manifest.fields.columns["sold"].misfits == 1
+        assert index.manifest.fields.columns["sold"].type_mismatches == 1
         source.write_text(TABLE.replace("7,8", "call us,8").replace("c,", "d,"))
         assert index.add(source).warnings.kinds == {"price": 1, "sold": 1}
         index.add([{"id": "e", "text": "x", "price": 6}, {"id": "f", "text": "x", "price": "6.5"}])

@@ -180,7 +180,7 @@ def test_a_field_keeps_its_type_while_no_document_has_it(index):
     index.sync([{**each, "seen": "x"} for each in FIRST])
     index.sync(FIRST)
     result = index.sync([{**each, "seen": 1.5} for each in FIRST])
-    assert index.fields["seen"].misfits == result.warnings.count == 12
+    assert index.fields["seen"].type_mismatches == result.warnings.count == 12
     assert "the keyword field 'seen' has 1.5" in result.warnings.reasons[0]
 
 

@@ -346,15 +346,15 @@ def test_fields_go_on_with_what_is_written(tmp_path):
         "it counts as missing"
     )
     assert found(index.fields["year"].between(1997)) == ["7", "8", "new"]
-    assert index.fields["year"].misfits == 7
+    assert index.fields["year"].type_mismatches == 7
     assert index.document("odd0").metadata == {"year": "N/A"}
     with closing(open_index(tmp_path / "f")) as again:
-        assert again.fields["year"].misfits == 7
+        assert again.fields["year"].type_mismatches == 7
         assert again.fields["year"].missing == index.fields["year"].missing
     with closing(refit(tmp_path / "f")) as fitted:
         assert fitted.fields["year"].type == "number"
-        assert fitted.fields["year"].misfits == 7
-        assert fitted.manifest.fields.columns["year"].misfits == 7
+        assert fitted.fields["year"].type_mismatches == 7
+        assert fitted.manifest.fields.columns["year"].type_mismatches == 7
     index.refresh()
     index.delete([*(each["id"] for each in odd), "new"])
     assert found(index.fields["year"].between(1997)) == ["7", "8"]

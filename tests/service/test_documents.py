@@ -206,7 +206,7 @@ def test_values_that_do_not_fit_their_fields_are_reported(client_of, tmp_path):
     assert "warnings" not in third
     refused = client.put(f"{URL}/g", json={"rank": "first"})
     assert failure_of(refused, 422)["code"] == "bad_document"
-    assert client.get("/indexes/tiny").json()["fields"]["year"]["misfits"] == 2
+    assert client.get("/indexes/tiny").json()["fields"]["year"]["type_mismatches"] == 2
     assert found(client, "", sort="year:desc", filter="year > 5") == ["a", "h", "e"]
 
 

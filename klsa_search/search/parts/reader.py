@@ -167,11 +167,11 @@ class Reader:
         return self.parts.parts[0].fields
 
     @property
-    def misfits(self) -> dict[str, int]:
+    def type_mismatches(self) -> dict[str, int]:
         """Return the numbers of documents whose value of a field does not fit, by field."""
         counts: Counter[str] = Counter()
-        for misfits in self._read_all(reading.misfits):
-            counts.update(misfits)
+        for mismatches in self._read_all(reading.type_mismatches):
+            counts.update(mismatches)
         return dict(counts)
 
     @property

@@ -117,9 +117,9 @@ def passage_count(state: State) -> int | None:
     return None if state.passages is None else state.passages.state.info.documents
 
 
-def misfits(state: State) -> dict[str, int]:
+def type_mismatches(state: State) -> dict[str, int]:
     """Return the numbers of documents whose value of a field does not fit, by field."""
-    return {name: field.misfits for name, field in state.fields.items()}
+    return {name: field.type_mismatches for name, field in state.fields.items()}
 
 
 def dimensions(state: State) -> dict[str, int]:

@@ -177,10 +177,10 @@ class IndexDetails(IndexSummary):
 
 
 def _columns(index: Index) -> dict[str, ColumnEntry]:
-    """Return the columns as built, with their current number of misfits."""
-    misfits = index.misfits
+    """Return the columns as built, with their current numbers of values of other types."""
+    mismatches = index.type_mismatches
     return {
-        name: column.model_copy(update={"misfits": misfits[name]})
+        name: column.model_copy(update={"type_mismatches": mismatches[name]})
         for name, column in index.manifest.fields.columns.items()
     }
 

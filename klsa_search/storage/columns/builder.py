@@ -51,7 +51,8 @@ class ColumnBuilder:
     fitting  values of its type, repeated ones included
     others   values of another type, except conventional placeholders for missing values
     codes    those of the others that are strings of digits
-    misfits  documents with a value that does not fit, which counts as missing
+    type_mismatches
+             documents with a value that does not fit, which counts as missing
     reason   description of the first of the others
     odd      the first of the others, and the number of its document in the batch
     texts    numbers of the distinct texts, unordered
@@ -68,7 +69,7 @@ class ColumnBuilder:
         self.kind: FieldType = kind
         self.lists = False
         self.values = self.present = 0
-        self.fitting = self.others = self.codes = self.misfits = 0
+        self.fitting = self.others = self.codes = self.type_mismatches = 0
         self.reason: str | None = None
         self.odd: tuple[object, int] | None = None
         self._coerce = coerce
@@ -145,7 +146,7 @@ class ColumnBuilder:
                         self.codes += isinstance(mismatch, Code)
                         self.reason = self.reason or str(mismatch)
                         self.odd = self.odd or (value, document)
-            self.misfits += not fits
+            self.type_mismatches += not fits
             at += size
         return values
 
@@ -194,7 +195,7 @@ class ColumnFiles:
         return ColumnEntry(
             type=builder.kind,
             missing=documents - builder.present,
-            misfits=builder.misfits,
+            type_mismatches=builder.type_mismatches,
             values=builder.values if builder.lists else documents,
             lists=builder.lists,
             texts=len(texts),

@@ -45,7 +45,8 @@ class Field:
     name     name of the field
     type     "keyword": texts; "number": float64; "date": times
     missing  number of documents without a value
-    misfits  number of documents with a value of another type, which counts as missing
+    type_mismatches
+             number of documents with a value of another type, which counts as missing
     starts   (N + 1,) start of the values of each document; None if none has several values
     values   (N,), or the values of all documents concatenated, ascending and distinct in each:
              codes of `texts`, numbers, or microseconds since 1970 in UTC. Without `starts` a
@@ -68,12 +69,12 @@ class Field:
         type: FieldType,  # noqa: A002 - as users name it
         columns: Sequence[Column],
         live: DocumentMask | None = None,
-        misfits: int = 0,
+        type_mismatches: int = 0,
     ) -> None:
         """Columns of consecutive documents; `live` says which are not deleted, None if all are."""
         self.name = name
         self.type: FieldType = type
-        self.misfits = misfits
+        self.type_mismatches = type_mismatches
         self._columns, self._live = tuple(columns), live
 
     @property
@@ -203,9 +204,9 @@ def ranges_of(field: Field, predicate: Callable[..., RangeMask], *arguments: obj
     return field._ranges(predicate, *arguments)
 
 
-def extended(field: Field, column: Column, live: DocumentMask, misfits: int) -> Field:
+def extended(field: Field, column: Column, live: DocumentMask, type_mismatches: int) -> Field:
     """Return a field of these and later documents, of which some are deleted."""
-    return Field(field.name, field.type, [*field._columns, column], live, misfits)
+    return Field(field.name, field.type, [*field._columns, column], live, type_mismatches)
 
 
 class Fields(Mapping[str, Field]):
@@ -309,5 +310,5 @@ def open_fields(
             name, entry.type, documents, partial(ColumnArrays, *column_arrays), len(values),
             texts.size,
         )  # fmt: skip
-        opened[name] = Field(name, entry.type, [column], misfits=entry.misfits)
+        opened[name] = Field(name, entry.type, [column], type_mismatches=entry.type_mismatches)
     return Fields(opened, fields.others, documents, forms)

@@ -2,7 +2,7 @@
 
 A field keeps its type: as declared, or as detected by the build; a new field has the type of its
 first value in the order of the log. A value that does not fit counts as missing, and its document
-as one of the field's misfits. A field that the build did not make filterable stays so. The fields
+among its type mismatches. A field that the build did not make filterable stays so. The fields
 follow from the build and the log alone.
 """
 
@@ -105,7 +105,7 @@ class LaterColumns:
                     name, column.kind, [Column.blank(name, column.kind, self._first)]
                 )
                 present = column.column(column.kind)
-                columns[name] = extended(built, present, live, column.misfits(later))
+                columns[name] = extended(built, present, live, column.type_mismatches(later))
         return Fields(columns, others, len(live), self._forms)
 
 
@@ -133,7 +133,7 @@ class _Column:
         self._limits = limits_of(declared=declared)
         self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(skipped + 1, np.int64))
-        self._misfits = GrowableArray(np.int64)  # documents with a value that does not fit
+        self._mismatches = GrowableArray(np.int64)  # documents with a value that does not fit
         self._texts: list[str] = []
         self._content = 0  # bytes of the texts
         self._numbers: dict[str, int] = {}
@@ -144,7 +144,7 @@ class _Column:
         """Append the value of each document, None if it has none."""
         coerced: list[Any] = []
         ends: list[int] = []
-        misfits: list[int] = []
+        mismatches: list[int] = []
         before = int(self._starts.rows[-1])
         for document, value in enumerate(batch, len(self._starts) - 1):
             if values := elements(value):
@@ -153,26 +153,26 @@ class _Column:
                 fits, all_fit = self._coerced(values)
                 coerced += fits
                 if not all_fit:
-                    misfits.append(document)
+                    mismatches.append(document)
             ends.append(before + len(coerced))
         if self.kind is not None:
             self._values.extend(np.array(coerced, DTYPES[self.kind]))
         self._starts.extend(np.array(ends, np.int64))
-        self._misfits.extend(np.array(misfits, np.int64))
+        self._mismatches.extend(np.array(mismatches, np.int64))
 
     def has_values(self, live: DocumentMask) -> bool:
         """Return whether the build or a live document has a value, of any type."""
-        if self.built is not None or live[self._misfits.rows].any():
+        if self.built is not None or live[self._mismatches.rows].any():
             return True
         return bool((np.diff(self._starts.rows) * live).any())
 
-    def misfits(self, live: DocumentMask) -> int:
+    def type_mismatches(self, live: DocumentMask) -> int:
         """Return how many documents have a value that does not fit.
 
         Documents of the build count until a refit, even if deleted.
         """
-        built = self.built.misfits if self.built is not None else 0
-        return built + int(np.count_nonzero(live[self._misfits.rows]))
+        built = self.built.type_mismatches if self.built is not None else 0
+        return built + int(np.count_nonzero(live[self._mismatches.rows]))
 
     def column(self, kind: FieldType) -> Column:
         """Return the column of the present later documents."""

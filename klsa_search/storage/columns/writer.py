@@ -342,11 +342,11 @@ class _DetectedField:
         """Return what is unexpected about the detected type of the field; None if nothing is."""
         if chosen is None or self._first is None:
             return None
-        if chosen.misfits and chosen.kind in self._odd:
-            documents = "document has" if chosen.misfits == 1 else "documents have"
+        if chosen.type_mismatches and chosen.kind in self._odd:
+            documents = "document has" if chosen.type_mismatches == 1 else "documents have"
             return (
-                f"is a {chosen.kind} field: {chosen.misfits:,} {documents} another value, which "
-                f"counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
+                f"is a {chosen.kind} field: {chosen.type_mismatches:,} {documents} another value, "
+                f"which counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
             )
         if chosen.kind == "number" and self.unit:
             return f"is a number field: its values are in {self.unit}"
@@ -381,7 +381,7 @@ class _DetectedField:
 
     def _fits(self, builder: ColumnBuilder, type_: FieldType | None) -> bool:
         if type_ is not None:
-            return self._declared or builder.fitting > 0 or builder.misfits > 0
+            return self._declared or builder.fitting > 0 or builder.type_mismatches > 0
         if _NUMBERS in self._kinds:
             return builder.fitting > builder.others
         fits = builder.fitting >= _MIN_FITTING * builder.others

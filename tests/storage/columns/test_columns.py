@@ -294,7 +294,7 @@ def test_texts_are_what_all_but_one_in_a_hundred_are(others, fitting, batch, cha
         said, fields = written([{"x": value} for value in values], batch=batch)
         found = fitting > 0 and fitting >= 99 * others
         assert fields["x"].type == (kind if found else "keyword")
-        assert fields["x"].missing == said.columns["x"].misfits == found * (others + 3)
+        assert fields["x"].missing == said.columns["x"].type_mismatches == found * (others + 3)
 
 
 def test_the_type_that_an_index_found_stays():
@@ -307,7 +307,7 @@ def test_the_type_that_an_index_found_stays():
         writer.extend(documents)
         said = writer.finish(Path(folder))
         spool.close()
-    assert {name: (c.type, c.missing, c.misfits) for name, c in said.columns.items()} == {
+    assert {name: (c.type, c.missing, c.type_mismatches) for name, c in said.columns.items()} == {
         "x": ("number", 2, 1),
         "y": ("keyword", 1, 0),
         "z": ("date", 3, 1),

@@ -99,7 +99,7 @@ def test_a_refit_of_what_lives_has_the_same_fields(collections, dead, batch):
         if name in refitted:
             same(field, living, refitted[name])
             if not dead:
-                assert field.misfits == refitted[name].misfits
+                assert field.type_mismatches == refitted[name].type_mismatches
         else:
             assert field.missing == len(left)
     assert not fields.keys() & fields.others.keys()
@@ -126,20 +126,20 @@ def test_a_value_that_does_not_fit_counts_as_missing():
     later = [{"x": 2}, {"x": "many", "on": "soon"}, {"x": [3, "N/A"]}]
     fields, _, _ = grown(built, later)
     assert fields["x"].between(1, 3).tolist() == [True, True, False, True]
-    assert (fields["x"].missing, fields["x"].misfits) == (1, 2)
-    assert (fields["on"].missing, fields["on"].misfits) == (3, 1)
+    assert (fields["x"].missing, fields["x"].type_mismatches) == (1, 2)
+    assert (fields["on"].missing, fields["on"].type_mismatches) == (3, 1)
     assert not fields.others
     with pytest.raises(KeyError):
         fields["never met"]
     fields, _, _ = grown(built, later, dead=[2])
-    assert (fields["x"].missing, fields["x"].misfits) == (0, 1)
+    assert (fields["x"].missing, fields["x"].type_mismatches) == (0, 1)
 
 
 def test_the_first_value_of_a_later_field_decides_its_type():
     first = {"a": "N/A", "b": [["c"]], "c": "5", "d": "2024-03-01", "e": ""}
     second = {"a": 5, "b": "x", "c": "six", "d": "later", "e": None}
     fields, _, _ = grown([], [first, second])
-    assert {name: (field.type, field.misfits) for name, field in fields.items()} == {
+    assert {name: (field.type, field.type_mismatches) for name, field in fields.items()} == {
         "a": ("number", 1),
         "b": ("keyword", 1),
         "c": ("keyword", 0),
@@ -193,4 +193,4 @@ def test_names_beyond_the_most_are_not_looked_at(monkeypatch):
 
 def test_a_text_that_is_too_long_counts_as_missing():
     fields, _, _ = grown([{"x": "a"}], [{"x": "b" * 257}])
-    assert (fields["x"].missing, fields["x"].misfits) == (1, 1)
+    assert (fields["x"].missing, fields["x"].type_mismatches) == (1, 1)
