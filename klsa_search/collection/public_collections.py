@@ -160,14 +160,15 @@ CHUNK = 65_536
 
 def fetch(
     names: Iterable[str],
-    home: str | os.PathLike[str],
+    data: str | os.PathLike[str],
     *,
     base_url: str = BASE_URL,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Download collections into `home/<name>` and return these folders in order.
+    """Download collections into `data/<name>` and return these folders in order.
 
     names     names of collections: cran, cisi, cacm, med (cran-1837 is cran)
+    data      folder of collections, as in `open_collection`
     base_url  URL of the folder with `cran/cran.tar.gz` and the others
     progress  called with (name, bytes done, total bytes or None)
 
@@ -176,9 +177,9 @@ def fetch(
 
     >>> fetch(["trec-8"], "data")
     Traceback (most recent call last):
-    klsa_search.errors.FetchError: trec-8 cannot be fetched; there are: cacm, cisi, cran, med
+    klsa_search.errors.FetchError: unknown collection 'trec-8'; the collections are: ..., med
     """
-    home = Path(home)
+    folder = Path(data)
     wanted = list(dict.fromkeys(map(folder_name, names)))
     for name in wanted:
         if name not in PUBLIC:
@@ -187,9 +188,11 @@ def fetch(
                 field="names",
             )
     for name in wanted:
-        if _wrong(PUBLIC[name], home / name) is not None:
-            _install(name, home / name, f"{base_url.rstrip('/')}/{PUBLIC[name].archive}", progress)
-    return [home / name for name in wanted]
+        if _wrong(PUBLIC[name], folder / name) is not None:
+            _install(
+                name, folder / name, f"{base_url.rstrip('/')}/{PUBLIC[name].archive}", progress
+            )
+    return [folder / name for name in wanted]
 
 
 def _install(name: str, target: Path, url: str, progress: Progress | None) -> None:
