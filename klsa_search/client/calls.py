@@ -157,13 +157,7 @@ class IndexCalls:
         query, filter  count in the matches of this search only; by default in all documents
         QueryError for an unknown field.
         """
-        body = {
-            "field": field,
-            "facet_query": facet_query,
-            "k": k,
-            "q": query,
-            "filter": filter,
-        }
+        body = {"field": field, "facet_query": facet_query, "k": k, "q": query, "filter": filter}
         return Call("POST", f"{self._path}/facet-search", facet_of, body)
 
     def rules(self) -> Call[list[dict[str, Any]]]:
