@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.errors import ArgumentError
 
 
@@ -173,7 +173,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
 def inner_products(left: Points, right: Points) -> Matrix:
     """Return inner products of rows: (n, F), (m, F) → (n, m) dense; on one thread, repeatable."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         product: Any = left @ right.T
     return np.asarray(product.toarray() if sparse.issparse(product) else product)
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators.base import Kernel, Points, check_rank, checked_count, checked_number
 
@@ -128,7 +128,7 @@ class GramSchmidt:
         Cost O(n · T²).
         """
         triangle = self.features[self.pivots]
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return np.asarray(linalg.solve_triangular(triangle, rows.T, lower=True).T)
 
 
@@ -154,7 +154,7 @@ def gram_schmidt(
     # One row per feature, so that earlier features are contiguous.
     made = np.empty((min(dimensions, len(residuals)), len(residuals)))
     pivots: list[int] = []
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for step, feature in enumerate(made):
             pivot = int(np.argmax(np.where(residuals > least, weights * residuals, -1.0)))
             if residuals.size == 0 or residuals[pivot] <= least:

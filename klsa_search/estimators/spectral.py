@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Eigenvalues, Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.errors import ArgumentError, SettingsError
 from klsa_search.estimators.alignment import AlignmentCurve, SpectralAlignment, line_search
 from klsa_search.estimators.base import (
@@ -72,7 +72,7 @@ class SpectralKernel(Kernel):
         values = self._function(relative, spectrum, y).of(relative)
         dual = spectrum.eigenvectors * np.sqrt(values / spectrum.eigenvalues)
         if self._linear:
-            with threadpool_limits(limits=1, user_api="blas"):
+            with one_blas_thread():
                 self.components_ = np.ascontiguousarray(np.asarray(points.T @ dual).T)
         else:
             self.dual_components_ = dual
@@ -303,13 +303,13 @@ class SquashedKernel(Kernel):
         check_rank(None, len(first), len(K))
         self.eigenvalue_ = float(first[0])
         K[np.diag_indices_from(K)] += gamma * self.eigenvalue_
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             self.factor_ = linalg.cholesky(K, lower=True, overwrite_a=True)
         self.points_ = points
 
     def _embed(self, points: Points) -> Matrix:
         rows = self._compare(points, self.points_)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return np.asarray(linalg.solve_triangular(self.factor_, rows.T, lower=True).T)
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Matrix
-from klsa_search.core.parallel import processors
+from klsa_search.core.parallel import one_blas_thread, processors
 from klsa_search.core.progress import EIGENVECTORS, Progress, steps
 from klsa_search.errors import SettingsError
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -59,7 +58,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     if not trace > 0 or wanted < 1:
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     count = min(wanted + 1, N)  # one more than wanted, for the gap
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         values, vectors = (
             _largest_first(*linalg.eigh(K, subset_by_index=[N - count, N - 1]))
             if N <= _SMALL or 8 * count > N
@@ -96,7 +95,7 @@ def decompose(
     if trace == 0:  # no document has a weighted term
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, N - 1))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         # In float32, and if documents and features are more than twice the space of the solver.
         space = block_lanczos.max_columns(wanted + 1)
         if kernel.features.dtype != np.float32 or min(kernel.features.shape) <= 2 * space:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import PluginFailed
 
@@ -240,7 +240,7 @@ def expansion_rows(
         head=head,
     )
     U = factors.eigenvectors.astype(np.float32)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         D = (U * factors.correction.astype(np.float32)) @ U.T
     if factors.slope:
         for begin in range(0, len(D), _BLOCK):

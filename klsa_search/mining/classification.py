@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.errors import QueryError
 from klsa_search.mining.similar import LATENT, document_coordinates, text_coordinates
 from klsa_search.search.index import Index
@@ -140,7 +140,7 @@ class _Classifier:
         points, targets = points - mean, targets - shares
         # Not with BLAS, whose result depends on the number of threads.
         squares = np.einsum("nm,nl->ml", points, points) + RIDGE * np.eye(len(mean))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             weights = np.linalg.solve(squares, np.einsum("nm,nc->mc", points, targets))
         return cls(names, doc_ids, mean, weights, shares)
 

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
-from threadpoolctl import threadpool_limits
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.errors import QueryError
 from klsa_search.mining.related_terms import words_of
 from klsa_search.mining.similar import LATENT, document_coordinates
@@ -140,7 +140,7 @@ def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
     generator = np.random.default_rng(seed)
     best: tuple[float, Matrix, _Labels] | None = None
     # The order of sums in BLAS depends on the number of threads.
-    with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         # Empty clusters are dropped by the caller.
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         for _ in range(STARTS):

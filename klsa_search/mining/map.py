@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from klsa_search.core.array_types import DocIds, Integers, Matrix
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.mining.clusters import k_means, terms_of_clusters
 from klsa_search.mining.related_terms import words_of
 from klsa_search.mining.similar import LATENT, document_coordinates
@@ -301,7 +301,7 @@ class ClusterLayout(NamedTuple):
 def _principal_axes(points: Matrix) -> Matrix:
     """Return the first two principal axes of points: (n, m) → (m, 2); 0 for missing ones."""
     rounded = np.rint(points * _STEP)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         scatter = len(rounded) * (rounded.T @ rounded)
         scatter -= np.outer(rounded.sum(0), rounded.sum(0))
         vectors = np.linalg.eigh(scatter)[1][:, :-3:-1]
