@@ -126,7 +126,8 @@ def _blas() -> ThreadpoolController:
 
 def one_blas_thread() -> AbstractContextManager[object]:
     """Limit BLAS to one thread: sums, whose order depends on the number, are the same bits."""
-    return _blas().limit(limits=1)
+    limit: AbstractContextManager[object] = _blas().limit(limits=1)
+    return limit
 
 
 def map_in_order(

@@ -8,6 +8,7 @@ of the build and the mean length, is equal. Every route of the application is ca
 import json
 import random
 import re
+import shutil
 from functools import partial
 from types import SimpleNamespace
 from urllib.parse import quote, urlencode
@@ -34,6 +35,7 @@ LONG = "long"
 """The same documents, three times as long and divided into passages."""
 PARTS = "parts"
 """The same documents as the first, in partitions."""
+KINDS = {INDEX: {}, LONG: {"passages": 10}, PARTS: {"partitions": 3, "workers": 1}}
 FILTER = 'tenant = "visible"'
 LENGTH = 8
 VECTORS = {"m": 6, "zqxspace": 4}
@@ -119,18 +121,26 @@ def _lengths(query, texts):
     return [len(text) for text in texts]
 
 
-def world(folder, hidden):
-    """A service with the visible and these hidden documents, and tokens for it."""
-    home, file = folder / "home", folder / "keys.json"
-    home.mkdir(parents=True)
+def lengthened(name, made):
+    times = REPEATED if name == LONG else 1
+    return [{**each, "text": f"{each['text']} " * times} for each in made]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A home with an index of each kind, of the visible documents only."""
+    home = tmp_path_factory.mktemp("built")
     seen = documents(1, "seen", VISIBLE_WORDS, "visible", 110)
-    kinds = {INDEX: {}, LONG: {"passages": 10}, PARTS: {"partitions": 3, "workers": 1}}
-    for name, more in kinds.items():
-        times = REPEATED if name == LONG else 1
-        lengthened = ([{**each, "text": f"{each['text']} " * times} for each in part]
-                      for part in (seen, hidden))  # fmt: skip
-        first, later = lengthened
-        build(first, name=name, home=home, dimensions=8, **more).close()
+    for name, more in KINDS.items():
+        build(lengthened(name, seen), name=name, home=home, dimensions=8, **more).close()
+    return home
+
+
+def world(built, folder, hidden):
+    """A service with the visible and these hidden documents, and tokens for it."""
+    home, file = shutil.copytree(built, folder / "home"), folder / "keys.json"
+    for name in KINDS:
+        later = lengthened(name, hidden)
         with open_index(home / name) as index:
             index.add(later or [GONE])
             index.delete([] if later else [GONE["id"]])
@@ -151,7 +161,7 @@ def world(folder, hidden):
     client = TestClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
-        json={"filters": dict.fromkeys(kinds, FILTER)},
+        json={"filters": dict.fromkeys(KINDS, FILTER)},
         headers={"Authorization": f"Bearer {keys['all']}"},
     )
     assert answer.status_code == 201, answer.text
@@ -160,7 +170,7 @@ def world(folder, hidden):
 
 
 @pytest.fixture(scope="module")
-def worlds(tmp_path_factory):
+def worlds(built, tmp_path_factory):
     """Worlds without hidden documents, and with two different sets."""
     folder = tmp_path_factory.mktemp("worlds")
     contents = (
@@ -168,7 +178,7 @@ def worlds(tmp_path_factory):
         documents(2, "zqx", [*HIDDEN_WORDS[:3], *SHARED], "hidden", 40),
         documents(3, "other", [*SHARED, "unrelated", "lampings"], "hidden", 25),
     )
-    made = [world(folder / str(number), hidden) for number, hidden in enumerate(contents)]
+    made = [world(built, folder / str(number), hidden) for number, hidden in enumerate(contents)]
     yield made
     for each in made:
         each.catalog.close()

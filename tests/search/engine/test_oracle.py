@@ -1,6 +1,8 @@
 """The native engine against the oracle in NumPy, with each instruction set, to the bit."""
 
 from dataclasses import replace
+from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -30,25 +32,41 @@ def world():
     return cut_world(random_documents(900, 60, seed=5), block_bits=8)
 
 
-@pytest.mark.parametrize("small", [False, True])
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_scores_equal_those_of_the_oracle(world, monkeypatch, way, small):
-    snapshot = replace(world, small=small)
-    engine, oracle = snapshot.klsa_engine, Oracle(snapshot)
-    params = klsa_params(world, SearchSettings.checked(way))
-    monkeypatch.setattr(engines, "FEW", 0 if small else 200)
-    monkeypatch.setattr(engines, "FILTERED_DEPTH", 20)
-    randomness = np.random.default_rng(7)
-    for k in (1, 300, 900):
-        for length in (1, 3, 20, 300):
+@pytest.fixture(scope="module")
+def answers(world):
+    """A function that returns queries in one of the ways, with what the oracle finds by each.
+
+    The oracle answers once for all instruction sets: it takes more time than all of them.
+    """
+
+    @cache
+    def of(way, small):
+        oracle = Oracle(replace(world, small=small))
+        params = klsa_params(world, SearchSettings.checked(WAYS[way]))
+        randomness = np.random.default_rng(7)
+        answered = []
+        for k, length in product((1, 300, 900), (1, 3, 20, 300)):
             terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
             share = randomness.random(len(world))
             for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
-                (found,) = engine.top([terms], k, params, mask, totals=True)
-                expected = oracle.top(terms, k, params, mask)
-                assert found.doc_ids.tolist() == expected.doc_ids.tolist()
-                assert found.scores.tobytes() == expected.scores.tobytes()
-                assert found.total == expected.total
+                query = (terms, k, params, mask)
+                answered.append((query, oracle.top(*query)))
+        return answered
+
+    return of
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("way", range(len(WAYS)), ids=lambda way: str(WAYS[way]))
+def test_scores_equal_those_of_the_oracle(world, answers, monkeypatch, way, small):
+    engine = replace(world, small=small).klsa_engine
+    monkeypatch.setattr(engines, "FEW", 0 if small else 200)
+    monkeypatch.setattr(engines, "FILTERED_DEPTH", 20)
+    for (terms, *rest), expected in answers(way, small):
+        (found,) = engine.top([terms], *rest, totals=True)
+        assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+        assert found.scores.tobytes() == expected.scores.tobytes()
+        assert found.total == expected.total
 
 
 def test_sums_over_a_long_document_do_not_overflow():
