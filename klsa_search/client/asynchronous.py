@@ -1,4 +1,7 @@
-"""The asynchronous client."""
+"""The asynchronous client.
+
+`python -m tools.blocking_client` makes the blocking client of it.
+"""
 
 from __future__ import annotations
 

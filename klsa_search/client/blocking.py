@@ -1,4 +1,7 @@
-"""The blocking client."""
+"""The blocking client.
+
+`python -m tools.blocking_client` makes it of the asynchronous client.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def _method(make: Callable[Concatenate[Any, P], Call[T]]) -> Callable[Concatenate[Any, P], T]:
+def _method(
+    make: Callable[Concatenate[Any, P], Call[T]],
+) -> Callable[Concatenate[Any, P], T]:
     """Return the method that sends a call and returns what it answers."""
 
     @documented_as(make)
@@ -220,5 +225,9 @@ class RemoteIndex:
         dry_run: bool = False,
     ) -> SyncResult:
         """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
-        lines = (as_json(record).encode() + b"\n" for record in documents)
-        return self.send(self._calls.sync(lines, max_delete, dry_run))
+
+        def lines() -> Iterator[bytes]:
+            for record in documents:
+                yield as_json(record).encode() + b"\n"
+
+        return self.send(self._calls.sync(lines(), max_delete, dry_run))
