@@ -40,7 +40,10 @@ def test_an_alias_is_taken_wherever_a_name_is(writer):
     assert put(writer, "live", "second").status_code == 200
     assert index_of(writer, "live") == "second"
     lamp = {"title": "Lamp", "text": "A lamp."}
-    assert writer.put("/indexes/live/documents/lamp", json=lamp).status_code == 200
+    assert writer.put("/indexes/live/documents/lamp", json=lamp).json()["index"] == "second"
+    lines = {"content": b"", "headers": {"Content-Type": "application/x-ndjson"}}
+    synced = writer.post("/indexes/live/sync?dry_run=true&max_delete=100%25", **lines)
+    assert synced.json()["index"] == "second"
     assert writer.get("/documents/lamp?index=second").json()["title"] == "Lamp"
     assert writer.get("/indexes/live").json()["name"] == "second"
     assert writer.get("/indexes/live/suggest?q=la").json()["index"] == "second"

@@ -75,6 +75,9 @@ def test_a_refit_and_a_change_of_the_same_setting_exclude_each_other(service):
     busy = client.patch("/indexes/shop", json={"settings": {"alpha": 0.6}})
     assert (busy.status_code, busy.json()["error"]["code"]) == (503, "index_busy")
     assert client.patch("/indexes/shop", json={"settings": {"z": 3}}).status_code == 200
+    client.put("/aliases/live", json={"index": "shop"})
+    done = client.patch("/indexes/live", json={"settings": {"z": 4}})
+    assert done.json() == {"index": "shop", "job": None}
 
 
 @pytest.mark.parametrize(

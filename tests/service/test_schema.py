@@ -53,6 +53,10 @@ def references(part):
             yield from references(inner)
 
 
+def test_no_text_has_doubled_braces(client):
+    assert "{{" not in client.get("/openapi.json").text
+
+
 def test_schema_is_whole(schema):
     assert schema["openapi"].startswith("3.1")
     assert schema["info"]["title"] == "klsa-search"

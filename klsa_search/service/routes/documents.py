@@ -243,7 +243,7 @@ async def _change(
         begin = time.perf_counter()
         written = change(index)
         return WriteAnswer(
-            index=name,
+            index=index.name,
             generation=written.generation,
             added=written.written,
             deleted=written.deleted,

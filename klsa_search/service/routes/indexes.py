@@ -142,7 +142,7 @@ async def update_settings(
     with service.writes.slot():
         job = await service.update_settings(name, body.settings)
     if job is None:
-        return SettingsAnswer(index=name, job=None)
+        return SettingsAnswer(index=service.state["index"], job=None)
     response.status_code = 202
     return SettingsAnswer(index=job.index, job=job)
 

@@ -93,7 +93,7 @@ async def sync_index(
                     reason = error.message.removesuffix(ADVICE)
                     raise BadDocument(f"{reason}; correct it and send it again") from None
                 return SyncAnswer(
-                    index=name,
+                    index=index.name,
                     generation=index.generation,
                     dry_run=params.dry_run,
                     log_position=index.last_write.seq,

@@ -384,7 +384,7 @@ class SyncAnswer(Answer):
         description="metadata fields that changed documents had, and no document of the body has"
     )
     dry_run: bool
-    ids: SyncIdsAnswer | None = Field(None, description="with `list`: the IDs")
+    ids: SyncIdsAnswer | None = Field(None, description="with `ids`: the IDs")
     log_position: int = Field(description="position of the last row in the log of writes")
     warnings: CountedWarnings
     time_ms: float

@@ -157,21 +157,24 @@ class IndexDetails(IndexSummary):
     @classmethod
     def of(cls, status: Status, job: int | None = None) -> IndexDetails:
         """Describe an index of the catalog and its manifest; `job` is that of a waiting job."""
-        index = status.index
-        manifest = index.manifest if index is not None else None
+        summary, index = IndexSummary.of(status).model_dump(), status.index
+        if index is None:
+            absent = dict.fromkeys(IndexDetails.model_fields.keys() - summary.keys())
+            return IndexDetails(**summary, **absent | {"detected_languages": [], "job": job})
+        manifest = index.manifest
         return IndexDetails(
-            **IndexSummary.of(status).model_dump(),
-            source=manifest.source if manifest else None,
-            created=manifest.build.created if manifest else None,
-            fingerprint=manifest.fingerprint if manifest else None,
-            settings=index.settings.model_dump(mode="json") if index is not None else None,
-            detected_languages=manifest.detected if manifest else [],
-            counts=manifest.counts if manifest else None,
-            passages=index.passage_count if index is not None else None,
-            fields=_columns(status.index) if status.index is not None else None,
-            vectors=list(index.vector_spaces) if index is not None else None,
-            bytes=manifest.bytes() if manifest else None,
-            spectra=manifest.spectra if manifest else None,
+            **summary,
+            source=manifest.source,
+            created=manifest.build.created,
+            fingerprint=manifest.fingerprint,
+            settings=index.settings.model_dump(mode="json"),
+            detected_languages=manifest.detected,
+            counts=manifest.counts,
+            passages=index.passage_count,
+            fields=_columns(index),
+            vectors=list(index.vector_spaces),
+            bytes=manifest.bytes(),
+            spectra=manifest.spectra,
             job=job,
         )
 
@@ -211,7 +214,7 @@ class Health(Answer):
     )
     refits: dict[str, Job] = Field(
         description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
-        "requested (POST /indexes/{{name}}/refit)"
+        "requested (POST /indexes/{name}/refit)"
     )
     backup: ReplicationAnswer | None = Field(
         None, description="last backup of a service with `klsa-serve --backup`; else null"
