@@ -70,16 +70,10 @@ class KlsaRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - the name in `Index.search`
-        max_tokens: int | None = None,
+        **options: Any,
     ) -> list[Document]:
-        options = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
-        options["max_tokens"] = max_tokens
-        documents: list[Document] = await run_in_executor(
-            None, self._get_relevant_documents, query, **options
-        )
-        return documents
+        options["run_manager"] = run_manager.get_sync()
+        return await run_in_executor(None, self._get_relevant_documents, query, **options)
 
 
 def _document(hit: Hit, index: Index) -> Document:

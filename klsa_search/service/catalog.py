@@ -95,7 +95,7 @@ class Catalog:
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] = {}
         self._changes = Changes(home)
-        self._lock = threading.Lock()  # of _entries and every OpenGeneration
+        self._lock = threading.RLock()  # of _entries and every OpenGeneration
         self._scan_lock = threading.Lock()  # while the directory is listed
         self._listing = threading.Lock()  # while that is waited for
         self._updates: dict[str, Future[None]] = {}  # by index; guarded by _scan_lock
@@ -139,7 +139,7 @@ class Catalog:
             with self._lock:
                 index = self._index_of(name)
                 if index is None or self._entries[index].word == self._changes.word(index):
-                    return self._lease_with_lock(index, name)
+                    return self._lease(name)
         return nullcontext()
 
     @contextmanager
@@ -162,6 +162,7 @@ class Catalog:
 
     def catch_up(self, name: str | None = None) -> None:
         """Read an index again if it was changed, and the directory; None: the only index."""
+        self._scan_without_thread()
         self.list_again()
         self._update_now([name])
 
@@ -187,42 +188,33 @@ class Catalog:
 
     def is_current(self, name: str | None) -> bool:
         """Return whether `catch_up` has nothing to do. Cost: 2 µs."""
-        name = self._name_of(name)
+        name = self._index_of(name)
         entry = None if name is None else self._entries.get(name)
         return self.is_listed and (entry is None or entry.word == self._changes.word(name))
 
     def _update_now(self, names: Sequence[str | None]) -> None:
         """Update the entries that were changed, and wait."""
         for _ in range(2):  # an update that runs already may have begun before the change
-            indexes = {index for name in names if (index := self._name_of(name)) is not None}
+            indexes = {index for name in names if (index := self._index_of(name)) is not None}
             outdated = [name for name in indexes if not self.is_current(name)]
             if outdated:
                 self._submit_updates(outdated)
                 self._wait_for_updates(outdated)
 
-    def _name_of(self, name: str | None) -> str | None:
+    def _index_of(self, name: str | None) -> str | None:
         """Return the index of a name or alias, or the only index; None if there is none."""
         with self._lock:
-            return self._index_of(name)
-
-    def _index_of(self, name: str | None) -> str | None:
-        """Return the same as `_name_of`, for callers that have the lock."""
-        if name is None:
-            return next(iter(self._entries)) if len(self._entries) == 1 else None
-        name = self._aliases.get(name, name)
-        return name if name in self._entries else None
+            if name is None:
+                return next(iter(self._entries)) if len(self._entries) == 1 else None
+            name = self._aliases.get(name, name)
+            return name if name in self._entries else None
 
     def _lease(self, name: str | None) -> _Lease:
         """Return a lease of an index, to be used as a context; errors of `use`."""
-        self._scan_without_thread()
         with self._lock:
-            return self._lease_with_lock(self._index_of(name), name)
-
-    def _lease_with_lock(self, index: str | None, name: str | None) -> _Lease:
-        """Return the same for a resolved name, for callers that have the lock."""
-        opened = self._select(index, name)
-        opened.users += 1
-        return _Lease(opened, self._release)
+            opened = self._select(name)
+            opened.users += 1
+            return _Lease(opened, self._release)
 
     def statuses(self) -> list[Status]:
         """Return all indexes by name, including those that cannot be opened."""
@@ -267,7 +259,8 @@ class Catalog:
             for name in list(self._entries):
                 closing.callback(self._replace, name, None)
 
-    def _select(self, index: str | None, name: str | None) -> OpenGeneration:
+    def _select(self, name: str | None) -> OpenGeneration:
+        index = self._index_of(name)
         if index is None:
             raise self._unknown(name)
         entry = self._entries[index]

@@ -134,18 +134,14 @@ class JobLedger:
         The block should be short, as other changes of the catalogue wait for it.
         """
         with change_catalog(self._home) as catalog:
-            history, before = _stored(catalog), _stored(catalog)
+            history = _stored(catalog)
             yield history
-            for job in before.jobs:
-                if job not in history.jobs:
-                    catalog.delete("jobs", "id = ?", [job.id])
-            changed = [job for job in history.jobs if job not in before.jobs]
-            catalog.insert("jobs", [(job.id, _JOB.dump_json(job).decode()) for job in changed])
-            if history.ended != before.ended:
-                catalog.delete("ended_jobs", "1", [])
-                ended = history.ended.items()
-                rows = [(name, *count) for name, counts in ended for count in counts.items()]
-                catalog.insert("ended_jobs", rows)
+            catalog.delete("jobs", "1", [])
+            catalog.insert("jobs", [(job.id, _JOB.dump_json(job).decode()) for job in history.jobs])
+            catalog.delete("ended_jobs", "1", [])
+            ended = history.ended.items()
+            rows = [(name, *count) for name, counts in ended for count in counts.items()]
+            catalog.insert("ended_jobs", rows)
 
     @contextmanager
     def running(self) -> Iterator[bool]:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -69,16 +70,6 @@ class _Children(dict[tuple[str, ...], Any]):
     def __missing__(self, labels: tuple[str, ...]) -> Any:
         child = self[labels] = self._metric.labels(*labels)
         return child
-
-
-class _Collected:
-    """A fixed collection of metrics with the interface that encoders need."""
-
-    def __init__(self, metrics: Sequence[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
 
 
 class _SharedMetrics:
@@ -216,7 +207,7 @@ class Metrics:
                     if sample.labels["index"] in visible
                 ]
             metrics.append(metric)
-        return encode(_Collected(metrics)), kind
+        return encode(SimpleNamespace(collect=lambda: metrics)), kind
 
     def _counted(self, files: str) -> Iterable[Metric]:
         """Return the metrics of the registry; those of all processes if there are several."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission, Writes
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.background import PeriodicTask, Replication
 from klsa_search.service.catalog import Catalog
@@ -15,16 +15,12 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
 
 
-def _heavy() -> Admission:
-    return Admission(running=HEAVY, waiting=HEAVY_WAITING)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Resources:
     """What all requests of an application share.
 
-    admission     threads for requests; by default as many as fit this machine
-    heavy         threads for expensive requests, likewise
+    admission     threads for requests
+    heavy         threads for expensive requests
     rates         rate limit of each client; None if there is none
     writes        queue of writes; None if the service is read-only
     jobs          refits of indexes, automatic or requested; None if there are none
@@ -34,8 +30,8 @@ class Resources:
 
     catalog: Catalog
     keys: Keys
-    admission: Admission = field(default_factory=Admission)
-    heavy: Admission = field(default_factory=_heavy)
+    admission: Admission
+    heavy: Admission
     rates: Rates | None = None
     writes: Writes | None = None
     jobs: Jobs | None = None

@@ -8,13 +8,20 @@ from starlette.requests import Request
 
 from klsa_search.errors import BodyTooSlow, TooManyWrites
 from klsa_search.service.admission import SHORT, WAITING_WRITES, Writes
+from klsa_search.service.middleware import bodies
 from klsa_search.service.middleware.bodies import RequestBody
 from klsa_search.service.routes.documents import size_of
 
 RATE, WINDOW = 100, 10.0
 
 
-def read(pieces, *, working=0.0, window=WINDOW):
+@pytest.fixture(autouse=True)
+def limits(monkeypatch):
+    monkeypatch.setattr(bodies, "RATE", RATE)
+    monkeypatch.setattr(bodies, "WINDOW", WINDOW)
+
+
+def read(pieces, *, working=0.0):
     """Read a body of (seconds, bytes); the service works for some seconds after each piece."""
     now, left = 0.0, list(pieces)
 
@@ -28,12 +35,14 @@ def read(pieces, *, working=0.0, window=WINDOW):
 
     async def ask():
         nonlocal now
-        body = RequestBody(receive, rate=RATE, window=window, clock=lambda: now)
+        body = RequestBody(receive)
         while (await body())["more_body"]:
             now += working
         return now
 
-    return asyncio.run(ask())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bodies, "monotonic", lambda: now)
+        return asyncio.run(ask())
 
 
 END = (0.0, 0)
@@ -57,17 +66,20 @@ def test_a_fast_beginning_pays_for_no_slow_end():
         read([(1.0, 10_000), *[(1.0, 1)] * 30])
 
 
-def test_a_client_that_falls_silent_is_given_up():
+def test_a_client_that_falls_silent_is_given_up(monkeypatch):
+    monkeypatch.setattr(bodies, "WINDOW", 0.001)
     for beginning in ([], [(0.0, 1)], [(0.0, 10_000)]):
         with pytest.raises(BodyTooSlow):
-            read(beginning, window=0.001)
+            read(beginning)
 
 
 def test_the_time_that_the_service_works_is_not_the_clients():
     assert read([*[(0.5, RATE)] * 100, END], working=1000.0) == 100_050
 
 
-def test_the_end_of_the_connection_may_be_waited_for():
+def test_the_end_of_the_connection_may_be_waited_for(monkeypatch):
+    monkeypatch.setattr(bodies, "WINDOW", 0.001)
+
     async def receive():
         if silent:
             await asyncio.Event().wait()
@@ -75,7 +87,7 @@ def test_the_end_of_the_connection_may_be_waited_for():
 
     async def read_all():
         nonlocal silent
-        body = RequestBody(receive, window=0.001)
+        body = RequestBody(receive)
         await body()
         silent = True
         with pytest.raises(TimeoutError):  # and not BodyTooSlow

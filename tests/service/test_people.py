@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from functools import partial
 
 import pytest
 from starlette.testclient import TestClient
@@ -12,7 +13,9 @@ from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.changes import Changes
 from klsa_search.service.keys import add_key, change_password, read_keys, revoke_key
+from klsa_search.service.middleware import auth
 from klsa_search.service.middleware.auth import SIGN_IN_BURST, SIGN_IN_PAUSE, Keys, SignIn
+from klsa_search.service.middleware.clients import Rates
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
@@ -156,9 +159,10 @@ def test_unknown_names_take_as_long_as_known_ones(file, monkeypatch):
         assert computed == [1]
 
 
-def test_attempts_are_limited_by_name_and_by_address(file):
+def test_attempts_are_limited_by_name_and_by_address(file, monkeypatch):
     now = [0.0]
-    attempts = SignIn(Keys(file, ()), lambda: now[0])
+    monkeypatch.setattr(auth, "Rates", partial(Rates, clock=lambda: now[0]))
+    attempts = SignIn(Keys(file, ()))
     for number in range(SIGN_IN_BURST):
         attempts.take("anna", f"10.0.0.{number}")
     for name in ("anna", "ANNA"):

@@ -2,6 +2,7 @@
 
 from contextlib import asynccontextmanager
 
+from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.application import create_app
 from klsa_search.service.keys import FILE
 from klsa_search.service.middleware.auth import Keys
@@ -24,6 +25,11 @@ def catalog_app(
     keys  by default those of the index directory; while it has none, all is allowed
     page  settings of the search page
     """
+    resources = {
+        "admission": Admission(),
+        "heavy": Admission(running=HEAVY, waiting=HEAVY_WAITING),
+        **resources,
+    }
     keys = keys or Keys(catalog.home / FILE, {"search", "write", "metrics"})
     settings = ServiceSettings(
         home=catalog.home,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64decode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
@@ -331,14 +331,11 @@ SIGN_IN_PAUSE: Final = 30.0
 
 
 class SignIn:
-    """Checks names and passwords; for use by one event loop, but for `check`.
+    """Checks names and passwords; for use by one event loop, but for `check`."""
 
-    clock  returns seconds
-    """
-
-    def __init__(self, keys: Keys, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, keys: Keys) -> None:
         self._keys = keys
-        self._attempts = Rates(1 / SIGN_IN_PAUSE, clock, burst=SIGN_IN_BURST)
+        self._attempts = Rates(1 / SIGN_IN_PAUSE, burst=SIGN_IN_BURST)
 
     def take(self, name: str, address: str) -> None:
         """Count an attempt; RateExceeded if there were too many with a name, or of an address.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic
 from typing import Final
 
@@ -25,7 +25,7 @@ MAX_BODY: Final = 2**20
 """Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
 
 RATE: Final = 4096
-"""Minimum bytes per second of a body while the service waits for it."""
+"""Minimum bytes per second of a body, averaged over each window, while the service waits for it."""
 
 WINDOW: Final = 15.0
 """Seconds of waiting over which the rate is measured; a small body has to arrive within them."""
@@ -51,9 +51,6 @@ class RequestBody:
     limit     maximum bytes, decompressed; None for any number
     advice    what to do if it is too large
     encoding  gzip, or blank
-    rate      minimum bytes per second, averaged over each window
-    window    seconds
-    clock     returns seconds
     Only the time in which the service waits for the client counts, not that of its own writes.
     Errors are raised where a route reads the body, so that error handlers answer them.
     """
@@ -65,17 +62,13 @@ class RequestBody:
         advice: str = "",
         *,
         encoding: str = "",
-        rate: float = RATE,
-        window: float = WINDOW,
-        clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._receive, self._clock = receive, clock
+        self._receive = receive
         self._limit, self._advice, self._left = limit, advice, limit or 0
         self._encoding = encoding
         self._decoder = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
         self._compressed = b""  # arrived, and not yet decompressed
         self._is_full = False  # whether the last piece may be only a part of what is decompressed
-        self._rate, self._window, self._min_bytes = rate, window, rate * window
         self._waited, self._arrived, self._is_complete = 0.0, 0, False
 
     @classmethod
@@ -147,26 +140,26 @@ class RequestBody:
         if self._is_complete:  # the next message is the end of the connection
             return await self._receive()
         while True:
-            begin = self._clock()
+            begin = monotonic()
             try:
-                async with asyncio.timeout(self._window - self._waited):
+                async with asyncio.timeout(WINDOW - self._waited):
                     message = await self._receive()
             except TimeoutError:
                 self._begin_window()
             else:
                 break
-        self._waited += self._clock() - begin
+        self._waited += monotonic() - begin
         self._arrived += len(message.get("body", b""))
         self._is_complete = not message.get("more_body", False)
-        if self._waited >= self._window and not self._is_complete:
+        if self._waited >= WINDOW and not self._is_complete:
             self._begin_window()
         return message
 
     def _begin_window(self) -> None:
         """Begin a new window; BodyTooSlow if the last one had too few bytes."""
-        if self._arrived < self._min_bytes:
+        if self._arrived < RATE * WINDOW:
             raise BodyTooSlow(
-                f"the body arrived too slowly: less than {self._rate:g} bytes a "
-                f"second over {self._window:g} s; send it faster, or in smaller requests"
+                f"the body arrived too slowly: less than {RATE:g} bytes a "
+                f"second over {WINDOW:g} s; send it faster, or in smaller requests"
             )
         self._waited, self._arrived = 0.0, 0
