@@ -78,7 +78,7 @@ def _named(by: str, names: list[str]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}"
+    return f"{value:z.4f}"
 
 
 _RELAXED: Final[dict[Relaxed, str]] = {
