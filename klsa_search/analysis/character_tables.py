@@ -19,6 +19,7 @@ from klsa_search.analysis.segmentation import (
     EMOJI_PATTERN,
     FLAG_PATTERN,
     LETTER_PATTERN,
+    NON_JOINER,
     UNSPACED_PATTERN,
     marks,
 )
@@ -35,6 +36,7 @@ EMOJI: Final = 7  # a word
 FLAG: Final = 8  # half of an emoji
 JAMO: Final = 9  # NFKC may compose it and its neighbours to a letter of a script without spaces
 QUOTE: Final = 10  # separates, unless within a Hebrew word
+JOINER: Final = 11  # a mark that separates after Arabic
 # Flags added to these:
 CHANGED: Final = 16  # NFKC replaces it
 REORDERED: Final = 32  # a mark that NFKC may move to the left
@@ -62,6 +64,7 @@ def all_characters() -> Characters:
     for first, last in marks():
         run = classes[first : last + 1]
         run[:] = np.where(run == UNSPACED, UNSPACED_MARK, MARK)
+    classes[ord(NON_JOINER)] = JOINER
     normal = nfkc(_LINE_END.join(text.replace(_LINE_END, " ")))
     changes = [
         (character, form)

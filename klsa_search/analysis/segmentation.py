@@ -3,10 +3,11 @@
 Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar), and Hangul, whose words have
 particles, give overlapping pairs of characters, each a letter with its marks; a single character is
 a token itself. Other words are runs of letters, digits and marks: hyphens, underscores and
-punctuation separate. An English ending after an apostrophe (wing's, don't) is part of its word;
-other apostrophes separate (l'avion, o'neil), but those and quotes within a Hebrew word, where they
-are geresh and gershayim. Each emoji is a word, with its variation, and a flag
-is one. For names with signs (C++, C#, .NET) `names` gives the name of the word that begins there.
+punctuation separate, and so does the zero-width non-joiner that Persian writes within words. An
+English ending after an apostrophe (wing's, don't) is part of its word; other apostrophes separate
+(l'avion, o'neil), but those and quotes within a Hebrew word, where they are geresh and gershayim.
+Each emoji is a word, with its variation, and a flag is one. For names with signs (C++, C#, .NET)
+`names` gives the name of the word that begins there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from klsa_search.analysis.unicode import (
     IGNORED,
     QUOTE_IN_HEBREW,
 )
+
+NON_JOINER: Final = "\u200c"
+"""The zero-width non-joiner: a mark, but after Arabic letters and their marks it separates."""
+_SEPARATING: Final = f"(?<=[\u0600-\u06ff]){NON_JOINER}"
 
 APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
 LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
@@ -135,7 +140,8 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     Compiled at first use, because collecting the marks, which `\w` excludes, takes milliseconds.
     """
     ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks())
-    more = f"(?![\\x00-\\x7f])[{ranges}]"  # tests for ASCII first, where most words end
+    # Tests for ASCII first, where most words end.
+    more = f"(?![\\x00-\\x7f])(?!{_SEPARATING})[{ranges}]"
     letter, spaced = LETTER_PATTERN, rf"[^\W_{APOSTROPHE_LETTERS}{_UNSPACED}]"
     inside = f"(?:{more})+|{QUOTE_IN_HEBREW}"
     word = f"{letter}+(?:(?:{inside}){letter}*)*{_ENDING}"

@@ -20,6 +20,7 @@ enum : u8 {
     FLAG = 8,           // half of an emoji
     JAMO = 9,           // NFKC may compose it and its neighbours to a letter of a script without spaces
     QUOTE = 10,         // separates, unless within a Hebrew word
+    JOINER = 11,        // a mark that separates after Arabic
     CHANGED = 16,       // flag: NFKC replaces it
     REORDERED = 32,     // flag: a mark that NFKC may move to the left
 };

@@ -85,6 +85,7 @@ class WordLocator {
         out.clear();
         if (locate_letters(line, wanted, out)) return true;
         out.clear();
+        if (has_joiner_after_mark(line)) return false;
         if (!changes(line)) return locate_any(line, wanted, out);
         if (!normalise(line)) return false;
         if (!locate_any(normal_, wanted, out)) return false;
@@ -127,6 +128,17 @@ class WordLocator {
                 }
             }
             if (of <= SPACE) continue;
+            if (of == JOINER) {
+                if (inside && kind(line[at - 1]) & REORDERED) return false;
+                inside = inside && !is_arabic(line[at - 1]);
+                if (taken && !inside) {
+                    out.add(start, at);
+                    taken = false;
+                    if (++next == wanted.size()) return true;
+                }
+                at++;
+                continue;
+            }
             if (of != APOSTROPHE && of != QUOTE) return false;
             for (i64 i = at + 1; inside && i < std::min(size, at + 3); i++)
                 if (kind(line[i]) & CHANGED) return false;
@@ -210,6 +222,7 @@ class WordLocator {
     i64 after_marks(Line text, i64 at, u8 also) const {
         for (; at < i64(text.size()); at++) {
             const u8 of = kind(text[at]) & u8(~REORDERED);
+            if (of == JOINER && at > 0 && !is_arabic(text[at - 1])) continue;
             if (of != MARK && of != UNSPACED_MARK && of != also) break;
         }
         return at;
@@ -225,6 +238,15 @@ class WordLocator {
         const bool is_double = of == APOSTROPHE && kind(text[at + 1]) == APOSTROPHE;
         return is_double && at + 2 < size && is_hebrew(text[at + 2]) ? 2 : 0;
     }
+
+    // Whether NFKC may exchange the mark before a joiner, or compose it with a letter.
+    bool has_joiner_after_mark(Line line) const {
+        for (size_t i = 1; i < line.size(); i++)
+            if (kind(line[i]) == JOINER && kind(line[i - 1]) & REORDERED) return true;
+        return false;
+    }
+
+    static bool is_arabic(u32 point) { return 0x600 <= point && point <= 0x6FF; }
 
     static bool is_hebrew(u32 point) {
         return (0x591 <= point && point <= 0x5C7) || (0x5D0 <= point && point <= 0x5F2);

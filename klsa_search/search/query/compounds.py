@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.segmentation import NON_JOINER
 from klsa_search.collection.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
 from klsa_search.core.cached import cached_method
 from klsa_search.search.engine.evidence import LOCAL, Evidence
@@ -37,12 +38,10 @@ CACHED: Final = 2**13
 
 _SPELLED: Final = (("dot", "."), ("sharp", "#"), ("plus", "+"))
 _SPELLED_ENDS: Final = ("sharp", "plus")
-_JOINER: Final = "\u200c"
-"""Zero-width non-joiner, which Persian writes between parts of a word."""
 
 _WORD: Final = re.compile(r"[^\W_]++")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
-_SIGNS: Final = "-‐‑.,/&+_"
+_SIGNS: Final = f"-‐‑.,/&+_{NON_JOINER}"
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
 _GROUP: Final = re.compile(r"\d{1,3} \d{3}")
 _VARIABLE: Final = re.compile(rf"\d|[a-z][A-Z]|[A-Z][A-Z][a-z]|[^\W_][{_SIGNS}][^\W_]")
@@ -91,10 +90,8 @@ class Compounds:
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
-        return (
-            _VARIABLE.search(word) is not None
-            or _JOINER in word
-            or bool(self._with_signs(word) or self.halves(word))
+        return _VARIABLE.search(word) is not None or bool(
+            self._with_signs(word) or self.halves(word)
         )
 
     def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
@@ -108,8 +105,7 @@ class Compounds:
         return evidence.kept(self._parts, (word, anywhere), find)
 
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
-        written = word.replace(_JOINER, "")
-        if not 2 <= len(word) <= MAX_IDENTIFIER or not written.isalnum():
+        if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()
         frequency = self._frequency(self._numbers[word])
         least = frequency / (1 if word.isalpha() else RARER)
@@ -121,9 +117,6 @@ class Compounds:
         self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool
     ) -> Iterator[Iterable[Sequence[str]]]:
         """Yield divisions of a word, the best kind first: see `parts`."""
-        if _JOINER in word:
-            yield (word.split(_JOINER),)
-            return
         yield self._with_signs(word)
         borders = _borders(word)
         if borders:
