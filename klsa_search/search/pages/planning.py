@@ -13,7 +13,7 @@ import numpy as np
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.parameters import SearchParameters
-from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (
     NOT_EMBEDDED,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
+_NUMBER: Final = re.compile(r"#?(\d+)")
 _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
@@ -111,7 +112,7 @@ def plan_search(
         state, mask = opened.passages.state, opened.passages.mask(mask)
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    named = named_document(state, request.query) if finds_id else None
+    named = named_document(state, request, evidence or LOCAL) if finds_id else None
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
@@ -160,9 +161,14 @@ def query_vector(
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
-def named_document(state: State, query: str) -> int | None:
-    """Return the doc id of the document whose ID is the query, or None."""
-    text = query.strip()
+def named_document(state: State, request: Query, evidence: Evidence) -> int | None:
+    """Return the doc id of the document whose ID is the query, or None.
+
+    A number that no document contains is the only ID that ends with it, if that has a letter.
+    """
+    text = request.query.strip()
+    if number := _NUMBER.fullmatch(text):
+        return _numbered_document(state, number[1], request, evidence)
     ids = [text] if " " not in text and _ID.fullmatch(text) else []
     if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
         ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
@@ -170,6 +176,28 @@ def named_document(state: State, query: str) -> int | None:
         return None
     doc_ids = map(state.documents.find_in_any_case, ids)
     return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
+
+
+def _numbered_document(state: State, number: str, request: Query, evidence: Evidence) -> int | None:
+    def containing() -> int:
+        words, frequencies = state.query_parser.words(number), state.snapshot.query_kernel
+        return sum(int(frequencies.frequencies[word.number]) for word in words if word.number >= 0)
+
+    if evidence.of(("number", number), containing):
+        return None
+    live = state.snapshot.live_docs()  # without those that a view hides
+    doc_ids = state.texts.ids.ending_with(number, state.documents, live)
+    doc_ids = [
+        doc_id
+        for doc_id, id_ in zip(doc_ids, state.documents.ids(doc_ids), strict=True)
+        if _ID.fullmatch(id_)
+    ]
+    if evidence.of(("IDs of a number", number), lambda: len(doc_ids)) != 1 or not doc_ids:
+        return None
+    (doc_id,) = doc_ids
+    # The answer names the ID, which a filter may hide.
+    matches = request.filter is None or state.filters.of(request.filter).allowed[doc_id]
+    return doc_id if matches else None
 
 
 def _parse(

@@ -201,8 +201,10 @@ class PartSearch:
             or plan.request is not request.query
             or plan.rules is not NO_RULES
             or any(value is not None for value in (plan.named, *of_documents))
-            or not (request.ranks_only or named_document(state, request.query.query) is None)
         ):
+            return None
+        names_id = not request.ranks_only
+        if names_id and named_document(state, request.query, self._evidence) is not None:
             return None
         numbering = self._state.snapshot.numbering
         trained = 0 if numbering is None else len(numbering.collection.trained)  # alike in all

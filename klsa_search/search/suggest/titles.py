@@ -76,6 +76,11 @@ class _Chunk:
             yield self.first + line - 1
             at = self.text.find(needle, lines[line])
 
+    def ending_with(self, number: bytes) -> Iterator[int]:
+        """Yield the doc ids of lines that end with these digits and no digit before, ascending."""
+        for match in re.finditer(rb"(?<!\d)%b(?=\n)" % number, self.text):
+            yield self.first + bisect_right(self.lines.data, match.start()) - 1
+
 
 class Lines:
     """Titles, or IDs, of an index and of its delta; thread-safe.
@@ -127,6 +132,15 @@ class Lines:
                     order = (not begins, length, doc_id)
                     matches.setdefault(key, (order, TitleMatch(doc_id, key, order[:2])))
         return [title for _, title in sorted(matches.values())]
+
+    def ending_with(
+        self, number: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
+    ) -> list[int]:
+        """Return the doc ids of live documents whose line ends with a number. Cost: see `find`."""
+        digits = self.folded(number).strip().encode()
+        chunks = self._read_until(len(live), documents)
+        doc_ids = (doc_id for chunk in chunks for doc_id in chunk.ending_with(digits))
+        return [doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id]]
 
     def folded(self, title: str) -> str:
         """Return what equal titles have in common."""

@@ -59,6 +59,33 @@ def test_an_id_of_letters_and_digits_is_found_with_any_sign(tickets, query):
     assert ids(found) == ["SUP-1058"]
 
 
+@pytest.mark.parametrize("query", ["1058", " 1058 ", "#1058", "١٠٥٨"])
+def test_a_number_that_no_document_contains_finds_the_id_with_it(tickets, query):
+    found = tickets.search(query, match="all")
+    assert (found.interpretation.id, ids(found)) == ("SUP-1058", ["SUP-1058"])
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_number_of_several_ids_or_of_documents_is_a_word(tmp_path, partitions):
+    ids_ = ["a-1", "b-1", "a-2024", "31", *(f"{a}/{n}" for a in "abc" for n in range(20, 30))]
+    records = [{"id": id_, "text": "in 2024", "for": id_[0]} for id_ in ids_]
+    options = {"partitions": partitions, "workers": 1}
+    with build(records, name="numbers", home=tmp_path, **options) as index:
+        numbers = ["1", "31", "2024", *map(str, range(20, 30))]
+        assert {index.search(number).interpretation.id for number in numbers} == {None}
+        index.add([{"id": "a-177", "text": "other"}, {"id": "a-77", "text": "alone"}])
+        assert ids(index.search("77")) == ["a-77"]
+        index.add([{"id": "b.77", "text": "no more"}])
+        assert ids(index.search("77")) == []
+        index.delete(["a-77"])
+        assert ids(index.search("77")) == ["b.77"]
+        # What a view hides does not count.
+        assert ids(index.restricted("for = b").search("20")) == ["b/20"]
+        assert ids(index.restricted("for = b").search("177")) == []
+        hidden = index.search("77", filter="for = a")
+        assert (ids(hidden), hidden.interpretation.id) == ([], None)
+
+
 @pytest.mark.parametrize("query", ["12", "leak", "gone-1", "SUP-1058 pump", "none-1", "sup"])
 def test_numbers_words_and_other_texts_are_not_ids(tickets, query):
     assert tickets.search(query).interpretation.id is None
