@@ -25,7 +25,7 @@ from klsa_search.collection.folder import (
     uncompressed_name,
     walk,
 )
-from klsa_search.collection.lines import head, head_bytes, wide_encoding
+from klsa_search.collection.lines import head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
 
@@ -135,7 +135,7 @@ def sniff(path: Path) -> str | None:
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
         if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
-            return "csv" if wide_encoding(head_bytes(path, 4)) else table
+            return "csv" if wide_encoding_of(path) else table
     return None
 
 

@@ -16,13 +16,12 @@ from klsa_search.collection.lines import (
     STEP,
     escape_in,
     escaped_encoding,
-    head_bytes,
     indicated_encoding,
     invalid_encoding,
     lines,
     lines_in,
     name_of_encoding,
-    wide_encoding,
+    wide_encoding_of,
 )
 from klsa_search.collection.model import TruncatedFile
 from klsa_search.errors import CollectionError
@@ -135,7 +134,7 @@ def decoded_lines(
     told, or does not fit.
     """
     if encoding is None:
-        encoding = wide_encoding(head_bytes(path, 4))
+        encoding = wide_encoding_of(path)
         if encoding:
             note(f"read as {name_of_encoding(encoding)}")
     if encoding:

@@ -193,12 +193,12 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     if any(has_path(record, name) for name in columns.names()):
         return True
     names = [name for name, value in record.items() if not isinstance(value, dict)]
-    if _has_text(record):
+    if not {*TEXT_NAMES, *COMMON_NAMES["text"]}.isdisjoint(map(str.lower, names)):
         return True
-    # A board has a title, too, but its cards are the documents.
+    # A board has a title, too, and pages a `page_text`, but its cards and their rows are documents.
     if any(_has_texts(rows) for _, rows in _lists(record)):
         return False
-    return not columns.lacks(names) or bool(columns.common("title", names))
+    return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
 
 
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:

@@ -32,6 +32,8 @@ _ZEROS: Final = {
     b"\0\1\1\1": "utf-32-le", b"\1\1\1\0": "utf-32-be",
 }  # fmt: skip
 """Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
+_WIDE_HEAD: Final = 64
+"""Bytes by which UTF-16 and UTF-32 are told from other files with zeros."""
 ESCAPES: Final = {
     "\x1b$@": "iso2022_jp_ext", "\x1b$B": "iso2022_jp_ext", "\x1b$)C": "iso2022_kr",
 }  # fmt: skip
@@ -85,7 +87,7 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader[Any]]:
 @contextmanager
 def open_text(path: Path) -> Iterator[io.TextIOWrapper]:
     """Open a file in UTF-8, whose invalid bytes become lone surrogates, UTF-16 or UTF-32."""
-    wide = wide_encoding(head_bytes(path, 4))
+    wide = wide_encoding_of(path)
     errors = "surrogatepass" if wide else "surrogateescape"
     with (
         open_decompressed(path) as raw,
@@ -124,7 +126,7 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     file cannot be opened, has a line of more than `LONGEST_LINE` bytes, is invalid UTF-16 or
     UTF-32, or is compressed and damaged.
     """
-    if wide := wide_encoding(head_bytes(path, 4)):
+    if wide := wide_encoding_of(path):
         yield from lines_in(path, wide)
         return
     number = 0
@@ -230,12 +232,27 @@ def escape_in(text: str) -> str | None:
 
 
 def wide_encoding(data: bytes) -> str | None:
-    """Return the codec of UTF-16 or UTF-32 if the start of a file is that, else None.
+    r"""Return the codec of UTF-16 or UTF-32 if the start of a file is that, else None.
 
-    Without a byte-order mark the first characters must be ASCII.
+    Without a byte-order mark the first characters must be ASCII, and those after them characters.
+
+    >>> wide_encoding("id,café".encode("utf-32-le")), wide_encoding(b"a\0\0\0bcd and so on")
+    ('utf-32-le', None)
     """
     marked = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), None)
-    return marked or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
+    codec = marked or _ZEROS.get(bytes(byte == 0 for byte in data[:4]))
+    if codec is None or marked:
+        return codec
+    try:
+        codecs.getincrementaldecoder(codec)("surrogatepass").decode(data[:_WIDE_HEAD])
+    except UnicodeDecodeError:
+        return None
+    return codec
+
+
+def wide_encoding_of(path: Path) -> str | None:
+    """Return the codec of UTF-16 or UTF-32 if a file begins like that: see `wide_encoding`."""
+    return wide_encoding(head_bytes(path, _WIDE_HEAD))
 
 
 def name_of_encoding(codec: str) -> str:

@@ -218,6 +218,12 @@ def test_text_that_indicates_its_encoding_is_read(tmp_path, codec, language, nam
     assert document.text.removeprefix("id,text\n1,").removeprefix("id,text 1,") == TEXTS[language]
 
 
+def test_zeros_within_a_text_are_not_taken_for_utf_32(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"a\0\0\0bcd\n" + b'{"text": "the pump leaks"}\n')
+    source = open_collection(tmp_path / "a.jsonl", on_error="skip")
+    assert [document.text for document in source.documents()] == ["the pump leaks"]
+
+
 def test_json_in_utf_32_is_read(tmp_path):
     for name, text in (("a.jsonl", '{"id": "1", "text": "弁"}\n'), ("a.json", '[{"text": "弁"}]')):
         (tmp_path / name).write_bytes(text.encode("utf-32"))

@@ -22,6 +22,7 @@ def read(path):
     [
         lambda rows: {"meta": {"n": 2}, "documents": rows},
         lambda rows: {"response": {"numFound": 2, "docs": rows}},
+        lambda rows: {"page_text": "page 1 of 3", "job_content": "", "results": rows},
         lambda rows: {"hits": {"total": {"value": 2}, "hits": rows}, "tags": ["a", "b"]},
         lambda rows: {row["id"]: row for row in rows},
         lambda rows: {"query": {"pages": {row["id"]: row for row in rows}}},
