@@ -105,6 +105,25 @@ def test_results_are_those_of_the_library(client, url, tmp_path):
     index.close()
 
 
+def test_both_clients_add_files(client, url, tmp_path):
+    client.create_index("shop")
+    path = tmp_path / "bikes.csv"
+    path.write_text("key;name;body\n1;Red bicycle;fast\n2;Helmet\n")
+    result = client.index("shop").add_file(path)
+    assert (result.format, result.added, result.skipped.count) == ("csv", 1, 1)
+    assert result.skipped.reasons[0].startswith("bikes.csv:3: ")
+
+    async def added():
+        async with AsyncClient(url) as service:
+            columns = {"id": "key", "text": ["name", "body"]}
+            return await service.index("shop").add_file(str(path), columns=columns)
+
+    assert asyncio.run(added()).added == 1
+    assert client.index("shop").document("1").text == "Red bicycle\n\nfast"
+    with pytest.raises(CollectionError, match="unknown format"):
+        client.index("shop").add_file(path, format="none")
+
+
 def test_vectors_are_sent_and_returned(client, tmp_path):
     shop = client.create_index("shop")
     one, other = np.array([0.5, 0.1, -0.2], np.float32), np.array([-0.3, 0.8, 0.1], np.float16)

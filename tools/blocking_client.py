@@ -17,6 +17,7 @@ RULES = {
     "for the coroutines of one event loop": "usable by several threads",
     r" +>>> import asyncio\n": "",
     r"asyncio\.run\((\w+\(.*?\))\)": r"\1",
+    r"await asyncio\.to_thread\(([\w.]+), (\w+)\)": r"\1(\2)",
     "asyncio": "time",
     r"Coroutine\[Any, Any, T\]": "T",
     r"stream_records\((\w+)\)": r"\1",

@@ -171,6 +171,10 @@ REQUESTS = {
         "parameters": {**NAMES, "dry_run": True, "max_delete": "100%", "ids": True},
         "lines": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],
     },
+    "PUT /indexes/{name}/files/{file}": {
+        "parameters": {**NAMES, "file": "lamps.csv", "preview": 1},
+        "body": "Id;Subject;Body;Year\n7;Lamps;A dim lamp means a weak battery.;2025\n8;Horns\n",
+    },
     "PUT /indexes/{name}/documents/{id}": {
         "parameters": {**NAMES, "id": "lamp"},
         "body": {name: value for name, value in LAMP.items() if name != "id"},
@@ -261,7 +265,8 @@ def page(told):
         yield f"## `{route}`"
         yield block("text", f"{route.split()[0]} {address(route, asked)}")
         if "body" in asked:
-            yield block("json", spread(asked["body"]))
+            body = asked["body"]
+            yield block("text", body) if isinstance(body, str) else block("json", spread(body))
         if "lines" in asked:
             either = "or, with" if "body" in asked else "with"
             yield f"{either} `Content-Type: application/x-ndjson`,"
@@ -407,8 +412,10 @@ def sent(client, route, asked, body="body"):
     content, headers = None, {}
     if body in asked:
         given = asked[body]
-        headers = {"Content-Type": LINES if body == "lines" else JSON}
-        content = in_lines(given) if body == "lines" else json.dumps(given)
+        is_file = isinstance(given, str)
+        kind = "application/octet-stream" if is_file else JSON
+        headers = {"Content-Type": LINES if body == "lines" else kind}
+        content = in_lines(given) if body == "lines" else given if is_file else json.dumps(given)
     method, url = route.split()[0], address(route, asked)
     return client.request(method, url, content=content, headers=headers)
 

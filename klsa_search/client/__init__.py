@@ -5,7 +5,7 @@
 
 from klsa_search.client.asynchronous import AsyncClient, AsyncRemoteIndex
 from klsa_search.client.blocking import Client, RemoteIndex
-from klsa_search.client.results import FederatedHit, FederatedResults, IndexInfo
+from klsa_search.client.results import FederatedHit, FederatedResults, FileResult, IndexInfo
 from klsa_search.core.service_reports import (
     Analytics,
     ClickedDocument,
@@ -26,6 +26,7 @@ __all__ = [
     "DayFigures",
     "FederatedHit",
     "FederatedResults",
+    "FileResult",
     "IndexInfo",
     "Job",
     "QueryFigures",

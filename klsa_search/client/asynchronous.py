@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.calls import IndexCalls, ServiceCalls, deadline_of, has_ended
+from klsa_search.client.calls import IndexCalls, ServiceCalls
 from klsa_search.client.protocol import (
+    PIECE,
     RETRIES,
     TIMEOUT,
     Answer,
     Batch,
     Call,
+    FileReading,
     Record,
     Service,
     as_json,
+    deadline_of,
     documented_as,
+    has_ended,
     stream_records,
 )
+from klsa_search.client.results import FileResult
 from klsa_search.core.config import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult
@@ -235,3 +241,18 @@ class AsyncRemoteIndex:
                 yield as_json(record).encode() + b"\n"
 
         return await self.send(self._calls.sync(lines(), max_delete, dry_run))
+
+    async def add_file(self, path: str | Path, **reading: Unpack[FileReading]) -> FileResult:
+        """Add the documents of a file, in any format that `Index.add` reads; see `FileResult`.
+
+        reading  as for `Index.add`: `columns`, `format`, `encoding`, `sections`
+        Records that cannot be read are skipped, and rows without IDs named after the file. What is
+        stored when it fails stays, and the file can be sent again. CollectionError, OSError.
+        """
+
+        async def pieces() -> AsyncIterator[bytes]:
+            with open(path, "rb") as file:
+                while piece := await asyncio.to_thread(file.read, PIECE):
+                    yield piece
+
+        return await self.send(self._calls.add_file(Path(path).name, pieces(), reading))

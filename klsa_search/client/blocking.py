@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx
 
-from klsa_search.client.calls import IndexCalls, ServiceCalls, deadline_of, has_ended
+from klsa_search.client.calls import IndexCalls, ServiceCalls
 from klsa_search.client.protocol import (
+    PIECE,
     RETRIES,
     TIMEOUT,
     Answer,
     Batch,
     Call,
+    FileReading,
     Record,
     Service,
     as_json,
+    deadline_of,
     documented_as,
+    has_ended,
 )
+from klsa_search.client.results import FileResult
 from klsa_search.core.config import IndexSettings
 from klsa_search.core.service_reports import Job
 from klsa_search.search.sync import SyncResult
@@ -231,3 +237,18 @@ class RemoteIndex:
                 yield as_json(record).encode() + b"\n"
 
         return self.send(self._calls.sync(lines(), max_delete, dry_run))
+
+    def add_file(self, path: str | Path, **reading: Unpack[FileReading]) -> FileResult:
+        """Add the documents of a file, in any format that `Index.add` reads; see `FileResult`.
+
+        reading  as for `Index.add`: `columns`, `format`, `encoding`, `sections`
+        Records that cannot be read are skipped, and rows without IDs named after the file. What is
+        stored when it fails stays, and the file can be sent again. CollectionError, OSError.
+        """
+
+        def pieces() -> Iterator[bytes]:
+            with open(path, "rb") as file:
+                while piece := file.read(PIECE):
+                    yield piece
+
+        return self.send(self._calls.add_file(Path(path).name, pieces(), reading))

@@ -11,14 +11,16 @@ from typing import Any, Final, Literal, Unpack
 
 from pydantic import TypeAdapter
 
-from klsa_search.client.protocol import Call, path_part, with_lists, without_arrays
+from klsa_search.client.protocol import Call, FileReading, path_part, with_lists, without_arrays
 from klsa_search.client.results import (
     FederatedResults,
+    FileResult,
     IndexInfo,
     checked_for,
     excerpt_of,
     facet_of,
     federated_results_of,
+    file_result_of,
     results_of,
     sync_result_of,
     write_result_of,
@@ -41,6 +43,7 @@ Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
 """Synonyms by word, or rules: see `Index.set_synonyms`."""
 
 Filter = str | Mapping[str, Any]
+
 
 _SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
 _INDEX: Final = TypeAdapter(IndexInfo)
@@ -301,6 +304,15 @@ class IndexCalls:
         path = f"{self._path}/sync"
         return Call("POST", path, sync_result_of, lines, query, is_stream=True)
 
+    def add_file(
+        self, name: str, pieces: Iterable[bytes] | AsyncIterable[bytes], reading: FileReading
+    ) -> Call[FileResult]:
+        """Add the documents of a file of this name, sent in pieces."""
+        query = {name: value for name, value in reading.items() if name != "columns"}
+        query |= reading.get("columns") or {}
+        path = f"{self._path}/files/{path_part(name)}"
+        return Call("PUT", path, file_result_of, pieces, query, is_stream=True)
+
 
 def search_body(index: str | None, query: Query) -> dict[str, Any]:
     """Return the parameters of a search as JSON; QueryError for those that are not JSON."""
@@ -434,17 +446,3 @@ def _query_body(parameters: Mapping[str, Any]) -> dict[str, Any]:
     index, text = options.pop("index", None), options.pop("q", "")
     extra = {name: options.pop(name) for name in options.keys() - Query.model_fields.keys()}
     return search_body(index, Query(text, **options)) | extra
-
-
-def deadline_of(timeout: float | None) -> float:
-    """Return the time, in seconds of `monotonic`, at which a timeout expires."""
-    return float("inf") if timeout is None else time.monotonic() + timeout
-
-
-def has_ended(job: Job, deadline: float) -> bool:
-    """Return whether a job has ended; TimeoutError after the deadline."""
-    if not job.has_ended and time.monotonic() > deadline:
-        raise TimeoutError(
-            f"job {job.id} has not ended (state `{job.state}`); wait again, or cancel it"
-        )
-    return job.has_ended

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from klsa_search import errors
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS
+from klsa_search.core.service_reports import Job
 from klsa_search.errors import KlsaError, QueryError, ServiceFailed, SettingsError
 
 T = TypeVar("T")
@@ -32,6 +34,9 @@ _MAX_PAUSE: Final = 30.0
 
 _BUSY: Final = frozenset({429, 503})
 """Statuses after which the same request may succeed."""
+
+PIECE: Final = 2**18
+"""Bytes of a file that are sent at once."""
 
 _LINES: Final = "application/x-ndjson"
 _ERRORS: Final = {
@@ -176,6 +181,15 @@ def path_part(text: str) -> str:
     return quote(text, safe="")
 
 
+class FileReading(TypedDict, total=False):
+    """How a service reads a file: those of `Reading` that are about one file."""
+
+    columns: Mapping[str, str | Sequence[str]] | None
+    format: str | None
+    encoding: str | None
+    sections: bool
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -268,3 +282,17 @@ def without_arrays(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return [without_arrays(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def deadline_of(timeout: float | None) -> float:
+    """Return the time, in seconds of `monotonic`, at which a timeout expires."""
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def has_ended(job: Job, deadline: float) -> bool:
+    """Return whether a job has ended; TimeoutError after the deadline."""
+    if not job.has_ended and time.monotonic() > deadline:
+        raise TimeoutError(
+            f"job {job.id} has not ended (state `{job.state}`); wait again, or cancel it"
+        )
+    return job.has_ended

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from klsa_search.collection.model import Problems
+from klsa_search.collection.model import Problems, Unread
 from klsa_search.collection.passages import page_of
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.pages.excerpts import Excerpt
@@ -111,6 +111,50 @@ def federated_results_of(answer: Any) -> FederatedResults:
     return FederatedResults(hits, answer["total"], answer["offset"], results)
 
 
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What a service read of a file, and added.
+
+    format    in which the file was read
+    added     number of documents added or replaced
+    skipped   records that could not be read
+    unread    files of an archive that are no documents
+    numbered  tables without IDs, whose documents are numbered
+    notes     what was recognised, such as encodings and columns
+    warnings  values of the wrong type, which count as missing
+
+    >>> with Client(url) as client:
+    ...     result: FileResult = client.index("reports").add_file("reports.jsonl")
+    >>> result.format, result.added, result.skipped.count
+    ('jsonl', 6, 0)
+    """
+
+    format: str
+    added: int
+    skipped: Problems
+    unread: Unread
+    numbered: Sequence[str]
+    notes: Sequence[str]
+    warnings: Problems
+
+
+def file_result_of(answer: Any) -> FileResult:
+    """Return what was read of a file."""
+    return FileResult(
+        format=answer["format"],
+        added=answer["added"],
+        skipped=_problems_of(answer["skipped"]),
+        unread=Unread(answer["unread"]["kinds"], answer["unread"]["first"]),
+        numbered=answer["numbered"],
+        notes=answer["notes"],
+        warnings=_problems_of(answer["warnings"]),
+    )
+
+
+def _problems_of(answer: Any) -> Problems:
+    return Problems(answer["count"], answer["first"], answer["kinds"])
+
+
 def facet_of(answer: Any) -> Facet:
     """Return the values of a field."""
     return _FACET.validate_python({**answer, "values": _values(answer)})
@@ -146,14 +190,14 @@ def write_result_of(answer: Any) -> WriteResult:
 
 def sync_result_of(answer: Any) -> SyncResult:
     """Return what a sync did."""
-    ids, warnings = answer["ids"], answer["warnings"]
+    ids = answer["ids"]
     return SyncResult(
         added=tuple(ids["added"]),
         changed=tuple(ids["changed"]),
         deleted=tuple(ids["deleted"]),
         unchanged=answer["unchanged"],
         batches=answer["batches"],
-        warnings=Problems(warnings["count"], warnings["first"], warnings["kinds"]),
+        warnings=_problems_of(answer["warnings"]),
         removed_fields=tuple(answer["removed_fields"]),
     )
 

@@ -89,9 +89,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
     key = header.names[0] if header.may_begin_with_ids(intake.columns) and is_key(ahead()) else None
 
-    needed = len(header.names) - header.optional_at_end(intake.columns)
-
     def readable() -> Iterator[tuple[str, list[str]]]:
+        needed = len(header.names) - header.optional_at_end(intake.columns)
         for number, row in rows:
             origin = f"{path}:{number}"
             if needed <= len(row) < len(header.names):

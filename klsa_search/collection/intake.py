@@ -38,6 +38,7 @@ class Intake:
     unread     files of a folder whose content has shown that they are no documents
     numbered   files without ids, whose documents are numbered
     notes      what was recognised, each with the files that it holds for
+    header     columns of the file that was begun last, and those of them that are used
     completed  columns recognised by their common names, one set for each file without others
     uniform    whether one set was used for all records
     has_texts  whether a document had a title or text
@@ -63,6 +64,7 @@ class Intake:
         self.unread = Unread()
         self.numbered: list[str] = []
         self.notes: dict[str, list[str]] = {}
+        self.header: tuple[list[str], Columns] = [], self.columns
         self.completed: set[Columns] = set()
         self.uniform = True
         self._header: tuple[Path, list[str]] | None = None
@@ -120,7 +122,9 @@ class Intake:
         is_id = self.is_single_file and key in names
         if is_id and columns.id_in(names) is None and not columns.id:
             columns = replace(columns, id=key or "")
+        self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
         columns = columns.completed(names, str(file))
+        self.header = list(names), columns.filled(names)
         if columns != self.columns:
             self.completed.add(columns)
             used = {"id": columns.id, "title": columns.title, "text": ", ".join(columns.text)}

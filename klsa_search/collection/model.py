@@ -65,6 +65,7 @@ class Problems:
 
     kinds  number of unreadable files by suffix and fault, as in ".pdf: is damaged"; the first
            reason of each kind is kept
+    keep   number of reasons to keep
 
     >>> open_collection("reports.jsonl", on_error="skip").problems
     Problems(count=0, reasons=[], kinds={})
@@ -73,13 +74,14 @@ class Problems:
     count: int = 0
     reasons: list[str] = field(default_factory=list)
     kinds: dict[str, int] = field(default_factory=dict)
+    keep: int = field(default=5, repr=False, compare=False)
 
-    def add(self, reason: str, keep: int = 5, *, kind: str | None = None) -> None:
-        """Count one more; keep the first `keep` reasons, and the first of each kind."""
+    def add(self, reason: str, *, kind: str | None = None) -> None:
+        """Count one more; keep the first reasons, and the first of each kind."""
         self.count += 1
         if kind is not None:
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        if len(self.reasons) < keep or (kind is not None and self.kinds[kind] == 1):
+        if len(self.reasons) < self.keep or (kind is not None and self.kinds[kind] == 1):
             self.reasons.append(reason)
 
     def as_json(self) -> dict[str, Any]:

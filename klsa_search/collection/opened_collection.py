@@ -11,7 +11,7 @@ from typing import Any
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
-from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.reading_options import Columns, ReadingOptions
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.errors import CollectionError
 
@@ -80,6 +80,11 @@ class OpenedCollection:
     def problems(self) -> Problems:
         """Return what the last pass over the documents has skipped so far."""
         return self._intake.problems
+
+    @property
+    def header(self) -> tuple[list[str], Columns]:
+        """Return the columns of the last table of the last pass, and which of them are used."""
+        return self._intake.header
 
     @property
     def numbered(self) -> list[str]:

@@ -122,6 +122,12 @@ class Columns:
         """Return the id column among these names; None without one."""
         return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
 
+    def filled(self, names: Collection[str]) -> Columns:
+        """Return the columns that are used of these names: those given, else the usual ones."""
+        title = self.title or ("title" if "title" in names else "")
+        usual = next(((name,) for name in TEXT_NAMES if name in names), ())
+        return Columns(id=self.id_in(names) or "", title=title, text=self.text or usual)
+
     def lacks(self, names: Iterable[str]) -> bool:
         """Return whether no column is named for titles and texts, nor has their own names."""
         return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))

@@ -50,6 +50,7 @@ from klsa_search.service.routes import (
     documents,
     evaluation,
     exports,
+    files,
     indexes,
     mining,
     rules,
@@ -74,6 +75,7 @@ ROUTERS: Final = (
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     sync.router,
+    files.router,
     indexes.router,
     rules.router,
     evaluation.router,

@@ -52,7 +52,7 @@ def test_body_too_long(client, announced):
     content = body if announced else iter([body[:1000], body[1000:]])
     response = client.post("/search", content=content, headers={"Content-Type": "application/json"})
     assert failure_of(response, 413)["message"] == (
-        "the body is larger than 1,048,576 bytes; shorten the query"
+        "the body is larger than 1,048,576 bytes; shorten it, or send less at a time"
     )
 
 

@@ -368,7 +368,7 @@ def test_documents_may_be_long_and_queries_may_not(writer):
     assert writer.put("/indexes/tiny/documents/long", json={"text": text}).status_code == 200
     assert found(writer, "zeppelin") == ["long"]
     error = failure_of(writer.post("/search", json={"q": text}), 413)
-    assert "shorten the query" in error["message"]
+    assert "send less at a time" in error["message"]
 
 
 def test_a_body_that_is_too_long_says_what_may_be_sent(writer):

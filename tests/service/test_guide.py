@@ -75,8 +75,13 @@ def sent(client, *arguments):
             body = next(words).encode()
         elif word == "--data-binary":
             body = (Path.cwd() / next(words).removeprefix("@")).read_bytes()
+        elif word == "-T":
+            path = Path.cwd() / next(words)
+            method, body = "PUT", path.read_bytes()
         else:
             target = re.sub("^(http://127.0.0.1|localhost):8000", "", word)
+    if method == "PUT" and target.endswith("/"):
+        target += path.name
     answer = client.request(
         method or ("POST" if body else "GET"), target, headers=headers, content=body
     )

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.routes import sync
+from klsa_search.service.middleware import bodies
 from klsa_search.service.schemas import documents as reading
 
 from .conftest import failure_of
@@ -88,7 +88,7 @@ def test_other_bodies_are_refused(writer, home, monkeypatch):
     assert failure_of(writer.post(URL, json=[]), 415)["code"] == "unsupported_media_type"
     monkeypatch.setattr(reading, "MAX_BODY", 50)
     assert "more than 50 bytes" in failure_of(sent(writer, [{"id": "x" * 50}]), 422)["message"]
-    monkeypatch.setattr(sync, "MAX_SYNC", 50)
+    monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
     error = failure_of(sent(writer, [{"id": "x" * 50}]), 422)
     assert "larger than 50 bytes" in error["message"]
     assert (

@@ -220,7 +220,7 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
             if not table:
                 raise Unreadable(_REASONS["json"])
         elif table == "xlsx":
-            _check_size(path)
+            check_size(path)
         for row in READERS[table](path, intake):
             origin = intake.shown(row.origin)
             if not row.id.strip():
@@ -238,7 +238,7 @@ def row_documents(path: Path, name: str, table: str, intake: FileIntake) -> Iter
         intake.unread.add(f"{suffix_of(name)}: {_REASONS.get(table, 'no valid header')}", name)
 
 
-def _check_size(path: Path) -> None:
+def check_size(path: Path) -> None:
     """Raise TruncatedFile for a workbook that is unpacked to more than `LARGEST` bytes."""
     with translate_read_errors(path), ZipFile(path) as packed:
         size = sum(part.file_size for part in packed.infolist())

@@ -10,9 +10,10 @@ import re
 import zlib
 from collections.abc import Mapping
 from time import monotonic
-from typing import Final
+from typing import IO, Final
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from klsa_search.errors import BodyTooSlow, QueryError
@@ -24,6 +25,9 @@ LINES: Final = "application/x-ndjson"
 MAX_BODY: Final = 2**20
 """Maximum bytes of the body of a request; the longest query, all escapes, has a tenth of it."""
 
+MAX_SPOOLED: Final = 2**33
+"""Maximum bytes of a body that waits in a temporary file."""
+
 RATE: Final = 4096
 """Minimum bytes per second of a body, averaged over each window, while the service waits for it."""
 
@@ -31,6 +35,7 @@ WINDOW: Final = 15.0
 """Seconds of waiting over which the rate is measured; a small body has to arrive within them."""
 
 _DOCUMENTS: Final = re.compile(r"/indexes/[^/]*/(documents(/[\s\S]*)?|sync)")
+_FILES: Final = re.compile(r"/indexes/[^/]*/files/[\s\S]*")
 _RULES: Final = re.compile(r"/indexes/[^/]*/(synonyms|rules(/[\s\S]*)?)")
 
 _PIECE: Final = 2**18
@@ -42,6 +47,19 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 def content_type(headers: Mapping[str, str]) -> str:
     """Return the content type of a request in lower case, without its parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def spool(request: Request, file: IO[bytes]) -> None:
+    """Write the body of a request to a file, outside of the event loop; QueryError."""
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > MAX_SPOOLED:
+            raise QueryError(
+                f"the body is larger than {MAX_SPOOLED:,} bytes; run klsa-index on the machine of "
+                "the service"
+            )
+        await asyncio.to_thread(file.write, chunk)
 
 
 class RequestBody:
@@ -78,9 +96,11 @@ class RequestBody:
         if encoding == "identity":
             encoding = ""
         limit: int | None = MAX_BODY
-        advice = "shorten the query"
+        advice = "shorten it, or send less at a time"
         if _RULES.fullmatch(path):
             limit, advice = MAX_WRITE_BODY, "send fewer, or shorter ones"
+        elif _FILES.fullmatch(path):
+            limit = None  # see `spool`
         elif _DOCUMENTS.fullmatch(path):
             limit = None if content_type(headers) == LINES else MAX_WRITE_BODY
             advice = f"send fewer documents at a time, or any number as lines ({LINES})"

@@ -119,6 +119,19 @@ export class Index {
     documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
     options?: RequestOptions,
   ): Promise<number>;
+  addFile(
+    file: Blob & { readonly name?: string },
+    options?: {
+      name?: string;
+      id?: string;
+      title?: string;
+      text?: string | readonly string[];
+      format?: string;
+      encoding?: string;
+      sections?: boolean;
+      preview?: number;
+    } & RequestOptions,
+  ): Promise<FileAnswer>;
   patch(id: string, changes: Record<string, unknown>, options?: RequestOptions): Promise<WriteAnswer>;
   patchMany(
     changes: Iterable<{ id: string } & Record<string, unknown>>,
@@ -395,6 +408,24 @@ export interface WriteAnswer {
   deleted: number;
   log_position: number;
   warnings: { id: string; field: string; message: string }[];
+  time_ms: number;
+}
+
+export interface FileAnswer {
+  index: string;
+  generation: string;
+  format: string;
+  added: number;
+  skipped: { count: number; first: string[]; kinds: Record<string, number> };
+  unread: { count: number; kinds: Record<string, number>; first: Record<string, string> };
+  numbered: string[];
+  notes: string[];
+  columns: string[];
+  used: { id?: string; title?: string; text?: string[] };
+  documents: { id: string; title: string; text: string; metadata: Record<string, unknown> }[];
+  fault: string | null;
+  log_position: number;
+  warnings: { count: number; first: string[]; kinds: Record<string, number> };
   time_ms: number;
 }
 

@@ -89,8 +89,8 @@ export class Client {
    * @param {string} method @param {string} path such as "/indexes"
    * @param {{query?: object, body?: unknown, contentType?: string, idempotent?: boolean,
    *   signal?: AbortSignal}} [options] parameters of the URL, without those that are null or
-   *   undefined; the body: JSON, as value or as text, or text of another content type; whether it
-   *   gives the same result if it is processed twice, by default for GET and PUT
+   *   undefined; the body: JSON, as value or as text, or text or a Blob of another content type;
+   *   whether it gives the same result if it is processed twice, by default for GET and PUT
    */
   request(method, path, options) {
     return this.#send(method, path, contentOf, options);
@@ -111,11 +111,12 @@ export class Client {
     const address = this.#url + path + (given.length ? `?${new URLSearchParams(given)}` : "");
     const headers = new Headers(this.#headers);
     if (body !== undefined) headers.set("Content-Type", contentType);
-    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const isWritten = body === undefined || typeof body === "string" || body instanceof Blob;
+    const content = isWritten ? body : JSON.stringify(body);
     for (let attempt = 0; ; attempt += 1) {
       let answer, failure;
       try {
-        answer = await this.#fetch(address, { method, headers, body: text, signal });
+        answer = await this.#fetch(address, { method, headers, body: content, signal });
         const refused = BUSY.has(answer.status) && (idempotent || answer.headers.has("Retry-After"));
         if (!refused || attempt >= this.#retries) return await read(answer);
       } catch (error) {
@@ -283,6 +284,18 @@ export class Index {
     }
     if (batch.length) await send();
     return added;
+  }
+
+  /** Add the documents of a file, in any format that `klsa-index add` reads; return what was read.
+   * @param {File | Blob} file
+   * @param {{name?: string, id?: string, title?: string, text?: string[], format?: string,
+   *   encoding?: string, sections?: boolean, preview?: number}} [options] the name of a Blob;
+   *   columns; the number of documents to return, while none is added
+   */
+  addFile(file, { name = file.name, signal, ...query } = {}) {
+    const path = `${this.#path}/files/${part(name)}`;
+    const options = { query, body: file, contentType: "application/octet-stream", signal };
+    return this.#client.request("PUT", path, options);
   }
 
   /** Merge changes into a document; null removes a field. @param {string} id @param {object} changes */

@@ -11,16 +11,16 @@ export function onKeyNeeded(ask) {
   askForKey = ask;
 }
 
-function sent(address, options) {
+function sent(address, options, request = fetch) {
   const headers = new Headers(options.headers);
   // Proves that the page sent the request: the service ignores its cookie without it.
   headers.set("X-Requested-With", "klsa-search");
-  return fetch(address, { ...options, headers, cache: "no-store" });
+  return request(address, { ...options, headers, cache: "no-store" });
 }
 
-async function sentSignedIn(address, options) {
+async function sentSignedIn(address, options, request = fetch) {
   const before = signedIn;
-  const answer = await sent(address, options);
+  const answer = await sent(address, options, request);
   if (answer.status !== 401 || askForKey === null) return answer;
   if (asking || before === signedIn) { // else the request was sent before signing in, and its answer is late
     asking ??= askForKey().then(() => (signedIn += 1)).finally(() => (asking = null));
@@ -28,7 +28,26 @@ async function sentSignedIn(address, options) {
   }
   options.signal?.throwIfAborted();
   // A cookie that is still missing after sign-in is one that the browser does not keep.
-  return sent(address, options);
+  return sent(address, options, request);
+}
+
+/** A client that calls `progress` with the bytes of a body that are sent, which `fetch` cannot. */
+export function uploading(progress) {
+  const request = (address, { method, headers, body, signal }) => new Promise((resolve, reject) => {
+    const upload = new XMLHttpRequest();
+    upload.open(method, address);
+    for (const [name, value] of headers) upload.setRequestHeader(name, value);
+    upload.upload.addEventListener("progress", ({ loaded }) => progress(loaded));
+    upload.addEventListener("load", () => {
+      const after = upload.getResponseHeader("Retry-After");
+      resolve(new Response(upload.response, { status: upload.status, headers: after ? { "Retry-After": after } : {} }));
+    });
+    upload.addEventListener("error", () => reject(new TypeError("the connection failed")));
+    upload.addEventListener("abort", () => reject(signal.reason));
+    signal.addEventListener("abort", () => upload.abort(), { once: true });
+    upload.send(body);
+  });
+  return new Client(".", { fetch: (address, options) => sentSignedIn(address, options, request) });
 }
 
 /** Failures are shown at once, so nothing is repeated. */

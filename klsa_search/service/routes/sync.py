@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import closing
 from tempfile import SpooledTemporaryFile
-from typing import IO, Annotated, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field
 
 from klsa_search.collection.intake import ADVICE
 from klsa_search.collection.opening import open_collection
-from klsa_search.errors import BadDocument, CollectionError, QueryError, SettingsError
+from klsa_search.errors import BadDocument, CollectionError, SettingsError
 from klsa_search.search.index import Index
 from klsa_search.search.sync import MAX_DELETE_PATTERN, max_deletions
 from klsa_search.service.dependencies import Service, refuse_other_types, requires
-from klsa_search.service.middleware.bodies import LINES
+from klsa_search.service.middleware.bodies import LINES, spool
 from klsa_search.service.routes.documents import LINES_BODY, body_of
 from klsa_search.service.schemas.base import RequestModel, elapsed, field_error
 from klsa_search.service.schemas.documents import SyncAnswer, documents_of_lines
 
 router = APIRouter(dependencies=requires("write"))
-
-MAX_SYNC: Final = 2**33
-"""Maximum bytes of the body of a sync, which waits in a temporary file."""
 
 _IN_MEMORY: Final = 2**23
 """Bytes of a body that are kept in memory."""
@@ -77,7 +73,7 @@ async def sync_index(
     with service.writes.slot(None):
         refuse_other_types(request, LINES)
         with closing(SpooledTemporaryFile(_IN_MEMORY)) as body:
-            await _receive(request, body)
+            await spool(request, body)
 
             def work(index: Index) -> str:
                 begin = time.perf_counter()
@@ -103,16 +99,3 @@ async def sync_index(
                 ).model_dump_json(exclude=None if params.ids else {"ids"})
 
             return Response(await service.write(name, work), media_type="application/json")
-
-
-async def _receive(request: Request, body: IO[bytes]) -> None:
-    """Write the body of a request to a file, outside of the event loop."""
-    received = 0
-    async for chunk in request.stream():
-        received += len(chunk)
-        if received > MAX_SYNC:
-            raise QueryError(
-                f"the body is larger than {MAX_SYNC:,} bytes; run `klsa-index sync` on the machine "
-                "of the service"
-            )
-        await asyncio.to_thread(body.write, chunk)

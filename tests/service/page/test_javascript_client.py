@@ -128,3 +128,19 @@ def test_ids_that_an_address_cannot_contain_are_refused(browser, url):
             }"""
         )
     assert [text.partition(" cannot be sent")[0] for text in told] == ["`.`", "`..`"]
+
+
+def test_a_file_is_added(browser, url):
+    with watched(browser, url) as page:
+        page.goto(f"{url}/health/live")
+        added = page.evaluate(
+            """async () => {
+              const { Client } = await import("/page/klsa.js");
+              const shop = await new Client("/").createIndex("shop");
+              const file = new Blob(["sku;name;body\\n1;Lamp;A lamp of brass.\\n"]);
+              const options = { name: "stock.csv", id: "sku", text: ["name", "body"] };
+              const { added, used } = await shop.addFile(file, options);
+              return [added, used, (await shop.document("1")).text];
+            }"""
+        )
+    assert added == [1, {"id": "sku", "text": ["name", "body"]}, "Lamp\n\nA lamp of brass."]

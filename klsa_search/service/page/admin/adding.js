@@ -1,23 +1,20 @@
-// Adding documents: files are dropped, looked at, and sent in batches.
+// Adding documents: files are dropped, the service looks at their beginning, and adds them.
 
-import { client, pathOf } from "../session.js";
+import { client, uploading } from "../session.js";
 import { alertOf, el, fill, reasonOf } from "../dom.js";
 import { count, many } from "../words.js";
-import { Unreadable } from "./reading.js";
-import { documents, opened } from "./source.js";
 
-const LINES = 200; // of a batch
-const CHARACTERS = 400_000; // of a batch, from which on it is sent
-const SHOWN = 100; // maximum number of errors shown one by one
-const TRIES = 20; // of a batch that the service has no room for, a second apart
-const KINDS = { lines: "lines of JSON", table: "table", text: "text, one document" };
+const TABLES = /\.(csv|tsv|jsonl?|ndjson|xml|xlsx|parquet)(\.(gz|zip|zst))?$/i; // which have columns
+const IN_ROWS = /\.(csv|tsv|jsonl?|ndjson|xml)$/i; // of which the beginning can be read alone
+const BEGINNING = 2 ** 20; // bytes
+const REFRESH = 2000; // ms, while documents are added
 const ROLES = { id: "Id", title: "Title", text: "Text" };
 
 /** The panel: {node, leave()}. `changed` is called when documents were added. */
 export function adding(index, changed) {
   let stopping = null;
   const input = el("input.unseen", { id: "files", type: "file", multiple: true,
-    accept: ".jsonl,.ndjson,.csv,.tsv,.txt,.md", on: { change: () => take(input.files) } });
+    on: { change: () => take(input.files) } });
   const place = el("div.drop", {
     on: {
       dragover: (event) => (event.preventDefault(), (place.dataset.over = "yes")),
@@ -30,35 +27,45 @@ export function adding(index, changed) {
     },
   }, input, el("label.button", { for: "files" }, "Choose files"),
   el("span", " or drop them here"),
-  el("p.quiet.small", "JSON lines (.jsonl), tables with a header (.csv, .tsv), or text " +
-    "files, one document each. A document with an existing ID is replaced."));
+  el("p.quiet.small", "Tables (CSV, Excel, JSON, XML), texts, web pages, PDF, Word, mail, and ZIP " +
+    "archives of these. A document with an existing ID is replaced."));
   const plan = el("div");
   const node = el("section.sheet", { "aria-labelledby": "adding-title" },
     el("h2", { id: "adding-title" }, "Add documents"), place, plan);
 
   async function take(files) {
-    const given = [...files];
+    const sources = [...files].map((file) => ({ file, chosen: {} }));
     input.value = "";
-    if (!given.length || stopping) return;
+    if (!sources.length || stopping) return;
     fill(plan, el("p.quiet", "Reading …"));
     try {
-      const sources = [];
-      for (const file of given) sources.push(await opened(file));
+      for (const source of sources) await look(source);
       drawPlan(sources);
     } catch (failure) {
-      tell(failure);
+      fill(plan, alertOf(failure));
     }
   }
 
-  function tell(failure) {
-    fill(plan, alertOf(failure));
+  /** Ask how the service reads a file: {columns, used, documents, notes, fault}. */
+  async function look(source) {
+    const { file, chosen } = source;
+    if (!TABLES.test(file.name)) return;
+    const isCut = file.size > BEGINNING && IN_ROWS.test(file.name);
+    const sent = isCut ? file.slice(0, BEGINNING) : file;
+    const options = { name: file.name, ...chosen, preview: 3 };
+    try {
+      source.read = await client.index(index).addFile(sent, options);
+    } catch (failure) {
+      if (!isCut) throw failure;
+    }
   }
 
   function drawPlan(sources) {
     const button = el("button.primary", { type: "submit" },
       `Add ${sources.length === 1 ? sources[0].file.name : many(sources.length, "file")}`);
     const send = (event) => (event.preventDefault(), add(sources));
-    fill(plan, el("form.plan", { on: { submit: send } }, sources.map(planOf),
+    fill(plan, el("form.plan", { on: { submit: send } },
+      sources.map((source, number) => planOf(source, number, look)),
       el("div.buttons", button,
         el("button", { type: "button", on: { click: () => fill(plan) } }, "Cancel"))));
     button.focus();
@@ -66,136 +73,121 @@ export function adding(index, changed) {
 
   async function add(sources) {
     stopping = new AbortController();
+    const { signal } = stopping;
     const total = sources.reduce((sum, { file }) => sum + file.size, 0);
-    const sending = new Sending(index, stopping.signal);
-    const bar = el("progress", { max: total || 1, value: 0, "aria-label": "Added so far" });
+    const bar = el("progress", { max: total || 1, value: 0, "aria-label": "Sent so far" });
     const status = el("p.quiet", { role: "status" });
     const stop = el("button", { type: "button", on: { click: () => stopping.abort() } }, "Stop");
-    const faults = el("div");
-    fill(plan, bar, status, el("div.buttons", stop), faults);
-    const draw = (bytes) => {
-      bar.value = bytes;
-      status.textContent = `${many(sending.added, "document")} added, ` +
-        `${Math.floor((100 * bytes) / (total || 1))}%`;
-    };
+    const told = el("div");
+    fill(plan, bar, status, el("div.buttons", stop), told);
+    const refreshing = setInterval(changed, REFRESH);
+    const result = { added: 0, refused: 0, faults: [], notes: [] };
     let before = 0;
     let end = "The file was read completely.";
     try {
-      for (const source of sources) {
-        await sending.all(source, (bytes) => draw(before + bytes));
-        before += source.file.size;
+      for (const { file, chosen } of sources) {
+        const sender = uploading((bytes) => {
+          if (bytes < file.size) bar.value = before + bytes;
+          else bar.removeAttribute("value"); // how much is left to read is not known
+          status.textContent = `${file.name}: ${bytes < file.size ? "sending" : "reading and adding"} …`;
+        });
+        await sender.index(index).addFile(file, { ...chosen, signal })
+          .then((answer) => addTo(result, answer), (failure) => refuse(result, file, failure));
+        before += file.size;
       }
-      draw(total);
+      bar.value = total;
     } catch (failure) {
       end = failure.name === "AbortError" ? "Stopped; added documents are kept." : reasonOf(failure);
     }
+    clearInterval(refreshing);
     stopping = null;
     stop.remove();
-    const refused = sending.refused ? `, ${count(sending.refused)} refused` : "";
-    status.textContent = `${many(sending.added, "document")} added${refused}. ${end}`;
-    fill(faults, drawnFaults(sending));
+    const refused = result.refused ? `, ${count(result.refused)} refused` : "";
+    status.textContent = `${many(result.added, "document")} added${refused}. ${end}`;
+    fill(told, drawnFaults(result), result.notes.map(drawnNote));
     changed();
   }
 
   return { node, leave: () => stopping?.abort() };
 }
 
-function planOf(source, number) {
-  const { file, kind, columns, columnOf, sample, parted } = source;
-  const size = `${count(Math.ceil(file.size / 1024))} KiB`;
-  const about = [KINDS[kind], ...(kind === "table" ? [`cells separated by ${parted}`] : []), size];
+function planOf(source, number, look) {
+  const { file, read, chosen } = source;
+  const about = [...(read ? [read.format] : []), `${count(Math.ceil(file.size / 1024))} KiB`];
   const head = el("p", el("strong", file.name), " ", el("span.quiet", about.join(", ")));
-  if (kind !== "table") return el("div.file", head);
+  const sample = el("div.file");
+  const selects = {};
+  const draw = () => {
+    for (const [role, select] of Object.entries(selects)) select.value = [source.read.used[role] ?? ""].flat()[0];
+    fill(sample, drawnSample(file, source.read));
+  };
+  const choose = async (role) => {
+    Object.assign(chosen, source.read.used, { [role]: selects[role].value || null });
+    try {
+      await look(source);
+      draw();
+    } catch (failure) {
+      fill(sample, alertOf(failure));
+    }
+  };
   const choice = (role) => {
     const id = `column-${number}-${role}`;
-    const none = role === "id" ? "the number of its line" : "nothing";
-    const select = el("select", { id, on: { change: () => (columnOf[role] = select.value) } },
-      el("option", { value: "" }, none),
-      columns.map((name) => el("option", { value: name, selected: columnOf[role] === name }, name)));
-    return el("div", el("label", { for: id }, ROLES[role]), select);
+    selects[role] = el("select", { id, on: { change: () => choose(role) } },
+      el("option", { value: "" }, role === "id" ? "the number of its row" : "nothing"),
+      read.columns.map((name) => el("option", { value: name }, name)));
+    return el("div", el("label", { for: id }, ROLES[role]), selects[role]);
   };
-  return el("div.file", head, el("div.roles", Object.keys(ROLES).map(choice)),
-    el("p.quiet.small", "All other columns become metadata."),
-    el("div.scroller", { tabindex: "0", role: "region", "aria-label": `First rows of ${file.name}` },
-      el("table.sample", el("thead", el("tr", columns.map((name) =>
-        el("th", { scope: "col" }, name)))),
-      el("tbody", sample.map((cells) => el("tr", cells.map((cell) =>
-        el("td", cell.length > 60 ? `${cell.slice(0, 60)}…` : cell))))))));
+  if (!read) return el("div.file", head);
+  const roles = read.columns.length ? el("div.roles", Object.keys(ROLES).map(choice)) : null;
+  draw();
+  return el("div.file", head, roles, sample);
+}
+
+/** The first documents of a file, as they would be added. */
+function drawnSample(file, { documents, notes, fault }) {
+  const rows = documents.map(({ id, title, text, metadata }) => ({ Id: id, Title: title, Text: text, ...metadata }));
+  const names = [...new Set(rows.flatMap(Object.keys))];
+  const inFile = (message) => plain(message).replace(`${file.name}: `, "");
+  const cell = (value) => {
+    const text = typeof value === "object" ? JSON.stringify(value) : String(value ?? "");
+    return el("td", text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  };
+  return [
+    fault && el("p.trouble", { role: "alert" }, inFile(fault)),
+    notes.map((note) => drawnNote(inFile(note))),
+    rows.length > 0 && el("div.scroller", { tabindex: "0", role: "region", "aria-label": `First documents of ${file.name}` },
+      el("table.sample", el("thead", el("tr", names.map((name) => el("th", { scope: "col" }, name)))),
+        el("tbody", rows.map((row) => el("tr", names.map((name) => cell(row[name]))))))),
+  ];
+}
+
+function drawnNote(note) {
+  return el("p.quiet.small", plain(note));
+}
+
+/** A sentence of the service without its end about the options of commands. */
+function plain(message) {
+  return message.replace(/; [^;]*--.*$/, "");
+}
+
+function addTo(result, { added, skipped, unread, notes }) {
+  result.added += added;
+  result.refused += skipped.count + unread.count;
+  result.notes.push(...notes);
+  result.faults.push(...skipped.first,
+    ...Object.entries(unread.kinds).map(([kind, number]) => `${count(number)} ${kind}: ${unread.first[kind]}`));
+}
+
+/** Note a file that cannot be read, and go on; throw other failures. */
+function refuse(result, file, failure) {
+  if (!/^bad_(document|collection|query)$/.test(failure.code)) throw failure;
+  result.refused += 1;
+  result.faults.push(`${file.name}: ${plain(failure.message)}`);
 }
 
 function drawnFaults({ faults, refused }) {
   if (!refused) return null;
-  return el("div.faults", el("h3", `Not added: ${many(refused, "line")}`),
-    el("ul", faults.map(({ where, message }) => el("li", el("strong", where), ` ${message}`))),
+  return el("div.faults", el("h3", `Not added: ${count(refused)}`),
+    el("ul", faults.map((message) => el("li", message))),
     refused > faults.length ? el("p.quiet", "and more") : null);
-}
-
-/** Sends documents in batches, one after the other, and keeps count of what became of them. */
-class Sending {
-  added = 0;
-  refused = 0;
-  faults = [];
-  #held = [];
-  #size = 0;
-
-  constructor(index, signal) {
-    this.path = `${pathOf(index)}/documents`;
-    this.signal = signal;
-  }
-
-  /** Send all documents of one file. */
-  async all(source, read) {
-    let bytes = 0;
-    try {
-      for await (const { number, line, fault } of documents(source, (now) => (bytes = now))) {
-        this.signal.throwIfAborted();
-        if (fault) {
-          this.#refuse(source, number, fault);
-          continue;
-        }
-        this.#held.push({ number, line });
-        this.#size += line.length;
-        if (this.#held.length === LINES || this.#size > CHARACTERS) {
-          await this.#send(source);
-          read(bytes);
-        }
-      }
-      if (this.#held.length) await this.#send(source);
-    } catch (failure) {
-      if (!(failure instanceof Unreadable)) throw failure;
-      if (this.#held.length) await this.#send(source);
-      this.#refuse(source, 0, reasonOf(failure));
-    }
-  }
-
-  async #send(source) {
-    const held = this.#held;
-    [this.#held, this.#size] = [[], 0];
-    const body = held.map(({ line }) => line).join("\n");
-    const answer = await this.#tried(body);
-    for (const line of answer.split("\n").filter(Boolean)) {
-      const status = JSON.parse(line);
-      if (status.ok) this.added += 1;
-      else this.#refuse(source, held[status.line - 1].number, status.error.message);
-    }
-  }
-
-  async #tried(body) {
-    const contentType = "application/x-ndjson";
-    for (let left = TRIES; ; left -= 1) {
-      try {
-        return await client.text("POST", this.path, { body, contentType, signal: this.signal });
-      } catch (failure) {
-        const isBusy = ["too_many_writes", "busy", "index_busy", "rate_exceeded"];
-        if (!left || !isBusy.includes(failure.code)) throw failure;
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-      }
-    }
-  }
-
-  #refuse({ file }, number, message) {
-    this.refused += 1;
-    const where = number ? `${file.name}, line ${count(number)}:` : `${file.name}:`;
-    if (this.faults.length < SHOWN) this.faults.push({ where, message });
-  }
 }

@@ -1,0 +1,155 @@
+"""PUT /indexes/{name}/files/{file}: the documents of a file in any format that builds read."""
+
+import gzip
+import io
+import json
+import logging
+import shutil
+import tempfile
+import zipfile
+
+import pytest
+
+from klsa_search import open_index
+from klsa_search.service.middleware import bodies
+from klsa_search.service.routes import files
+
+from .conftest import failure_of
+
+TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round";brown\nt2;Chair\n'
+
+
+@pytest.fixture
+def home(tiny_home, tmp_path):
+    return shutil.copytree(tiny_home, tmp_path / "home")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The folder of temporary files, in which nothing stays, and which no answer names."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    yield path
+    assert list(path.iterdir()) == []
+
+
+def sent(client, name, content, **parameters):
+    answer = client.put(f"/indexes/tiny/files/{name}", content=content, params=parameters)
+    assert "klsa-file-" not in answer.text
+    return answer
+
+
+def read(client, name, content, **parameters):
+    answer = sent(client, name, content, **parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def stored(home, *ids):
+    with open_index(home / "tiny") as index:
+        return [index.document(id_) for id_ in ids]
+
+
+def test_a_table_is_added_and_what_is_left_out_reported(writer, home):
+    answer = read(writer, "stock.csv", TABLE)
+    assert (answer["format"], answer["added"]) == ("csv", 1)
+    assert answer["columns"] == ["Key", "Headline", "Body", "Colour"]
+    assert answer["used"] == {"id": "Key", "title": "Headline", "text": ["Body"]}
+    assert answer["skipped"]["count"] == 1
+    assert answer["skipped"]["first"][0].startswith("stock.csv:3: ")
+    assert any("delimiter ';'" in note for note in answer["notes"])
+    (table,) = stored(home, "t1")
+    assert (table.title, table.text) == ("Table", "A table; round")
+    assert writer.get("/search", params={"q": "round", "ranker": "bm25"}).json()["hits"]
+    answer = read(writer, "stock.csv", TABLE, title="Colour", text="Body,Headline")
+    assert stored(home, "t1")[0].text == "A table; round\n\nTable"
+    assert answer["log_position"] > 0
+
+
+def test_rows_without_ids_are_named_after_their_file(writer, home):
+    for name in ("one.csv", "two.csv"):
+        answer = read(writer, name, f"title,text\n{name},first\nb,second\n")
+        assert answer["numbered"] == [name]
+    assert [each.title for each in stored(home, "one.csv#1", "two.csv#1")] == ["one.csv", "two.csv"]
+
+
+def test_other_formats(writer, home):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("notes/a.md", "# Heading\n\nWords.")
+        archive.writestr("photo.jpg", b"\xff\xd8")
+    answer = read(writer, "all.zip", packed.getvalue())
+    assert (answer["added"], answer["unread"]["kinds"]) == (1, {".jpg": 1})
+    lines = '\ufeff{"id": "j1", "text": "one"}\r\n{"id": "j2", "title": 3}\n{broken\n'
+    answer = read(writer, "rows.jsonl", lines)
+    assert (answer["added"], answer["skipped"]["count"]) == (2, 1)
+    answer = read(writer, "rows.jsonl.gz", gzip.compress(b'{"id": "j3", "text": "packed"}\n'))
+    assert answer["added"] == 1
+    read(writer, "a note.txt", "The file\n\nis one document.")
+    read(writer, "latin.txt", "Les élèves étudient la géographie à l'été".encode("latin-1"))
+    read(writer, "page.html", "<title>Page</title><p>Text of it</p>")
+    read(writer, "items.xml", "<l><item><id>x1</id><title>T</title></item><item/></l>")
+    note, latin, page = stored(home, "a note.txt", "latin.txt", "page.html")
+    assert (note.title, note.text) == ("a note", "The file\n\nis one document.")
+    assert "élèves" in latin.text
+    assert (page.title, page.text) == ("Page", "Text of it")
+    stored(home, "notes/a.md", "j1", "j2", "j3", "x1")
+
+
+def test_a_preview_adds_nothing(writer, home):
+    answer = read(writer, "stock.csv", TABLE, preview=2)
+    assert (answer["added"], answer["fault"]) == (0, None)
+    assert answer["documents"] == [
+        {"id": "t1", "title": "Table", "text": "A table; round", "metadata": {"Colour": "brown"}}
+    ]
+    answer = read(writer, "two.csv", "id,name,subject,body\n1,a,b,c\n", preview=2)
+    assert answer["columns"] == ["id", "name", "subject", "body"]
+    assert (answer["documents"], "could each be the title" in answer["fault"]) == ([], True)
+    with open_index(home / "tiny") as index:
+        assert index.last_write.seq == 0
+
+
+def test_batches_are_stored_one_by_one(writer, home, monkeypatch):
+    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
+    assert read(writer, "many.jsonl", "\n".join(rows))["log_position"] == 35
+    columns = {"id": "id", "text": "text", "title": "headline"}  # which no document has
+    error = failure_of(sent(writer, "many.jsonl", "\n".join(rows), **columns), 422)
+    assert error["code"] == "bad_collection"
+    assert "no document has a column" in error["message"]
+    assert "(30 documents before were added)" in error["message"]
+
+
+def test_documents_that_do_not_fit_are_left_out(writer, home):
+    rows = [
+        {"id": "x" * 600, "text": "long id"},
+        {"id": "v1", "text": "a", "_vectors": {"space": [1, 2]}},
+        {"id": "v2", "text": "b", "_vectors": {"space": [1, 2, 3]}},
+        {"id": "fits", "text": "c"},
+    ]
+    answer = read(writer, "rows.jsonl", "\n".join(map(json.dumps, rows)))
+    assert (answer["added"], answer["skipped"]["count"]) == (2, 2)
+    stored(home, "v1", "fits")
+
+
+def test_what_is_refused(writer, monkeypatch):
+    assert failure_of(sent(writer, "photo.jpg", b"\xff\xd8\0\0"), 422)["code"] == "bad_collection"
+    assert failure_of(sent(writer, "%00.csv", b"a"), 422)["field"] == "file"
+    assert failure_of(sent(writer, "a.csv", b"a", format="none"), 422)["field"] == "format"
+    assert failure_of(sent(writer, "a.csv", b"a", preview=0), 422)["field"] == "preview"
+    assert failure_of(writer.put("/indexes/none/files/a.csv", content=b"a"), 404)
+    monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
+    assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 422)["message"]
+
+
+def test_a_page_of_another_site_cannot_send_files(writer):
+    assert writer.post("/indexes/tiny/files/a.csv", content=TABLE).status_code == 405
+
+
+def test_a_file_is_in_the_audit_log(writer, caplog):
+    caplog.set_level(logging.INFO, "klsa_search.changes")
+    sent(writer, "stock.csv", TABLE)
+    (record,) = [each for each in caplog.records if each.name == "klsa_search.changes"]
+    assert record.fields["path"] == "/indexes/tiny/files/stock.csv"
+    assert record.fields["index"] == "tiny"
