@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib import import_module
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 from weakref import WeakMethod
 
 from klsa_search.core.deadlines import deadline_check
@@ -122,6 +133,28 @@ class delegated(Generic[P, T]):  # noqa: N801 - reads as a decorator
         return (
             self._method if instance is None else getattr(getattr(instance, self._part), self._name)
         )
+
+
+class delegated_property(property, Generic[T]):  # noqa: N801 - as `delegated`
+    """A property of an attribute of the object, with its type and docstring.
+
+    part  name of the attribute
+    of    property of its class: for a type checker, a function of it
+    """
+
+    def __init__(self, part: str, of: Callable[[Part], T]) -> None:
+        get = cast(property, of).fget
+        assert get is not None
+        super().__init__(wraps(get)(lambda instance: get(getattr(instance, part))))
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: type | None = None, /) -> T: ...
+        def __get__(self, instance: object, owner: type | None = None, /) -> Self | T:
+            """Return the value of the part."""
 
 
 def lazy_exports(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, Unpack
 
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.core.cached import delegated
-from klsa_search.core.config import Settings
+from klsa_search.core.cached import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
-from klsa_search.search.batches import Drift
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.explain.explanation import Explanation
@@ -33,10 +29,6 @@ from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.writer import Writer
-from klsa_search.storage.columns.columns import Fields
-from klsa_search.storage.judgements import Judgements
-from klsa_search.storage.log import LogPosition
-from klsa_search.storage.manifest import Manifest, SpaceEntry
 
 
 class Index:
@@ -54,109 +46,25 @@ class Index:
         self._writer, self._configuration = Writer(reader, models), Configuration(reader)
         self._suggestions, self._exports = Suggestions(reader), Exports(reader, models)
 
-    @property
-    def path(self) -> Path:
-        """Return the folder of the generation, or the file that names the partitions."""
-        return self._reader.path
-
-    @property
-    def name(self) -> str:
-        """Return the name of the index."""
-        return self._reader.name
-
-    @property
-    def generation(self) -> str:
-        """Return the name of the generation, or of the build of all partitions."""
-        return self._reader.generation
-
-    @property
-    def manifest(self) -> Manifest:
-        """Return the manifest of all documents of the build, with the files of all partitions."""
-        return self._reader.manifest
-
-    @property
-    def generations(self) -> dict[Path, Manifest]:
-        """Return the manifests of all generations that are open, by their folders."""
-        return self._reader.generations
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings of the index."""
-        return self._reader.settings
-
-    @property
-    def analyzer(self) -> Analyzer:
-        """Return the analyser, which turns texts into terms."""
-        return self._reader.analyzer
-
-    @property
-    def last_write(self) -> LogPosition:
-        """Return the last write of the log that is visible to searches."""
-        return self._reader.last_write
-
-    @property
-    def drift(self) -> Drift:
-        """Return the drift of the index from its build."""
-        return self._reader.drift
-
-    @property
-    def max_doc(self) -> int:
-        """Return the number of doc ids, including deleted documents: the length of masks."""
-        return self._reader.max_doc
-
-    @property
-    def segments(self) -> int:
-        """Return the number of segments of the postings: that of the build, and of later writes.
-
-        >>> index.segments
-        1
-        """
-        return self._reader.segments
-
-    @property
-    def type_mismatches(self) -> dict[str, int]:
-        """Return the numbers of documents whose value of a field does not fit, by field.
-
-        >>> index.type_mismatches["year"]
-        0
-        """
-        return self._reader.type_mismatches
-
-    @property
-    def fields(self) -> Fields:
-        """Metadata fields as columns, by name, to make a `mask` for searches.
-
-        A field is a column if it was declared when the index was built, or if all its values are of
-        one type; `fields.others` says why others are not. A detected column keeps its type: an
-        added value that does not fit counts as missing, and its document in `type_mismatches`.
-        The type of a field that first occurs in added documents is that of its first value.
-
-        >>> sorted(index.fields)
-        ['about', 'seen', 'year']
-        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
-        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
-        ['leak', 'pump']
-        """
-        return self._reader.fields
-
-    @property
-    def passage_count(self) -> int | None:
-        """Return the number of passages; None if documents are not divided into passages.
-
-        >>> index.passage_count is None  # its documents are short
-        True
-        """
-        return self._reader.passage_count
-
-    @property
-    def vector_spaces(self) -> tuple[SpaceEntry, ...]:
-        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc).
-
-        >>> written = index.patch("leak", {"_vectors": {"minilm": [0.1, -0.3, 0.2]}})
-        >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
-        [('minilm', 3, 1)]
-        """
-        return self._reader.space_entries
+    path = delegated_property("_reader", Reader.path)
+    name = delegated_property("_reader", Reader.name)
+    generation = delegated_property("_reader", Reader.generation)
+    manifest = delegated_property("_reader", Reader.manifest)
+    generations = delegated_property("_reader", Reader.generations)
+    settings = delegated_property("_reader", Reader.settings)
+    analyzer = delegated_property("_reader", Reader.analyzer)
+    last_write = delegated_property("_reader", Reader.last_write)
+    drift = delegated_property("_reader", Reader.drift)
+    max_doc = delegated_property("_reader", Reader.max_doc)
+    segments = delegated_property("_reader", Reader.segments)
+    type_mismatches = delegated_property("_reader", Reader.type_mismatches)
+    fields = delegated_property("_reader", Reader.fields)
+    passage_count = delegated_property("_reader", Reader.passage_count)
+    vector_spaces = delegated_property("_reader", Reader.vector_spaces)
+    partitions = delegated_property("_reader", Reader.partitions)
+    synonyms = delegated_property("_reader", Reader.synonyms)
+    rules = delegated_property("_configuration", Configuration.rules)
+    judgements = delegated_property("_configuration", Configuration.judgements)
 
     @property
     def embeds_queries(self) -> bool:
@@ -171,11 +79,6 @@ class Index:
     def arrays(self) -> Snapshot:
         """Return the arrays of the present state, for other packages; not public."""
         return self._reader.state("exploration, which needs all documents in one place").snapshot
-
-    @property
-    def partitions(self) -> tuple[Reader, ...]:
-        """Return a view of each partition, by number, in one state; one of an undivided index."""
-        return self._reader.partitions
 
     def __len__(self) -> int:
         """Return the number of live documents."""
@@ -266,21 +169,6 @@ class Index:
     delete_rule = delegated("_configuration", Configuration.delete_rule)
     rule_warnings = delegated("_reader", Reader.rule_warnings)
     judge = delegated("_configuration", Configuration.judge)
-
-    @property
-    def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
-        return self._reader.synonyms
-
-    @property
-    def rules(self) -> list[dict[str, Any]]:
-        """Return the rules of searches, in order: see `set_rules`."""
-        return self._configuration.rules
-
-    @property
-    def judgements(self) -> Judgements:
-        """Return the relevance judgements of the index, which all generations share."""
-        return self._configuration.judgements
 
     def search(
         self,

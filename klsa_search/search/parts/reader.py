@@ -147,12 +147,12 @@ class Reader:
 
     @property
     def analyzer(self) -> Analyzer:
-        """Return the analyser."""
+        """Return the analyser, which turns texts into terms."""
         return self.parts.parts[0].info.analyzer
 
     @property
     def last_write(self) -> LogPosition:
-        """Return the last write of the state, or the number of writes to all partitions."""
+        """Return the last write that searches see; the number of all writes in partitions."""
         return self._facts.last_write
 
     @property
@@ -163,12 +163,28 @@ class Reader:
 
     @property
     def fields(self) -> Fields:
-        """Return the metadata fields that are columns: those of the first part, as of all."""
+        """Metadata fields as columns, by name, to make a `mask` for searches.
+
+        A field is a column if it was declared when the index was built, or if all its values are of
+        one type; `fields.others` says why others are not. A detected column keeps its type: an
+        added value that does not fit counts as missing, and its document in `type_mismatches`.
+        The type of a field that first occurs in added documents is that of its first value.
+
+        >>> sorted(index.fields)
+        ['about', 'seen', 'year']
+        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
+        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
+        ['leak', 'pump']
+        """
         return self.parts.parts[0].fields
 
     @property
     def type_mismatches(self) -> dict[str, int]:
-        """Return the numbers of documents whose value of a field does not fit, by field."""
+        """Return the numbers of documents whose value of a field does not fit, by field.
+
+        >>> index.type_mismatches["year"]
+        0
+        """
         counts: Counter[str] = Counter()
         for mismatches in self._read_all(reading.type_mismatches):
             counts.update(mismatches)
@@ -176,17 +192,21 @@ class Reader:
 
     @property
     def max_doc(self) -> int:
-        """Return the number of doc ids."""
+        """Return the number of doc ids, including deleted documents: the length of masks."""
         return sum(self._read_all(reading.max_doc))
 
     @property
     def segments(self) -> int:
-        """Return the number of segments of the postings."""
+        """Return the number of segments of the postings: that of the build, and of later writes.
+
+        >>> index.segments
+        1
+        """
         return sum(self._read_all(reading.segments))
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """Return the synonyms of the index."""
+        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
         return self._facts.configuration.synonyms
 
     @property
@@ -206,12 +226,21 @@ class Reader:
 
     @property
     def passage_count(self) -> int | None:
-        """Return the number of passages; None if documents are not divided."""
+        """Return the number of passages; None if documents are not divided into passages.
+
+        >>> index.passage_count is None  # its documents are short
+        True
+        """
         return self.parts.parts[0].read(reading.passage_count)
 
     @property
-    def space_entries(self) -> tuple[SpaceEntry, ...]:
-        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc)."""
+    def vector_spaces(self) -> tuple[SpaceEntry, ...]:
+        """Return the spaces of vectors, with the numbers of live documents. Cost: O(max_doc).
+
+        >>> written = index.patch("leak", {"_vectors": {"minilm": [0.1, -0.3, 0.2]}})
+        >>> [(space.name, space.dimension, space.documents) for space in index.vector_spaces]
+        [('minilm', 3, 1)]
+        """
         return reading.added_spaces(chain.from_iterable(self._read_all(reading.space_entries)))
 
     def __len__(self) -> int:
@@ -236,7 +265,7 @@ class Reader:
 
     @property
     def partitions(self) -> tuple[Reader, ...]:
-        """Return views of the partitions in one state, by number; of the only one if it is one."""
+        """Return a view of each partition, by number, in one state; one of an undivided index."""
         parts = self.parts
         return tuple(
             Reader(self._source, None, parts.only(number)) for number in range(len(parts.parts))
