@@ -5,9 +5,9 @@
     python -m klsa_search.cli.children replicate follow SOURCE --home HOME --every 5
 
 They work at low priority, are the first candidates of the out-of-memory killer, and end when stdin
-is closed, as it is when the service ends. See `klsa_search.service.jobs` and `replication` for what
-they write to stdout: a refit its progress, lines of phase, done and total amount (- if unknown);
-the others a line after each attempt, empty, or why it failed.
+is closed, as it is when the service ends. See `jobs` and `background` of `klsa_search.service` for
+what they write to stdout: a refit its progress, lines of phase, done and total amount (- if
+unknown); the others a line after each attempt, empty, or why it failed.
 """
 
 from __future__ import annotations

@@ -300,7 +300,8 @@ def analytics(
     current_build(path)
     analytics = reports.report(path.parent, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
-        for line in reports.as_csv(analytics, cast("ListName", list_ or "queries")).splitlines():
+        text = reports.as_csv(analytics, cast("ListName", list_ or "queries"))
+        for line in text.removesuffix("\n").split("\n"):  # a query may have other line ends
             echo(line)
         return
     totals = analytics.totals

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.testclient import TestClient
 
+from klsa_search.cli.index import klsa_index
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery, propose_synonyms
 from klsa_search.search.opening import open_index
@@ -15,7 +16,7 @@ from klsa_search.service.admission import Writes
 from klsa_search.service.analytics import recorder as recording
 from klsa_search.service.analytics import store as storing
 from klsa_search.service.analytics.recorder import Recorder, normalised
-from klsa_search.service.analytics.reports import searched_queries
+from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow, SearchRow, Store
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
@@ -204,7 +205,7 @@ def test_hostile_queries_are_text(client, recorder):
     assert len(found) == len(hostile)
     assert max(map(len, found)) <= recording.MAX_QUERY
     table = client.get(f"{URL}.csv").text
-    assert "\n'+1," in table
+    assert "\n+1," in table  # a number
     assert "\n\"'=hyperlink(" in table
     assert client.get(URL).json()["documents"] == []
 
@@ -433,6 +434,21 @@ def test_a_killed_process_leaves_whole_batches(tmp_path):
     store.add([row(0, "heat")], [])
     store.close()
     assert len(stored(tmp_path)) == 2
+
+
+def test_rows_of_csv_stay_rows_and_no_id_is_a_formula(home, capfd):
+    """IDs keep blanks and line ends of any kind, unlike queries."""
+    store, hostile = Store(home), (" =1+1", "a\u2028b", "\x85", "＝2")
+    heat = row(0, "heat", now=datetime.now(UTC))
+    store.add([heat], [EventRow(heat.id, "first", "click", id_, 1) for id_ in hostile])
+    store.close()
+    _, *rows = as_csv(report(home, "first", days=30, k=9, least=1), "documents").split("\n")[:-1]
+    assert sorted(line.rpartition(",1,")[0] for line in rows) == sorted(
+        ("' =1+1", "a\u2028b", "\x85", "'＝2")
+    )
+    arguments = ["analytics", "first", "--home", str(home), "--list", "documents", "--csv"]
+    klsa_index(arguments, standalone_mode=False)
+    assert len(capfd.readouterr().out.splitlines()) == 1 + len(hostile)
 
 
 def test_only_the_documented_columns_are_stored(client, recorder, home):

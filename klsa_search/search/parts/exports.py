@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Unpack
 
 from klsa_search.collection.mappings import value_at
+from klsa_search.core.csv_cells import csv_of
 from klsa_search.errors import QueryError
 from klsa_search.search.models import Models
 from klsa_search.search.pages.results import Hit, SearchResults
@@ -35,8 +33,6 @@ BEFORE_FIELDS: Final = ("rank", "id", "score", "title", "snippet")
 
 _UNUSED: Final = {"facets": (), "disjunctive_facets": (), "highlight": False, "quality": False,
                   "explain": False}  # fmt: skip
-_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-_NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 
 
 class Exports:
@@ -105,12 +101,12 @@ class Exports:
     ) -> Iterator[bytes]:
         (format_, limit), rows = form, 0
         if format_ == "csv":
-            yield b"\xef\xbb\xbf" + _csv([names])
+            yield b"\xef\xbb\xbf" + csv_of([names]).encode()
         while results.hits:
             hits = results.hits if limit is None else results.hits[: limit - rows]
             values = [[_value(reader, hit, name) for name in names] for hit in hits]
             if format_ == "csv":
-                yield _csv(values)
+                yield csv_of(values).encode()
             else:
                 lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
                          for row in values)  # fmt: skip
@@ -143,22 +139,3 @@ def _value(reader: Reader, hit: Hit, name: str) -> Any:
         return reader.document(hit.id).text if hit.text is None else hit.text
     value = getattr(hit, name) if name in HIT_COLUMNS else None
     return value_at(hit.metadata, name) if value is None else value
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out).writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue().encode()
-
-
-def _cell(value: Any) -> str | float:
-    """Return a value as a cell that no spreadsheet reads as a formula."""
-    if value is None:
-        return ""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
-        value = "; ".join(map(str, value))
-    elif not isinstance(value, str):
-        value = json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

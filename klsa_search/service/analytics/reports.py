@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.core.csv_cells import csv_of
 from klsa_search.core.service_reports import (
     Analytics,
     ClickedDocument,
@@ -125,26 +124,13 @@ def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[S
 
 
 def as_csv(analytics: Analytics, name: ListName) -> str:
-    """Return a list of a report as CSV with a header.
-
-    Queries are the text of strangers: a value that a spreadsheet would run as a formula begins
-    with an apostrophe.
-    """
+    """Return a list of a report as CSV with a header; queries are the text of strangers."""
     kind = {"days": DayFigures, "documents": ClickedDocument}.get(name, QueryFigures)
     names = [field.name for field in fields(kind)]
     if name != "documents":
         names = [names[-1], *names[:-1]]  # the day or query first
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    for row in getattr(analytics, name):
-        key, *figures = (getattr(row, field) for field in names)
-        writer.writerow([_cell(key), *figures])
-    return out.getvalue()
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    rows = ([getattr(row, field) for field in names] for row in getattr(analytics, name))
+    return csv_of([names, *rows], line_end="\n")
 
 
 @contextmanager
