@@ -77,25 +77,7 @@ def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> No
 
 
 def _write(comparison: Comparison, texts: dict[str, str]) -> None:
-    rows = []
-    for name, system in comparison.systems.items():
-        interval, contrast = system.interval, system.contrast
-        rows.append(
-            (
-                name,
-                f"{system.mean:.4f}",
-                "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
-                "" if contrast is None or contrast.gain is None else f"{contrast.gain:+.1%}",
-                "" if contrast is None else f"{contrast.randomisation_test.holm:.4f}",
-                *(
-                    ("", "", "")
-                    if contrast is None
-                    else map(str, (contrast.wins, contrast.losses, contrast.ties))
-                ),
-            )
-        )
-    titles = ("map", "95 %", "gain", "p", "won", "lost", "tied")
-    write_table(["ranker", *numbers(*titles)], rows)
+    _write_contrasts(comparison, with_intervals=True)
     extremes = [
         (name, end, f"{at.baseline:.2f}", f"{at.value:.2f}", texts[at.query])
         for name, system in comparison.systems.items()
@@ -106,7 +88,7 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
     if extremes:
         echo()
         values = numbers(comparison.baseline, "its own")
-        write_table(["ranker", "end", *values, *wrapped("query")], extremes)
+        write_table(["system", "end", *values, *wrapped("query")], extremes)
 
 
 _TARGET = "{target}"
@@ -280,12 +262,17 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
         echo(line)
 
 
-def _write_contrasts(comparison: Comparison) -> None:
-    titles = ("gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust", "worst 10%")
+def _write_contrasts(comparison: Comparison, *, with_intervals: bool = False) -> None:
+    titles = ["gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust", "worst 10%"]
     rows = []
     for name, system in comparison.systems.items():
         cells = [""] * 10 if system.contrast is None else _cells(system.contrast)
+        if with_intervals:
+            low_high = system.interval
+            cells.insert(0, "" if low_high is None else f"{low_high[0]:.4f} to {low_high[1]:.4f}")
         rows.append((name, f"{system.mean:.4f}", *cells))
+    if with_intervals:
+        titles.insert(0, "95 %")
     write_table(["system", *numbers(comparison.measure, *titles)], rows)
 
 
