@@ -34,7 +34,6 @@ from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.storage.manifest import Frozen, sha256_of
 
-RECORD_VERSION: Final = 1
 _PACKAGES: Final = [
     "klsa-search",
     "numpy",
@@ -200,26 +199,14 @@ def write_record(record: RunRecord, path: Path) -> None:
 def read_record(path: Path) -> RunRecord:
     """Return the record of a run from a file; ReplayFailed for other files; OSError."""
     try:
-        raw = json.loads(path.read_bytes())
-        record_version = raw["record"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ReplayFailed(
-            f"`{path}` is not a record of a run; give a file written by `klsa-search --record`"
-        ) from None
-    if record_version != RECORD_VERSION:
-        raise ReplayFailed(
-            f"`{path}` is a record of version {record_version!r}, and this version of "
-            f"klsa-search reads {RECORD_VERSION}; replay it with the version that "
-            "wrote it"
-        )
-    try:
-        return RunRecord.model_validate(raw)
+        return RunRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"])) or "file"
         raise ReplayFailed(
-            f"`{path}` is not a complete record of a run ({where}: "
-            f"{first['msg']}); give the file as `klsa-search --record` wrote it"
+            f"`{path}` is not a record of a run that this version of klsa-search reads ({where}: "
+            f"{first['msg']}); give the file as `klsa-search --record` wrote it, and replay it "
+            "with the version that wrote it"
         ) from None
 
 
