@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +79,10 @@ def list_(home: Path, as_json: bool) -> None:
     Indexes that cannot be used are listed with the reason.
     """
     from klsa_search.storage.maintenance import indexes_in, unfinished_in
+    from klsa_search.storage.partitions import manifest_in_use
 
     paths = sorted([*indexes_in(home), *unfinished_in(home)])
-    manifests = {path.name: _manifest_or_reason(path) for path in paths}
+    manifests = {path.name: _manifest_or_reason(manifest_in_use, path) for path in paths}
     if as_json:
         write_json(
             [
@@ -109,6 +110,7 @@ def info(path: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.generations import committed_generations
+    from klsa_search.storage.manifest import current_manifest
     from klsa_search.storage.partitions import is_partitioned, manifest_in_use, parts_of
 
     divided = is_partitioned(path)
@@ -116,7 +118,7 @@ def info(path: Path, as_json: bool) -> None:
     generation = generations[0]
     manifest = manifest_in_use(path)
     kept = {
-        other.name: _generation_or_reason(other)
+        other.name: _manifest_or_reason(current_manifest, other)
         for other in ([] if divided else committed_generations(path))
         if other.name != generation.name
     }
@@ -228,21 +230,10 @@ def delete(path: Path, yes: bool) -> None:
         echo(f"kept files that do not belong to the index: {', '.join(map(str, kept))}", err=True)
 
 
-def _manifest_or_reason(path: Path) -> Manifest | str:
-    """Return the manifest of an index, or why it cannot be read."""
-    from klsa_search.storage.partitions import manifest_in_use
-
+def _manifest_or_reason(read: Callable[[Path], Manifest], path: Path) -> Manifest | str:
+    """Return the manifest that a function reads at a path, or why it cannot be read."""
     try:
-        return manifest_in_use(path)
-    except (StoreError, OSError) as failure:
-        return explain(failure)
-
-
-def _generation_or_reason(generation: Path) -> Manifest | str:
-    from klsa_search.storage.manifest import current_manifest
-
-    try:
-        return current_manifest(generation)
+        return read(path)
     except (StoreError, OSError) as failure:
         return explain(failure)
 

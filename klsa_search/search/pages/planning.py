@@ -180,7 +180,7 @@ def named_document(state: State, request: Query, evidence: Evidence) -> int | No
 
 def _numbered_document(state: State, number: str, request: Query, evidence: Evidence) -> int | None:
     def containing() -> int:
-        words, frequencies = state.query_parser.words(number), state.snapshot.query_kernel
+        words, frequencies = state.query_parser.pieces.words(number), state.snapshot.query_kernel
         return sum(int(frequencies.frequencies[word.number]) for word in words if word.number >= 0)
 
     if evidence.of(("number", number), containing):

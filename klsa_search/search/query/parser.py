@@ -26,7 +26,6 @@ from klsa_search.search.query.interpretation import (
     QueryBuilder,
     QueryInterpretation,
     Relaxed,
-    Word,
 )
 from klsa_search.search.query.matching import Alternatives, containing_words
 from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
@@ -226,7 +225,7 @@ class QueryParser:
         rules = ParsingRules(settings.spelling, synonyms, evidence=evidence, has_case=has_case)
         if typed:
             texts = [query] if boolean is not None else self._ranking_texts(clauses)
-            numbers = (word.number for text in texts for word in self.words(text))
+            numbers = (word.number for text in texts for word in self.pieces.words(text))
             rules = rules._replace(context=tuple(dict.fromkeys(n for n in numbers if n >= 0)))
         if boolean is None and not (clauses and clauses[-1].has_sign):
             rules = self._with_last_word(query, rules._replace(is_typing=complete_last))
@@ -251,7 +250,9 @@ class QueryParser:
             expansion = expansion.with_terms(*builder.completions)
         if not (builder.terms or builder.unknown):
             texts = [query] if boolean is not None else self._ranking_texts(clauses)
-            ranking = self._stop_words.of([word for text in texts for word in self.words(text)])
+            ranking = self._stop_words.of(
+                [word for text in texts for word in self.pieces.words(text)]
+            )
             if ranking:
                 builder.stop_words = [word.text for word in ranking]
                 scores = self._stop_words.scores(query, ranking, evidence)
@@ -285,7 +286,7 @@ class QueryParser:
 
     def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
         """Return rules with the last word of the query if it is to be completed, or may be."""
-        words = self.words(last_word(query))
+        words = self.pieces.words(last_word(query))
         if len(words) != 1 or words[0].number == NO_TERM:
             return rules
         (word,) = words
@@ -352,7 +353,7 @@ class QueryParser:
     ) -> QueryInterpretation:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
         if parsed.is_plain:
-            words = (word.text for word in self.words(query) if word.number >= 0)
+            words = (word.text for word in self.pieces.words(query) if word.number >= 0)
             return QueryInterpretation(words=tuple(words))
         builder = parsed.reading
         if builder is None:
@@ -364,10 +365,6 @@ class QueryParser:
         """Return the terms of a query that the index knows."""
         terms = self.snapshot.vocabulary.terms
         return {terms[number] for number in parsed.terms if number >= 0}
-
-    def words(self, text: str) -> list[Word]:
-        """Return the words of a text in order, with their term numbers."""
-        return self.pieces.words(text)
 
 
 def _is_in_capitals(query: str) -> bool:

@@ -283,7 +283,7 @@ class Suggester:
 
         least  documents that contain them in sequence, at least
         """
-        context_words = self._query_parser.words(before[-_READ:])[-MAX_CONTEXT:]
+        context_words = self._query_parser.pieces.words(before[-_READ:])[-MAX_CONTEXT:]
         words, numbers = (
             [word.text for word in context_words],
             [word.number for word in context_words],
@@ -350,7 +350,7 @@ class Suggester:
         """Return a title, or its words if it may be read as operators."""
         if is_plain(title) and not may_be_boolean(title):
             return title
-        return " ".join(word.text for word in self._query_parser.words(title)).casefold()
+        return " ".join(word.text for word in self._query_parser.pieces.words(title)).casefold()
 
     def _following_terms(self, words: tuple[int, ...]) -> Counter[str]:
         def follow() -> Counter[str]:
@@ -361,7 +361,7 @@ class Suggester:
         return self._snapshot.answers.of(("following", *words), words, follow)
 
     def _numbers(self, text: str) -> list[int]:
-        return [word.number for word in self._query_parser.words(text)]
+        return [word.number for word in self._query_parser.pieces.words(text)]
 
     @lazy_property
     def _common(self) -> frozenset[int]:
