@@ -124,6 +124,18 @@ def test_both_clients_add_files(client, url, tmp_path):
         client.index("shop").add_file(path, format="none")
 
 
+def test_the_answer_to_a_file_is_waited_for(tmp_path):
+    asked = []
+    transport = httpx.MockTransport(lambda request: asked.append(request) or httpx.Response(503))
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    with Client("http://service", transport=transport) as client, pytest.raises(ServiceFailed):
+        client.index("shop").add_file(tmp_path / "a.pdf", sections=True)
+    (request,) = asked
+    assert request.headers["content-type"] == "application/octet-stream"
+    assert str(request.url) == "http://service/indexes/shop/files/a.pdf?sections=true"
+    assert (request.extensions["timeout"]["read"], request.read()) == (None, b"%PDF")
+
+
 def test_vectors_are_sent_and_returned(client, tmp_path):
     shop = client.create_index("shop")
     one, other = np.array([0.5, 0.1, -0.2], np.float32), np.array([-0.3, 0.8, 0.1], np.float16)

@@ -67,7 +67,8 @@ class Client:
     """A service at `url`, over a pool of connections; usable by several threads.
 
     key      API key, if the service needs one
-    timeout  seconds without a byte before a request fails
+    timeout  seconds without a byte before a request fails; the answer to a file or a sync may take
+             any time
     retries  times that a request is repeated after 429, 503 or a failed connection; it waits as
              long as `Retry-After` says. What would give another result if it was processed twice,
              such as creating an index, is repeated only if it was certainly not processed

@@ -302,7 +302,7 @@ class IndexCalls:
         """Make the index contain exactly the documents of these lines."""
         query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
         path = f"{self._path}/sync"
-        return Call("POST", path, sync_result_of, lines, query, is_stream=True)
+        return Call("POST", path, sync_result_of, lines, query, "application/x-ndjson")
 
     def add_file(
         self, name: str, pieces: Iterable[bytes] | AsyncIterable[bytes], reading: FileReading
@@ -311,7 +311,7 @@ class IndexCalls:
         query = {name: value for name, value in reading.items() if name != "columns"}
         query |= reading.get("columns") or {}
         path = f"{self._path}/files/{path_part(name)}"
-        return Call("PUT", path, file_result_of, pieces, query, is_stream=True)
+        return Call("PUT", path, file_result_of, pieces, query, "application/octet-stream")
 
 
 def search_body(index: str | None, query: Query) -> dict[str, Any]:

@@ -38,7 +38,6 @@ _BUSY: Final = frozenset({429, 503})
 PIECE: Final = 2**18
 """Bytes of a file that are sent at once."""
 
-_LINES: Final = "application/x-ndjson"
 _ERRORS: Final = {
     kind.code: kind
     for kind in vars(errors).values()
@@ -56,8 +55,8 @@ class Call(Generic[T]):
     """A request.
 
     read           returns what the JSON or the text of its answer contains
-    body           JSON, bytes of JSON, or lines of JSON as a stream
-    is_stream      whether the body is a stream, which is sent once
+    body           JSON, bytes of JSON, or a stream of bytes
+    stream         content type of a stream, which is sent once; blank if the body is none
     is_idempotent  whether sending it twice gives the state and the answer of sending it once
     is_json        whether the answer is JSON; else it is text
     """
@@ -67,7 +66,7 @@ class Call(Generic[T]):
     read: Callable[[Any], T]
     body: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)
-    is_stream: bool = False
+    stream: str = ""
     is_idempotent: bool = True
     is_json: bool = True
 
@@ -105,10 +104,11 @@ class Service:
             "params": {name: value for name, value in call.query.items() if value is not None},
         }
         if call.body is not None:
-            is_written = isinstance(call.body, bytes) or call.is_stream
+            is_written = isinstance(call.body, bytes) or call.stream
             arguments["content"] = call.body if is_written else json.dumps(call.body).encode()
-            kind = _LINES if call.is_stream else "application/json"
-            arguments["headers"] = {"Content-Type": kind}
+            arguments["headers"] = {"Content-Type": call.stream or "application/json"}
+        if call.stream:  # the service answers when all of it is written
+            arguments["timeout"] = httpx.Timeout(TIMEOUT, read=None)
         return arguments
 
     def pause(self, call: Call[Any], answer: Answer, attempt: int) -> float | None:
@@ -116,7 +116,7 @@ class Service:
 
         A request that is not idempotent is repeated only if it was certainly not processed.
         """
-        if attempt >= self.retries or call.is_stream:
+        if attempt >= self.retries or call.stream:
             return None
         after = ""
         if isinstance(answer, httpx.Response):
