@@ -15,7 +15,8 @@ from klsa_search.cli.mcp import klsa_mcp
 from klsa_search.cli.options import default_of, flag_of
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
-from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.core.config import Settings
+from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
@@ -311,16 +312,11 @@ def of_parameters(operation, schemas):
             )
             return
         if "title" in kind:  # of a model; a document may have any fields
-            rows += [(name, _description(about)) for name, about in kind["properties"].items()]
+            properties = kind["properties"].items()
+            rows += [(name, about.get("description", "")) for name, about in properties]
     if rows:
         cells = (f"| `{name}` | {in_cell(text)} |" for name, text in rows)
         yield "\n".join(["| parameter | description |", "|---|---|", *cells])
-
-
-def _description(about):
-    """Return the description of a parameter, which is that of its type if it may be null."""
-    kinds = [about, *about.get("anyOf", ())]
-    return next((kind["description"] for kind in kinds if "description" in kind), "")
 
 
 def in_cell(text):

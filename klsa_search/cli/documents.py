@@ -22,7 +22,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, escaped, write_json
 from klsa_search.core.build_settings import FieldSettings, FormSettings
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import as_dict, write_explanation, write_results
-from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.core.parameters import QueryOptions
+from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchSettings
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path

@@ -27,43 +27,16 @@ from klsa_search.core.build_settings import (
     StopWordsName,
     Tokenizer,
 )
-from klsa_search.core.field_weights import FieldWeights, SearchedFields, parse_weights
+from klsa_search.core.field_weights import FieldWeights, SearchedFields
 from klsa_search.core.parameters import (
-    Alpha,
-    Boosts,
-    Coverage,
-    Dimensions,
-    Exact,
-    Gamma,
-    Head,
-    HoldBack,
-    Latent,
-    LexicalSharpness,
-    Match,
+    LanguageSettings,
     MatchName,
-    Operators,
-    PassageWeight,
-    Ranker,
+    SearchSettings,
     SettingsGroup,
-    Sharpness,
-    Spectral,
-    Spelling,
     SpellingName,
-    Synonyms,
-    UnitLength,
-    Z,
     conflict,
 )
 from klsa_search.errors import SettingsError
-
-
-class LanguageSettings(SettingsGroup):
-    """Defaults for parsing queries."""
-
-    operators: Operators = None
-    spelling: Spelling = "auto"
-    synonyms: Synonyms = True
-    match: Match = "any"
 
 
 class PageSettings(SettingsGroup):
@@ -74,44 +47,6 @@ class PageSettings(SettingsGroup):
         max_length=100,
         description="show this title on the search page, instead of the name of the index",
     )
-
-
-class SearchSettings(SettingsGroup):
-    """Defaults for ranking."""
-
-    ranker: Ranker = "klsa"
-    alpha: Alpha = 0.7
-    hold_back: HoldBack = 0.7
-    z: Z = 20
-    sharpness: Sharpness = 5.0
-    spectral: Spectral = "gvsm"
-    gamma: Gamma = 0.3
-    head: Head = 0
-    unit_length: UnitLength = True
-    coverage: Coverage = 0.4
-    latent: Latent = 0.2
-    lexical_sharpness: LexicalSharpness = 8.0
-    passage_weight: PassageWeight = 1.0
-    boosts: Boosts = ""
-    exact: Exact = False
-    dimensions: Dimensions = 300
-
-    @property
-    def boost_factors(self) -> dict[str, float]:
-        """Return the factors of boosted fields by name."""
-        return parse_weights(self.boosts)
-
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        if self.spectral == "von-neumann" and self.gamma >= 1:
-            raise conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
-        if self.spectral == "exponential" and self.gamma > 20:
-            raise conflict("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
-        if self.spectral == "squashing" and self.gamma < 1e-4:
-            raise conflict("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
-        if self.coverage + self.latent > 1:
-            raise conflict("latent", "coverage and latent add up to more than 1", self.latent)
-        return self
 
 
 def _not_in_every_query(operators: bool | None) -> bool | None:

@@ -1,15 +1,16 @@
 """Parameters and options of a search, declared once for Python, HTTP and the command line.
 
-Types with their limits and descriptions, the options, and the base class of settings. `config.py`
-has the defaults of an index, `search.query.query.Query` those of one search.
+The base class of settings, the groups of those that queries use, the same as parameters of one
+search, and the other options. `config.py` has all settings of an index, `search.query.query.Query`
+a search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import Annotated, Any, Final, Literal, Self, TypedDict, cast, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypedDict, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,12 +20,16 @@ from pydantic import (
     Field,
     ValidationError,
     WithJsonSchema,
+    create_model,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
+
+M = TypeVar("M", bound=BaseModel)
 
 _BRIEF: Final = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
@@ -86,6 +91,7 @@ RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 """Names of the built-in rankers."""
 
 RANKER_NAMES: Final = PluginName("ranker", get_args(RankerName))
+Ranker = Annotated[str, RANKER_NAMES]
 
 SpellingName = Literal["auto", "suggest", "off"]
 MatchName = Literal["any", "most", "all"]
@@ -116,112 +122,29 @@ def encodable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(encodable)]
 
-Operators = Annotated[
-    bool | None,
-    Field(
+
+class LanguageSettings(SettingsGroup):
+    """Parameters for parsing a query, with the defaults of an index."""
+
+    operators: bool | None = Field(
+        None,
         description='read "phrases", +required, -excluded, field:word and prefix* as '
         "operators: yes, in every query; no, in none; auto, in short and "
-        "deliberate queries"
-    ),
-]
-Spelling = Annotated[
-    SpellingName,
-    Field(
+        "deliberate queries",
+    )
+    spelling: SpellingName = Field(
+        "auto",
         description="correct query words that no document contains: auto, search for the "
-        "nearest known word instead; suggest, only suggest it; or off"
-    ),
-]
-Synonyms = Annotated[
-    bool, Field(description="search for synonyms of query words too, if the index has any")
-]
-Match = Annotated[
-    MatchName,
-    Field(
+        "nearest known word instead; suggest, only suggest it; or off",
+    )
+    synonyms: bool = Field(
+        True, description="search for synonyms of query words too, if the index has any"
+    )
+    match: MatchName = Field(
+        "any",
         description="return only documents that contain, of the query words that any document "
-        "contains: all; most, more than half of their weight; or any, without restriction"
-    ),
-]
-
-Ranker = Annotated[
-    str,
-    RANKER_NAMES,
-    Field(description=f"rank by {', '.join(get_args(RankerName))}, or by the plug-in of this name"),
-]
-Alpha = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1,
-        description="set the maximum weight of meaning (expansion, coverage and latent) in scores; "
-        "0 is BM25",
-    ),
-]
-HoldBack = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1,
-        description="reduce alpha by this share if the first document of BM25 contains the "
-        "whole query; with c the share it contains, alpha (1 - hold_back c^3); 0 "
-        "for a constant alpha",
-    ),
-]
-Z = Annotated[int, Field(ge=1, description="expand the query with this many seed documents")]
-Sharpness = Annotated[
-    float,
-    Field(
-        ge=1,
-        le=100,
-        description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
-    ),
-]
-Spectral = Annotated[
-    str,
-    SPECTRAL_NAMES,
-    Field(
-        description="make D with this function of the eigenvalues: "
-        f"{', '.join(get_args(SpectralName))}, or the plug-in of this name"
-    ),
-]
-Gamma = Annotated[
-    float,
-    Field(
-        gt=0,
-        le=100,
-        description="set the parameter of the function, in units of the first eigenvalue",
-    ),
-]
-Head = Annotated[int, Field(ge=0, description="leave this many leading eigenvectors out of D")]
-UnitLength = Annotated[bool, Field(description="scale every part to length 1 over the seeds")]
-Coverage = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1,
-        description="set the share of coverage: query words in the neighbours of a document",
-    ),
-]
-Latent = Annotated[
-    float,
-    Field(ge=0, le=1, description="set the share of the cosine in the latent space"),
-]
-LexicalSharpness = Annotated[
-    float,
-    Field(
-        ge=1,
-        le=100,
-        description="set p in (k_q / max)^p, the lexical part; 1 in the paper",
-    ),
-]
-PassageWeight = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=100,
-        description="add the score of the best passage of a document to its own, times this; 0 "
-        "ranks documents by themselves",
-    ),
-]
+        "contains: all; most, more than half of their weight; or any, without restriction",
+    )
 
 
 def _boosts(value: object) -> str:
@@ -235,35 +158,109 @@ def _boosts(value: object) -> str:
     return write_weights(sorted(item for item in factors.items() if item[1] != 1))
 
 
-_BOOSTS: Final = (
-    "multiply the weights of searched fields in BM25, as NAME^FACTOR, separated by commas, each "
-    "factor from 0.01 to 100; with boosts every document is scored, as with exact"
+_TEXT_OR_MAPPING: Final = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "object", "additionalProperties": {"type": "number"}},
+        ]
+    }
 )
-Boosts = Annotated[
-    str,
-    BeforeValidator(_boosts),
-    WithJsonSchema(  # a mapping is valid as well
-        {
-            "anyOf": [
-                {"type": "string"},
-                {"type": "object", "additionalProperties": {"type": "number"}},
-            ],
-            "description": _BOOSTS,
-        }
-    ),
-    Field(description=_BOOSTS),
-]
-Exact = Annotated[
-    bool,
-    Field(
+
+
+class SearchSettings(SettingsGroup):
+    """Parameters for ranking, with the defaults of an index."""
+
+    ranker: Ranker = Field(
+        "klsa",
+        description=f"rank by {', '.join(get_args(RankerName))}, or by the plug-in of this name",
+    )
+    alpha: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="set the maximum weight of meaning (expansion, coverage and latent) in scores; "
+        "0 is BM25",
+    )
+    hold_back: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="reduce alpha by this share if the first document of BM25 contains the "
+        "whole query; with c the share it contains, alpha (1 - hold_back c^3); 0 "
+        "for a constant alpha",
+    )
+    z: int = Field(20, ge=1, description="expand the query with this many seed documents")
+    sharpness: float = Field(
+        5.0,
+        ge=1,
+        le=100,
+        description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
+    )
+    spectral: Annotated[str, SPECTRAL_NAMES] = Field(
+        "gvsm",
+        description="make D with this function of the eigenvalues: "
+        f"{', '.join(get_args(SpectralName))}, or the plug-in of this name",
+    )
+    gamma: float = Field(
+        0.3,
+        gt=0,
+        le=100,
+        description="set the parameter of the function, in units of the first eigenvalue",
+    )
+    head: int = Field(0, ge=0, description="leave this many leading eigenvectors out of D")
+    unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
+    coverage: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="set the share of coverage: query words in the neighbours of a document",
+    )
+    latent: float = Field(
+        0.2, ge=0, le=1, description="set the share of the cosine in the latent space"
+    )
+    lexical_sharpness: float = Field(
+        8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
+    )
+    passage_weight: float = Field(
+        1.0,
+        ge=0,
+        le=100,
+        description="add the score of the best passage of a document to its own, times this; 0 "
+        "ranks documents by themselves",
+    )
+    boosts: Annotated[str, BeforeValidator(_boosts), _TEXT_OR_MAPPING] = Field(
+        "",
+        description="multiply the weights of searched fields in BM25, as NAME^FACTOR, separated by "
+        "commas, each factor from 0.01 to 100; with boosts every document is scored, as with exact",
+    )
+    exact: bool = Field(
+        False,
         description="score every document exactly: takes seconds at a million documents, where the "
-        "first such query also takes 1.5 GB of memory and keeps it"
-    ),
-]
-Dimensions = Annotated[
-    int,
-    Field(ge=1, description="use this many eigenvectors, in a query at most those that were built"),
-]
+        "first such query also takes 1.5 GB of memory and keeps it",
+    )
+    dimensions: int = Field(
+        300,
+        ge=1,
+        description="use this many eigenvectors, in a query at most those that were built",
+    )
+
+    @property
+    def boost_factors(self) -> dict[str, float]:
+        """Return the factors of boosted fields by name."""
+        return parse_weights(self.boosts)
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        if self.spectral == "von-neumann" and self.gamma >= 1:
+            raise conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
+        if self.spectral == "exponential" and self.gamma > 20:
+            raise conflict("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
+        if self.spectral == "squashing" and self.gamma < 1e-4:
+            raise conflict("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
+        if self.coverage + self.latent > 1:
+            raise conflict("latent", "coverage and latent add up to more than 1", self.latent)
+        return self
 
 
 SNIPPET: Final = 240
@@ -323,31 +320,49 @@ class SearchParameters(TypedDict, total=False):
     dimensions: int | None
 
 
+def _optional(*groups: type[SettingsGroup]) -> Callable[[type[M]], type[M]]:
+    """Return a decorator that gives fields the limits and descriptions of settings, or None."""
+    fields = {name: field for group in groups for name, field in group.model_fields.items()}
+
+    def complete(model: type[M]) -> type[M]:
+        types: dict[str, Any] = {
+            name: (
+                field.rebuild_annotation() | None,
+                Field(None, description=field.description),
+            )
+            for name, field in fields.items()
+        }
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **types)
+
+    return complete
+
+
+@_optional(LanguageSettings, SearchSettings)
 class RankingParameters(BaseModel):
     """Parameters of parsing and ranking; None means the setting of the index."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    operators: Operators = None
-    spelling: Spelling | None = None
-    synonyms: Synonyms | None = None
-    match: Match | None = None
-    ranker: Ranker | None = None
-    alpha: Alpha | None = None
-    hold_back: HoldBack | None = None
-    z: Z | None = None
-    sharpness: Sharpness | None = None
-    spectral: Spectral | None = None
-    gamma: Gamma | None = None
-    head: Head | None = None
-    unit_length: UnitLength | None = None
-    coverage: Coverage | None = None
-    latent: Latent | None = None
-    lexical_sharpness: LexicalSharpness | None = None
-    passage_weight: PassageWeight | None = None
-    boosts: Boosts | None = None
-    exact: Exact | None = None
-    dimensions: Dimensions | None = None
+    operators: bool | None = None
+    spelling: SpellingName | None = None
+    synonyms: bool | None = None
+    match: MatchName | None = None
+    ranker: str | None = None
+    alpha: float | None = None
+    hold_back: float | None = None
+    z: int | None = None
+    sharpness: float | None = None
+    spectral: str | None = None
+    gamma: float | None = None
+    head: int | None = None
+    unit_length: bool | None = None
+    coverage: float | None = None
+    latent: float | None = None
+    lexical_sharpness: float | None = None
+    passage_weight: float | None = None
+    boosts: str | None = None
+    exact: bool | None = None
+    dimensions: int | None = None
 
     @property
     def parameters(self) -> SearchParameters:

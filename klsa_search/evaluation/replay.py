@@ -25,8 +25,8 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import function_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.queries import read_query_lines
-from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, Settings
-from klsa_search.core.parameters import SearchParameters
+from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.core.parameters import LanguageSettings, SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import ReplayFailed, SettingsError
 from klsa_search.evaluation.measures import rank_best, recorded

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from klsa_search.core.config import LanguageSettings
-from klsa_search.core.parameters import SearchParameters
+from klsa_search.core.parameters import LanguageSettings, SearchParameters
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.clauses import MAX_CORRECTIONS

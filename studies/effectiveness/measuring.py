@@ -12,7 +12,7 @@ import numpy as np
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Topic
-from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.evaluation.comparison import TIE, randomisation_test
 from klsa_search.evaluation.measures import Judge, Ranking, rank_best
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.core.config import LanguageSettings
+from klsa_search.core.parameters import LanguageSettings
 from klsa_search.indexing.weighing import document_kernel
 from klsa_search.kernels.weighting import TFIDF, feature_weighting, tfidf_features
 from klsa_search.lowrank.eigensolver import decompose

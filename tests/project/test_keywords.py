@@ -15,8 +15,9 @@ import pytest
 
 from klsa_search import IndexSettings, SearchParameters
 from klsa_search.core.build_settings import Tokenizer
-from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import FieldWeights
+from klsa_search.core.parameters import LanguageSettings, RankingParameters, SearchSettings
 from tests.conftest import ROOT
 
 CALLS = """\
@@ -116,6 +117,8 @@ def test_names_and_types_are_those_of_the_settings():
     parameters = declared(LanguageSettings, SearchSettings, or_none=True)
     weighted = {"boosts": FieldWeights}  # is kept as text
     assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}
+    written = RankingParameters.__base__.model_fields
+    assert {name: field.annotation for name, field in written.items()} == parameters
     also = weighted | {
         "language": str | Sequence[str],  # is kept as text
         "search": FieldWeights,

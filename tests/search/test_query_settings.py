@@ -10,7 +10,8 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.core.config import QUERY_SETTINGS, SearchSettings, Settings
+from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit, repair
 from klsa_search.search.configuration import change_settings

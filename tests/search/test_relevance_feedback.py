@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.cluster.remote import open_cluster_index
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search.rankers.feedback import add_feedback
 from tests.cluster.local_workers import LocalCluster

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import klsa_search
-from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest

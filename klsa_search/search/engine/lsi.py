@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.weighting import tfidf_features, tfidf_posting_weights

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.search.engine.engine import Exact, ScoreDetails, SeedRows

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.vector_space import ABSENT
 from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, DocumentMask
-from klsa_search.core.config import LanguageSettings, SearchSettings
-from klsa_search.core.parameters import SearchParameters
+from klsa_search.core.parameters import LanguageSettings, SearchParameters, SearchSettings
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.models import (

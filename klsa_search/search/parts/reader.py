@@ -16,8 +16,8 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings, Settings
-from klsa_search.core.parameters import SearchParameters, SpellingName
+from klsa_search.core.config import Settings
+from klsa_search.core.parameters import SearchParameters, SearchSettings, SpellingName
 from klsa_search.errors import StoreError
 from klsa_search.search.batches import Drift
 from klsa_search.search.costs import QueryCounts, counts_of, is_quick

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.config import SearchSettings
-from klsa_search.core.parameters import SearchParameters
+from klsa_search.core.parameters import SearchParameters, SearchSettings
 from klsa_search.errors import EmbedderFailed
 from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.mask import intersection

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.config import LanguageSettings
+from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Relaxed

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, Scores
-from klsa_search.core.config import LanguageSettings
-from klsa_search.core.parameters import MatchName
+from klsa_search.core.parameters import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Final, Literal
 
 from klsa_search.core.array_types import Scores
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import QueryTerms

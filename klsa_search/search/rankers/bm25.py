@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot

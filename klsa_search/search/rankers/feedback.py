@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Matrix, Scores
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.document_kernel import FeatureSums
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.evidence import LOCAL, Evidence

@@ -31,8 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha, impacts_of
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.config import SearchSettings
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import KlsaError, PluginFailed
 from klsa_search.kernels.weighting import mean_length

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, GrowableArray, Scores, values_at
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.config import QUERY_SETTINGS, LanguageSettings, SearchSettings, Settings
+from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot

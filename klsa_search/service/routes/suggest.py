@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
-from klsa_search.core.parameters import Match, Text
+from klsa_search.core.parameters import MatchName, Text
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
@@ -31,7 +31,7 @@ class SuggestRequest(RequestModel):
     filter: FilterText | dict[str, Any] | None = Field(
         None, description="only documents that match it count; as JSON in a body"
     )
-    match: Match = Field(
+    match: MatchName = Field(
         "all", description="how the searches that follow match words: `documents` is their total"
     )
 

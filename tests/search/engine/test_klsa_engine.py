@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import _native
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.search.engine import engine as engines
 from klsa_search.search.engine.engine import Exact
 from klsa_search.search.engine.mask import Mask

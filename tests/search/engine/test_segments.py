@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klsa_search.core.config import SearchSettings
+from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.postings import DEPTHS, Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.weighting import average_length, quantised_length

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
-from klsa_search.core.config import AnalysisSettings, LanguageSettings
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import TermNumbers
 from klsa_search.search.engine.snapshot import open_snapshot
