@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -57,19 +57,10 @@ def memory_limit(process: Path = _PROCESS) -> int | None:
 def _folders(controller: str, process: Path) -> Iterator[Path]:
     """Yield the folders of the cgroups of a process for a controller, ancestors included."""
     groups = [line.split(":", 2) for line in _read(process / "cgroup").splitlines()]
-    for line in _read(process / "mountinfo").splitlines():
-        # The number of fields before the dash varies; see proc(5).
-        mount, _, system = line.partition(" - ")
-        kind, _, options = system.split(" ", 2)
-        if kind not in ("cgroup", "cgroup2"):
-            continue
-        root, point = map(unescaped, mount.split(" ")[3:5])
+    for root, point, kind, options in mounts(process / "mountinfo"):
         for _, controllers, group in groups:
-            if kind == "cgroup2":
-                matches = not controllers
-            else:
-                matches = controller in controllers.split(",") and controller in options.split(",")
-            if matches:
+            is_v1 = controller in controllers.split(",") and controller in options.split(",")
+            if (kind == "cgroup" and is_v1) or (kind == "cgroup2" and not controllers):
                 yield from _ancestors(Path(point), PurePosixPath(root), PurePosixPath(group))
 
 
@@ -83,8 +74,26 @@ def _ancestors(point: Path, root: PurePosixPath, group: PurePosixPath) -> Iterat
     yield point  # only this one if the group is outside of the mounted hierarchy
 
 
-def unescaped(path: str) -> str:
-    """Return a path that the kernel escaped, as in mountinfo."""
+class Mount(NamedTuple):
+    """A mounted file system: the folder of it that is mounted, where, its type and its options."""
+
+    root: str
+    point: str
+    kind: str
+    options: str
+
+
+def mounts(mountinfo: Path) -> Iterator[Mount]:
+    """Yield the file systems of a mountinfo file, in order; none if there is no such file."""
+    for line in _read(mountinfo).splitlines():
+        # The number of fields before the dash varies; see proc(5).
+        mount, _, system = (part.split(" ") for part in line.partition(" - "))
+        if len(mount) > 4 and len(system) > 2:
+            yield Mount(_unescaped(mount[3]), _unescaped(mount[4]), system[0], system[2])
+
+
+def _unescaped(path: str) -> str:
+    """Return a path that the kernel escaped."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), path)
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.core.parallel import unescaped
+from klsa_search.core.parallel import mounts
 from klsa_search.errors import StoreError, WritingRefused
 
 _NO_WAL: Final = (
@@ -130,26 +130,12 @@ def network_file_system(path: Path) -> str | None:
 
 @lru_cache(maxsize=256)
 def kind_of_file_system(path: str, device: int) -> str | None:
-    """Return the type of the file system of a path; `device` changes with what is mounted."""
-    try:
-        lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    return kind_of(path, lines)
-
-
-def kind_of(path: str, lines: list[str]) -> str | None:
-    """Return the type of the file system of a real path, from the lines of a mountinfo file."""
-    deepest_kind, deepest = None, -1
-    for line in lines:
-        fields, _, source = line.partition(" - ")
-        try:
-            point, kind = fields.split()[4], source.split()[0]
-        except IndexError:
-            continue
-        point = unescaped(point)
-        inside = path == point or path.startswith(point.rstrip("/") + "/")
-        # Of two at the same mount point the later one is on top.
-        if inside and len(point) >= deepest:
-            deepest_kind, deepest = kind, len(point)
-    return deepest_kind
+    """Return the type of the file system of a real path; `device` changes with what is mounted."""
+    around = [
+        mount
+        for mount in mounts(MOUNTS)
+        if path == mount.point or path.startswith(mount.point.rstrip("/") + "/")
+    ]
+    # Of two at the same mount point the later one is on top.
+    deepest = max(reversed(around), key=lambda mount: len(mount.point), default=None)
+    return None if deepest is None else deepest.kind

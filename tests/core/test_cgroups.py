@@ -76,6 +76,14 @@ def test_a_container_sees_its_own_group_where_the_tree_is_mounted(tmp_path, proc
     assert memory_limit(process(["4:memory:/docker/abc/../../x"], mount)) == 2048
 
 
+def test_a_line_of_something_else_is_no_mount(tmp_path, process):
+    write(tmp_path / "top" / "pod", memory__max="1024")
+    folder = process(["0::/pod"], ("cgroup2", "/", tmp_path / "top", ""))
+    with (folder / "mountinfo").open("a") as mounts:
+        mounts.write("a line of something else\n40 31 0:9 / /x rw - cgroup2\n")
+    assert memory_limit(folder) == 1024
+
+
 @pytest.mark.parametrize(("limit", "count"), [(None, 8), (0.2, 1), (1.5, 2), (64.0, 8)])
 def test_a_quota_bounds_the_processors(monkeypatch, limit, count):
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)

@@ -10,7 +10,7 @@ import pytest
 from klsa_search.collection import Document
 from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.storage import database
-from klsa_search.storage.database import kind_of, network_file_system
+from klsa_search.storage.database import kind_of_file_system, network_file_system
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 
@@ -21,7 +21,14 @@ MOUNTS = r"""
 62 22 0:53 / /home rw - autofs systemd-1 rw
 63 62 0:54 / /home rw - fuse.sshfs me@host: rw
 a line of something else
-""".strip().splitlines()
+""".strip()
+
+
+@pytest.fixture(autouse=True)
+def _no_kind_is_remembered():
+    kind_of_file_system.cache_clear()
+    yield
+    kind_of_file_system.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -35,15 +42,15 @@ a line of something else
         ("/home/me", "fuse.sshfs"),
     ],
 )
-def test_the_deepest_and_last_mount_counts(path, kind):
-    assert kind_of(path, MOUNTS) == kind
+def test_the_deepest_and_last_mount_counts(path, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "MOUNTS", tmp_path / "mountinfo")
+    database.MOUNTS.write_text(MOUNTS)
+    assert kind_of_file_system(path, 1) == kind
 
 
 def test_without_a_list_of_mounts_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "MOUNTS", tmp_path / "none")
-    database.kind_of_file_system.cache_clear()
     assert network_file_system(tmp_path) is None
-    database.kind_of_file_system.cache_clear()
 
 
 def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):
