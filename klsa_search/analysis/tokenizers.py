@@ -8,13 +8,11 @@ a colon, was installed to be used, and needs no trust.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from operator import attrgetter
 from typing import Any, Final
 
 from klsa_search.collection.model import text_fault
 from klsa_search.core.build_settings import AnalysisSettings, Tokenizer
-from klsa_search.core.plugins import load_plugin
+from klsa_search.core.plugins import imported, load_plugin
 from klsa_search.errors import SettingsError
 
 TRUSTED: Final[set[str]] = set()
@@ -86,7 +84,12 @@ class ImportedTokenizer:
 
 def function_of(name: str) -> Tokenizer:
     """Import a tokenizer by name, trusted or not; SettingsError, PluginFailed."""
-    return _imported(name) if ":" in name else _callable(name, load_plugin("tokenizer", name))
+    function = imported("tokenizer", name) if ":" in name else load_plugin("tokenizer", name)
+    if not callable(function):
+        raise SettingsError(
+            f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
+        )
+    return function  # type: ignore[no-any-return]  # its results are checked at each call
 
 
 def _name_of(tokenizer: Tokenizer) -> str:
@@ -94,31 +97,10 @@ def _name_of(tokenizer: Tokenizer) -> str:
     path = getattr(tokenizer, "__qualname__", None)
     if module and path and module not in ("__main__", "__mp_main__") and "<" not in path:
         name = f"{module}:{path}"
-        if _imported(name) is tokenizer:
+        if function_of(name) is tokenizer:
             return name
     raise SettingsError(
         f"tokenizer {tokenizer!r} cannot be imported when the index is opened "
         "again; define it with def, at the top level of an importable module",
         field="tokenizer",
     )
-
-
-def _imported(name: str) -> Tokenizer:
-    module, _, path = name.partition(":")
-    try:
-        imported = attrgetter(path)(import_module(module))
-    except Exception as error:  # user code may raise anything
-        raise SettingsError(
-            f"tokenizer `{name}` cannot be imported ({type(error).__name__}: "
-            f"{error}); install its module, or put its folder on PYTHONPATH",
-            field="tokenizer",
-        ) from error
-    return _callable(name, imported)
-
-
-def _callable(name: str, imported: object) -> Tokenizer:
-    if not callable(imported):
-        raise SettingsError(
-            f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
-        )
-    return imported  # its results are checked at each call

@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from klsa_search.errors import PluginFailed
+from klsa_search.errors import PluginFailed, SettingsError
 
 PluginKind = Literal["ranker", "kernel", "spectral", "tokenizer", "embedder", "reranker"]
 
@@ -87,6 +89,20 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
         ) from error
 
 
+def imported(kind: PluginKind, name: str) -> object:
+    """Import what is named `module:path`; SettingsError if that is not possible."""
+    module, _, path = name.partition(":")
+    try:
+        loaded: object = attrgetter(path)(import_module(module))
+    except Exception as error:  # user code may raise anything
+        raise SettingsError(
+            f"{kind} `{name}` cannot be imported ({type(error).__name__}: {error}); install its "
+            "module, or put its folder on PYTHONPATH",
+            field=kind,
+        ) from error
+    return loaded
+
+
 def _entry(kind: PluginKind, name: str) -> EntryPoint | None:
     result = entry_points_of(kind).get(name, [])
     if len(result) > 1:
@@ -135,25 +151,8 @@ class PluginName:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema with the built-in names; `add_plugin_names` adds the others."""
-        return {**handler(schema), "enum": [*self.built_in], _MARK: self.kind}
-
-
-_MARK: Final = "x-plug-ins"
-
-
-def add_plugin_names(schema: Any) -> None:
-    """Add the names of installed plug-ins to the enumerations of a JSON schema, at any depth.
-
-    Apart from the schema of `PluginName`, because schemas are made when modules are imported.
-    """
-    if isinstance(schema, list):
-        for part in schema:
-            add_plugin_names(part)
-    elif isinstance(schema, dict):
-        kind = schema.pop(_MARK, None)
-        if kind is not None:
-            names = schema["enum"]
-            schema["enum"] = [*names, *(n for n in plugin_names(kind) if n not in names)]
-        for part in schema.values():
-            add_plugin_names(part)
+        """Return the schema with all names."""
+        return {
+            **handler(schema),
+            "enum": [*dict.fromkeys((*self.built_in, *plugin_names(self.kind)))],
+        }

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from klsa_search.core.cached import lazy_property
-from klsa_search.core.plugins import find_plugin, load_plugin
+from klsa_search.core.plugins import find_plugin, imported, load_plugin
 from klsa_search.embedding.model import (
     CheckedEmbedder,
     CheckedReranker,
@@ -119,15 +117,7 @@ def _code(spec: str, field: Literal["embedder", "reranker"]) -> Any:
             f"{field} = {spec!r} is unknown; give {_FORMS[field]}",
             field=field,
         )
-    try:
-        loaded: Callable[..., Any] = attrgetter(path)(import_module(module))
-    except Exception as error:  # user code may raise anything
-        raise SettingsError(
-            f"{field} `{name}` cannot be imported ({type(error).__name__}: {error}); install its "
-            "module, or put its folder on PYTHONPATH",
-            field=field,
-        ) from error
-    return loaded
+    return imported(field, name)
 
 
 def _name_of(value: object) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Final, get_type_hints
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from klsa_search.core.plugins import add_plugin_names
 from klsa_search.service.middleware.auth import API_KEY_HEADER, needs_key
 from klsa_search.service.middleware.clients import ALWAYS
 from klsa_search.service.routes import documents
@@ -38,8 +37,8 @@ _FAILURE = "#/components/schemas/FailureAnswer"
 def install(app: FastAPI) -> None:
     """Add the security scheme and the common error responses to each operation of the schema.
 
-    Enumerations get the names of plug-ins, and operations those of their functions. Cost: 10 ms
-    when the schema is first requested, and the metadata of all installed packages.
+    Operations get the names of their functions. Cost: 10 ms when the schema is first requested, and
+    the metadata of all installed packages.
     """
     generate = app.openapi
     routes = {
@@ -54,7 +53,6 @@ def install(app: FastAPI) -> None:
             for route in routes.values():
                 _document_parameters(route)
             schema = generate()
-            add_plugin_names(schema)
             schema["components"]["securitySchemes"] = _SCHEMES
             schema["components"]["schemas"] |= documents.BODIES
             for model in schema["components"]["schemas"].values():
