@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress as Lines
     from rich.progress import Task, TaskID
-    from rich.text import Text
 
 
 Progress = Callable[[str, int, int | None], None]
@@ -166,41 +165,32 @@ def _lines(stream: TextIO) -> Lines:
         TextColumn,
         TimeElapsedColumn,
     )
+    from rich.text import Text
 
     class Amount(ProgressColumn):
+        """The amount done, the total and the rate."""
+
         def render(self, task: Task) -> Text:
-            return _amount(task)
+            done = f"{task.completed:,.0f}" if task.completed else ""
+            of = f" of {task.total:,.0f}" if task.total else ""
+            speed = task.finished_speed or task.speed
+            noun = task.description.rpartition(" ")[2]
+            rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
+            return Text(done + of + rate)
 
     class Left(ProgressColumn):
+        """The estimated time left, blank if unknown."""
+
         max_refresh = 1.0
 
         def render(self, task: Task) -> Text:
-            return _left(task)
+            left = task.time_remaining
+            return Text("" if not left or task.finished else f"{format_duration(left)} left")
 
     columns = (
         TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn(), Left()
     )  # fmt: skip
     return Progress(*columns, console=Console(file=stream, force_jupyter=False), transient=True)
-
-
-def _amount(task: Task) -> Text:
-    """Return the amount done, the total and the rate."""
-    from rich.text import Text
-
-    done = f"{task.completed:,.0f}" if task.completed else ""
-    of = f" of {task.total:,.0f}" if task.total else ""
-    speed = task.finished_speed or task.speed
-    noun = task.description.rpartition(" ")[2]
-    rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
-    return Text(done + of + rate)
-
-
-def _left(task: Task) -> Text:
-    """Return the estimated time left, blank if unknown."""
-    from rich.text import Text
-
-    left = task.time_remaining
-    return Text("" if not left or task.finished else f"{format_duration(left)} left")
 
 
 def format_duration(seconds: float) -> str:
