@@ -117,7 +117,6 @@ def call_all(
     *,
     first: int = 0,
     alone: bool = False,
-    hedge_delay: float = HEDGE_DELAY,
     timeout: float | None = None,
 ) -> Answers:
     """Call each partition; None skips it.
@@ -152,12 +151,12 @@ def call_all(
             for partition in untried.keys() - answers.keys() - failed.keys():
                 failed[partition] = f"no answer within {timeout:g} s"
             break
-        if not hedged and passed > hedge_delay:
+        if not hedged and passed > HEDGE_DELAY:
             hedged = True
             for partition in untried.keys() - answers.keys() - failed.keys():
                 if untried[partition]:
                     call(partition)
-        until = timeout if hedged else hedge_delay
+        until = timeout if hedged else HEDGE_DELAY
         seconds = min(max(until - passed, 0.0), _POLL_INTERVAL)
         for reference in replicas.wait(list(under_way), seconds):
             partition = under_way.pop(reference)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.core.installation import require
 from klsa_search.embedding.model import Embeddings, EmbedKind, in_batches
@@ -33,12 +32,13 @@ _POOLED: Final = "sentence_embedding"
 """Output of graphs that contain the pooling."""
 
 
-class OnnxModel:
-    """A tokenizer and a graph.
+class OnnxEmbedder:
+    """An ONNX model in a local folder, laid out as the module describes.
 
     folder   of the model
     threads  of one call; with one, the calling thread computes, and no other one spins
-    MissingExtra; SettingsError if a file is missing or invalid.
+    MissingExtra; SettingsError if a file is missing or invalid, or for an unknown module or
+    pooling. Cost: loading the model, and reading its files.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
@@ -46,7 +46,7 @@ class OnnxModel:
         import onnxruntime
         from tokenizers import Tokenizer
 
-        self.folder = folder
+        self._folder, self.name = folder, folder.resolve().name
         graphs = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
         graph = next(filter(Path.is_file, graphs), None)
         tokenizer = folder / "tokenizer.json"
@@ -57,7 +57,6 @@ class OnnxModel:
                 "sentence-transformers exports it",
                 field="embedder",
             )
-        self.files = (*sorted(graph.parent.glob("model.onnx*")), tokenizer)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -73,17 +72,66 @@ class OnnxModel:
                 f"cannot load the model in `{folder}` ({error}); copy it again, or choose another",
                 field="embedder",
             ) from error
-        self.max_length = self._max_length()
-        padding = self._tokenizer.padding or {}
-        self._pad = int(padding.get("pad_id", 0))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(self.max_length)
         self._inputs = {input_.name for input_ in self._session.get_inputs()}
-        self._outputs = [output.name for output in self._session.get_outputs()]
+        outputs = [output.name for output in self._session.get_outputs()]
+        self._is_pooled = _POOLED in outputs
+        self._output = _POOLED if self._is_pooled else outputs[0]
+        max_length = self._max_length()
+        self._pad = int((self._tokenizer.padding or {}).get("pad_id", 0))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_length)
+        self._normalise = self._has_normalisation()
+        self._pooling = self._pooling_of()
+        settings = self._file("config_sentence_transformers.json") or {}
+        self._prompts: dict[str, str] = settings.get("prompts") or {}
+        facts = {
+            "pooling": self._pooling,
+            "normalise": self._normalise,
+            "max_length": max_length,
+            "prompts": self._prompts,
+        }
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+        for path in (*sorted(graph.parent.glob("model.onnx*")), tokenizer):
+            digest.update(_sum_of(path))
+        self.fingerprint = f"onnx:{digest.hexdigest()}"
+        self.dimension = self.embed(["dimension"], "document").shape[1]
 
-    def file(self, name: str) -> Any:
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
+        """Return the vectors of texts."""
+        prompt = self._prompts.get(kind, "")
+        return np.stack(in_batches(self._vectors, [prompt + text for text in texts], _BATCH))
+
+    def _vectors(self, texts: Sequence[str]) -> Embeddings:
+        # One by one: a batch would start threads.
+        encodings = [self._tokenizer.encode(text) for text in texts]
+        shape = (len(texts), max(len(encoding.ids) for encoding in encodings))
+        mask = np.zeros(shape, np.int64)
+        feed = {
+            "input_ids": np.full(shape, self._pad, np.int64),
+            "attention_mask": mask,
+            "token_type_ids": np.zeros(shape, np.int64),
+        }
+        for row, encoding in enumerate(encodings):
+            length = len(encoding.ids)
+            feed["input_ids"][row, :length] = encoding.ids
+            mask[row, :length] = 1
+            feed["token_type_ids"][row, :length] = encoding.type_ids
+        (vectors,) = self._session.run(
+            [self._output], {name: array for name, array in feed.items() if name in self._inputs}
+        )
+        if not self._is_pooled and vectors.ndim == 3:
+            if self._pooling == "cls":
+                vectors = vectors[:, 0]
+            else:
+                weights = mask[:, :, None].astype(np.float32)
+                vectors = (vectors * weights).sum(1) / weights.sum(1)
+        if self._normalise:
+            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+        return np.asarray(vectors, np.float32)
+
+    def _file(self, name: str) -> Any:
         """Return the content of a JSON file of the folder; None if it is missing."""
-        path = self.folder / name
+        path = self._folder / name
         if not path.is_file():
             return None
         try:
@@ -93,94 +141,27 @@ class OnnxModel:
                 f"`{path}` is not valid JSON ({error}); copy the model again", field="embedder"
             ) from error
 
-    def run(
-        self, texts: Sequence[str]
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], bool]:
-        """Return the output of the graph, the attention mask, and whether the output is pooled."""
-        # One by one: a batch would start threads.
-        encodings = [self._tokenizer.encode(text) for text in texts]
-        shape = (len(texts), max(len(encoding.ids) for encoding in encodings))
-        feed = {
-            "input_ids": np.full(shape, self._pad, np.int64),
-            "attention_mask": np.zeros(shape, np.int64),
-            "token_type_ids": np.zeros(shape, np.int64),
-        }
-        for row, encoding in enumerate(encodings):
-            length = len(encoding.ids)
-            feed["input_ids"][row, :length] = encoding.ids
-            feed["attention_mask"][row, :length] = 1
-            feed["token_type_ids"][row, :length] = encoding.type_ids
-        pooled = _POOLED in self._outputs
-        (output,) = self._session.run(
-            [_POOLED if pooled else self._outputs[0]],
-            {name: array for name, array in feed.items() if name in self._inputs},
-        )
-        return output, feed["attention_mask"], pooled or output.ndim == 2
-
-    def fingerprint(self, facts: Mapping[str, object]) -> str:
-        """Return the SHA-256 of model, tokenizer and preprocessing. Cost: reading the files."""
-        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-        for path in self.files:
-            with path.open("rb") as content:
-                digest.update(hashlib.file_digest(content, "sha256").digest())
-        return f"onnx:{digest.hexdigest()}"
-
     def _max_length(self) -> int:
-        limits = self.file("sentence_bert_config.json") or {}
+        limits = self._file("sentence_bert_config.json") or {}
         truncation = self._tokenizer.truncation or {}
         return int(limits.get("max_seq_length") or truncation.get("max_length") or _MAX_LENGTH)
 
-
-class OnnxEmbedder:
-    """An embedder in a local folder: see the module and `OnnxModel`."""
-
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        self._model = OnnxModel(folder, threads=threads)
-        self.name = folder.resolve().name
-        kinds = [str(module.get("type", "")) for module in self._model.file("modules.json") or []]
+    def _has_normalisation(self) -> bool:
+        """Return whether vectors get length 1; SettingsError for an unknown module."""
+        kinds = [str(module.get("type", "")) for module in self._file("modules.json") or []]
         names = [kind.rpartition(".")[2] for kind in kinds]
         unknown = sorted(set(names) - {"Transformer", "Pooling", "Normalize"})
         if unknown:
             raise SettingsError(
-                f"the model in `{folder}` has a module {unknown[0]}, which is not supported; "
+                f"the model in `{self._folder}` has a module {unknown[0]}, which is not supported; "
                 "export it to ONNX with its pooling, or use sentence-transformers",
                 field="embedder",
             )
-        self._normalise = not names or "Normalize" in names
-        self._pooling = self._pooling_of(folder)
-        settings = self._model.file("config_sentence_transformers.json") or {}
-        self._prompts: dict[str, str] = settings.get("prompts") or {}
-        self.fingerprint = self._model.fingerprint(
-            {
-                "pooling": self._pooling,
-                "normalise": self._normalise,
-                "max_length": self._model.max_length,
-                "prompts": self._prompts,
-            }
-        )
-        self.dimension = self.embed(["dimension"], "document").shape[1]
+        return not names or "Normalize" in names
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> Embeddings:
-        """Return the vectors of texts."""
-        prompt = self._prompts.get(kind, "")
-        return np.stack(in_batches(self._vectors, [prompt + text for text in texts], _BATCH))
-
-    def _vectors(self, texts: Sequence[str]) -> Embeddings:
-        output, mask, pooled = self._model.run(texts)
-        if pooled:
-            vectors = output
-        elif self._pooling == "cls":
-            vectors = output[:, 0]
-        else:
-            weights = mask[:, :, None].astype(np.float32)
-            vectors = (output * weights).sum(1) / weights.sum(1)
-        if self._normalise:
-            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
-        return np.asarray(vectors, np.float32)
-
-    def _pooling_of(self, folder: Path) -> str:
+    def _pooling_of(self) -> str:
         """Return "mean" or "cls"; SettingsError for another pooling."""
-        config = self._model.file("1_Pooling/config.json")
+        config = self._file("1_Pooling/config.json")
         if config is None:
             return "mean"
         modes = [
@@ -194,8 +175,8 @@ class OnnxEmbedder:
         )
         if names not in (["mean"], ["cls"]):
             raise SettingsError(
-                f"the model in `{folder}` has the pooling {' and '.join(names)}, which is not "
-                "supported; choose a model with mean or cls pooling",
+                f"the model in `{self._folder}` has the pooling {' and '.join(names)}, which is "
+                "not supported; choose a model with mean or cls pooling",
                 field="embedder",
             )
         return str(names[0])
@@ -244,7 +225,11 @@ def _fingerprint(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and not name.startswith(".") and path.suffix != ".md":
-            with path.open("rb") as content:
-                digest.update(name.encode() + b"\0")
-                digest.update(hashlib.file_digest(content, "sha256").digest())
+            digest.update(name.encode() + b"\0" + _sum_of(path))
     return f"sentence-transformers:{digest.hexdigest()}"
+
+
+def _sum_of(path: Path) -> bytes:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()

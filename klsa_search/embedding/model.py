@@ -127,12 +127,10 @@ class LimitedCalls:
     the end of the process waits for it.
 
     subject  what fails, in messages: "embedder `minilm`"
-    pause    seconds without calls after `MAX_FAILURES` failures
     """
 
-    def __init__(self, subject: str, *, pause: float = PAUSE) -> None:
+    def __init__(self, subject: str) -> None:
         self._subject = subject
-        self._pause = pause
         self._slots = threading.BoundedSemaphore(_MAX_RUNNING)
         self._lock = threading.Lock()  # guards the attributes below
         self._failures = 0
@@ -149,7 +147,7 @@ class LimitedCalls:
                 self._failures += 1
                 self._reason = failure.message
                 if self._failures >= MAX_FAILURES:
-                    self._retry_at = time.monotonic() + self._pause
+                    self._retry_at = time.monotonic() + PAUSE
             raise
         with self._lock:
             self._failures, self._retry_at = 0, 0.0
@@ -170,7 +168,7 @@ class LimitedCalls:
                     field="embedder",
                 )
             if self._failures >= MAX_FAILURES:  # this call tries it, and others wait for its result
-                self._retry_at = now + self._pause
+                self._retry_at = now + PAUSE
 
     def _run(self, work: Callable[[], T], seconds: float) -> T:
         end = time.monotonic() + seconds
@@ -186,7 +184,11 @@ class LimitedCalls:
             finally:
                 self._slots.release()
 
-        threading.Thread(target=run, name="klsa-embedder", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="klsa-embedder", daemon=True).start()
+        except RuntimeError as error:  # too many threads
+            self._slots.release()
+            raise self.failed(f"cannot be called ({error})", "end other work") from error
         try:
             return future.result(max(0.0, end - time.monotonic()))
         except KlsaError:
@@ -208,26 +210,14 @@ class CheckedEmbedder:
     a row the embedder is not called for 30 s; those of queries and of documents are counted apart,
     as a model that is too slow for many documents may embed queries. EmbedderFailed names the
     fault.
-
-    query_seconds  time limit of a query
-    batch_seconds  time limit of a batch of 64 documents
-    pause          seconds without calls after failures
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        *,
-        query_seconds: float = QUERY_SECONDS,
-        batch_seconds: float = BATCH_SECONDS,
-        pause: float = PAUSE,
-    ) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
         subject = f"embedder `{embedder.name}`"
         self._calls: Mapping[EmbedKind, LimitedCalls] = {
-            "query": LimitedCalls(subject, pause=pause),
-            "document": LimitedCalls(subject, pause=pause),
+            "query": LimitedCalls(subject),
+            "document": LimitedCalls(subject),
         }
         self._query = lru_cache(_CACHED_QUERIES)(self._embedded_query)
 
@@ -248,8 +238,7 @@ class CheckedEmbedder:
     @property
     def dimension(self) -> int:
         """Return the dimension of the embedder; EmbedderFailed if it is unknown yet."""
-        calls = self._calls["document"]
-        return calls.call(self._dimension, self._batch_seconds)
+        return self._calls["document"].call(self._dimension, BATCH_SECONDS)
 
     def embed(
         self, texts: Sequence[str], kind: EmbedKind, *, seconds: float | None = None
@@ -264,12 +253,12 @@ class CheckedEmbedder:
         if kind == "query":
             rows = [self._query(text) for text in texts]
         else:
-            limit = self._batch_seconds if seconds is None else min(seconds, self._batch_seconds)
+            limit = BATCH_SECONDS if seconds is None else min(seconds, BATCH_SECONDS)
             rows = in_batches(lambda batch: self._called(batch, "document", limit), texts, BATCH)
         return np.stack(rows)
 
     def _embedded_query(self, text: str) -> Embeddings:
-        row: Embeddings = self._called([text], "query", self._query_seconds)[0]
+        row: Embeddings = self._called([text], "query", QUERY_SECONDS)[0]
         row.setflags(write=False)
         return row
 
@@ -312,9 +301,8 @@ class CheckedEmbedder:
 class CheckedReranker:
     """A reranker with a time limit and checked scores, as `CheckedEmbedder`."""
 
-    def __init__(self, reranker: Reranker, name: str, *, seconds: float = RERANK_SECONDS) -> None:
-        self.name = name
-        self._reranker, self._seconds = reranker, seconds
+    def __init__(self, reranker: Reranker, name: str) -> None:
+        self.name, self._reranker = name, reranker
         self._calls = LimitedCalls(f"reranker `{name}`")
 
     def __repr__(self) -> str:
@@ -323,7 +311,7 @@ class CheckedReranker:
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one finite score for each text; EmbedderFailed."""
-        return self._calls.call(lambda: self._scores(query, texts), self._seconds)
+        return self._calls.call(lambda: self._scores(query, texts), RERANK_SECONDS)
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         failed = self._calls.failed

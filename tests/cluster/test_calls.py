@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from klsa_search.cluster import calls
 from klsa_search.cluster.calls import call_all
 from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import RequestTimedOut
@@ -35,14 +36,16 @@ def test_a_partition_that_is_not_called_is_not_missing():
     assert (sorted(answers.values), answers.failed) == ([0, 2], {})
 
 
-def test_another_replica_answers_for_one_that_fails():
+def test_another_replica_answers_for_one_that_fails(monkeypatch):
+    monkeypatch.setattr(calls, "HEDGE_DELAY", 60)
     asked = replicas(count=2, trouble=lambda partition, replica, _: 1 / 0 if replica == 0 else None)
-    answers = call_all(asked, words(), hedge_delay=60)
+    answers = call_all(asked, words())
     assert (len(answers.values), answers.failed) == (3, {})
     assert len(asked.calls) == 6
 
 
-def test_another_replica_answers_for_one_that_is_slow():
+def test_another_replica_answers_for_one_that_is_slow(monkeypatch):
+    monkeypatch.setattr(calls, "HEDGE_DELAY", 0.01)
     released = threading.Event()
 
     def trouble(partition, replica, _):
@@ -50,14 +53,15 @@ def test_another_replica_answers_for_one_that_is_slow():
             released.wait(60)
 
     asked = replicas(count=2, trouble=trouble)
-    answers = call_all(asked, words(), hedge_delay=0.01)
+    answers = call_all(asked, words())
     released.set()
     assert answers.values == {partition: f"word {partition}" for partition in range(3)}
 
 
-def test_the_first_replica_takes_turns():
+def test_the_first_replica_takes_turns(monkeypatch):
+    monkeypatch.setattr(calls, "HEDGE_DELAY", 60)
     asked = replicas(count=2)
-    call_all(asked, words(), first=1, hedge_delay=60)
+    call_all(asked, words(), first=1)
     assert {replica for _, replica, _ in asked.calls} == {1}
 
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from klsa_search.embedding import model
 from klsa_search.embedding.model import (
     BATCH,
     MAX_FAILURES,
@@ -80,24 +81,26 @@ def test_queries_are_cached_but_failures_are_not():
     assert embedder.embed(["wet"], "query").tolist() == [[2, 3]]
 
 
-def test_an_embedder_that_hangs_delays_no_caller():
+def test_an_embedder_that_hangs_delays_no_caller(monkeypatch):
+    monkeypatch.setattr(model, "QUERY_SECONDS", 0.01)
     release = threading.Event()
     stub = Stub(lambda texts: release.wait(60) and [[1.0, 1.0]])
-    embedder = CheckedEmbedder(stub, query_seconds=0.01)
+    embedder = CheckedEmbedder(stub)
     with pytest.raises(EmbedderFailed, match=r"did not answer within 0\.01 s"):
         embedder.embed(["cold"], "query")
     release.set()
 
 
-def test_after_failures_there_is_a_pause_and_one_call_tries_again():
+def test_after_failures_there_is_a_pause_and_one_call_tries_again(monkeypatch):
     stub = Stub(WRONG["nan"])
-    embedder = CheckedEmbedder(stub, pause=3600)
+    embedder = CheckedEmbedder(stub)
     for number in range(MAX_FAILURES + 2):
         with pytest.raises(EmbedderFailed, match="NaN"):
             embedder.embed([f"query {number}"], "query")
     assert len(stub.calls) == MAX_FAILURES
 
-    calls = LimitedCalls("embedder `x`", pause=0)
+    monkeypatch.setattr(model, "PAUSE", 0)
+    calls = LimitedCalls("embedder `x`")
     for _ in range(MAX_FAILURES + 1):
         with pytest.raises(EmbedderFailed, match="division"):
             calls.call(lambda: 1 / 0, 60)
@@ -106,15 +109,32 @@ def test_after_failures_there_is_a_pause_and_one_call_tries_again():
         calls.call(lambda: 1 / 0, 60)
 
 
-def test_calls_that_hang_are_limited_in_number():
+def test_calls_that_hang_are_limited_in_number(monkeypatch):
+    monkeypatch.setattr(model, "PAUSE", 0)
     release = threading.Event()
-    calls = LimitedCalls("embedder `x`", pause=0)
+    calls = LimitedCalls("embedder `x`")
     for _ in range(16):
         with pytest.raises(EmbedderFailed, match="did not answer"):
             calls.call(lambda: release.wait(60), 0)
     with pytest.raises(EmbedderFailed, match="running calls"):
         calls.call(lambda: 1, 0)
     release.set()
+
+
+def test_calls_whose_thread_does_not_start_take_no_place(monkeypatch):
+    monkeypatch.setattr(model, "PAUSE", 0)
+    calls = LimitedCalls("embedder `x`")
+
+    class Thread(threading.Thread):
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(model.threading, "Thread", Thread)
+        for _ in range(16):
+            with pytest.raises(EmbedderFailed, match="can't start new thread"):
+                calls.call(lambda: 1, 60)
+    assert calls.call(lambda: 1, 0.1) == 1
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], ["a", "b"], None, [[1.0, 2.0]]], ids=repr)
@@ -130,7 +150,7 @@ def test_an_embedder_that_exits_fails_at_once(raised):
 
     began = time.monotonic()
     with pytest.raises(EmbedderFailed, match=f"failed .{type(raised).__name__}"):
-        CheckedEmbedder(Stub(answer), batch_seconds=60).embed(["a"], "document")
+        CheckedEmbedder(Stub(answer)).embed(["a"], "document")
     assert time.monotonic() - began < 30
 
 

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.collection.vectors import quantised, vectors_of
+from klsa_search.embedding import model
 from klsa_search.embedding.model import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
@@ -111,10 +112,10 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_searches_and_writes_go_on_without_an_embedder_that_fails(path, fault):
-    embedder = CheckedEmbedder(
-        Meanings(fault=FAULTS[fault]), query_seconds=0.05, batch_seconds=0.05
-    )
+def test_searches_and_writes_go_on_without_an_embedder_that_fails(path, fault, monkeypatch):
+    monkeypatch.setattr(model, "QUERY_SECONDS", 0.05)
+    monkeypatch.setattr(model, "BATCH_SECONDS", 0.05)
+    embedder = CheckedEmbedder(Meanings(fault=FAULTS[fault]))
     with open_index(path, embedders={"m": embedder}) as index, open_index(path) as plain:
         for query in ("care", "street care", "automobile", "care", "rain"):
             found = index.search(query)

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
 from klsa_search.client.results import results_of
+from klsa_search.embedding import model
 from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
@@ -139,9 +140,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_search_goes_on_without_a_reranker_that_fails(opened, wrong):
-    reranker = CheckedReranker(WRONG[wrong], "mine", seconds=0.05)
-    index = opened(reranker)
+def test_a_search_goes_on_without_a_reranker_that_fails(opened, wrong, monkeypatch):
+    monkeypatch.setattr(model, "RERANK_SECONDS", 0.05)
+    index = opened(CheckedReranker(WRONG[wrong], "mine"))
     for number in range(5):
         found = index.search("wet roads", 4, offset=number, rerank=6)
         assert found.hits == index.search("wet roads", 4, offset=number).hits
