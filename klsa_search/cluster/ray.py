@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from klsa_search.cluster.calls import Call, CallFailed, Reference
 from klsa_search.core.installation import require
@@ -100,12 +101,11 @@ def _own_handlers() -> Iterator[None]:
 
 def _refuse_silent(address: str) -> None:
     """Raise ClusterFailed if nothing listens at the address; Ray itself would retry for minutes."""
-    host, _, port = address.rpartition("//")[2].rpartition(":")
-    if not (host and port.isdecimal()):
-        return
     try:
-        socket.create_connection((host, int(port)), _CONNECT_TIMEOUT).close()
-    except (OSError, OverflowError) as error:
+        head = urlsplit(f"//{address.rpartition('//')[2]}")
+        if head.hostname and head.port:
+            socket.create_connection((head.hostname, head.port), _CONNECT_TIMEOUT).close()
+    except (OSError, ValueError) as error:
         raise ClusterFailed(
             f"no cluster at `{address}` ({error}); check `ray status` there, or "
             "use processes of this machine with --cluster local"

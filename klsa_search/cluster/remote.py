@@ -92,6 +92,11 @@ class Version(NamedTuple):
     preparations: tuple[Preparation, ...]
 
 
+def _digest(*facts: object) -> str:
+    """Return the name of a version from what makes it."""
+    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 class RemotePartitions:
     """The hosts of the partitions of one build of an index: see `host.PartitionHost`.
 
@@ -140,8 +145,7 @@ class RemotePartitions:
         )
 
     def _published_version(self, files: PartitionFiles) -> tuple[Version, dict[int, str]]:
-        calls = [("publish",)] * self.count
-        answers = self._call(calls, WRITER, alone=True)
+        answers = self._call([("publish",)] * self.count, WRITER, alone=True)
         self._published |= answers.values
         self._unpublished -= answers.values.keys()
         unknown = {
@@ -156,8 +160,7 @@ class RemotePartitions:
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
         ]
-        facts = (files.partition_set.folders, positions, files.configuration)
-        name = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        name = _digest(files.partition_set.folders, positions, files.configuration)
         statistics = CollectionStatistics.of(
             [partition.statistics for partition in published], files.partition_set.length
         )
@@ -176,8 +179,7 @@ class RemotePartitions:
         if answers.failed:
             raise missing(answers.failed, self.count)
         statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)], 1.0)
-        facts = repr((version.name, key_of(filter_)))
-        name = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        name = _digest(version.name, key_of(filter_))
         preparations = tuple(
             preparation._replace(
                 version=name, statistics=statistics, restricts=(preparation, filter_)
