@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-import queue
-import subprocess
-import threading
 from array import array
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
 from klsa_search.collection.searched_text import AnalysedTexts
-from klsa_search.core.child_processes import (
-    call,
-    died,
-    pipes_of_worker,
-    read_requests,
-    send,
-    start_worker,
-)
-from klsa_search.errors import KlsaError
-
-_NAME: Final = "a worker process of the analysis"
+from klsa_search.core.child_processes import WorkerPool, answer_requests
 
 NO_TERM: Final = -1
 """Number of a word without a term; that of a stop word is less by its `Analyzer.stop_code`."""
@@ -157,69 +141,23 @@ class _Words(dict[str, int]):
         return self._terms.number(term)
 
 
-class AnalysisWorkers(AbstractContextManager["AnalysisWorkers"]):
-    """A pool of processes that analyse texts; a context manager that ends them.
+class AnalysisWorkers(WorkerPool[AnalysedTexts, NumberedTexts]):
+    """A pool of processes that analyse texts.
 
-    Each process has its own dictionary, named from 1 on; 0 is that of the caller. One thread per
-    process sends it batches in the order of submission, because a batch returns only terms that
-    earlier ones did not have. Memory: about 30 MB per process and its dictionary. Processes exit
-    when the parent does, because their pipe is closed.
+    Each has its own dictionary, named from 1 on; 0 is that of the caller. A batch returns only
+    terms that earlier ones of its process did not have. Memory: about 30 MB per process and its
+    dictionary.
     """
 
     def __init__(self, analyzer: Analyzer, processes: int) -> None:
-        self._workers: list[subprocess.Popen[bytes]] = []
-        self._unassigned: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        self._local = threading.local()
-        self._threads = ThreadPoolExecutor(processes, initializer=self._take_process)
-        try:
-            for name in range(1, processes + 1):
-                self._start(TermNumbering(analyzer, name))
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(self, *failure: object) -> None:
-        """End the processes."""
-        self.close()
-
-    def submit(self, texts: AnalysedTexts) -> Future[NumberedTexts]:
-        """Analyse a batch in the next free process; KlsaError if that process dies."""
-        return self._threads.submit(self._exchange, texts)
-
-    def close(self) -> None:
-        """End the processes; pending batches fail."""
-        for worker in self._workers:
-            worker.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for worker in self._workers:
-            worker.communicate()
-
-    def _start(self, numbering: TermNumbering) -> None:
-        worker = start_worker(__name__)
-        self._workers.append(worker)
-        self._unassigned.put(worker)
-        try:
-            send(worker, numbering)
-        except BrokenPipeError as error:
-            raise died(worker, _NAME) from error
-
-    def _take_process(self) -> None:
-        self._local.worker = self._unassigned.get()
-
-    def _exchange(self, texts: AnalysedTexts) -> NumberedTexts:
-        return cast(NumberedTexts, call(self._local.worker, texts, _NAME))
+        numberings = [TermNumbering(analyzer, name) for name in range(1, processes + 1)]
+        super().__init__(__name__, numberings, "a worker process of the analysis")
 
 
 def serve() -> None:
-    """Run a worker process: read a `TermNumbering`, then batches, until the requests end."""
-    requests, answers = pipes_of_worker()
-    received = read_requests(requests)
-    numbering: TermNumbering = next(received)
-    for texts in received:
-        answer: NumberedTexts | KlsaError
-        try:
-            answer = numbering.numbered(texts)
-        except KlsaError as error:  # of a tokenizer; raised again in the parent
-            answer = error
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+    """Run a worker process, which gets a `TermNumbering`, then batches."""
+
+    def begin(numbering: TermNumbering) -> Callable[[AnalysedTexts], NumberedTexts]:
+        return numbering.numbered
+
+    answer_requests(begin)

@@ -1,4 +1,4 @@
-"""Python child processes: their commands, and workers that answer requests.
+"""Python child processes: their commands, workers that answer requests, and pools of them.
 
 `python -m` and `python -c` put the current folder first on the import path, so a file there such as
 `resource.py` would be imported. The option -P prevents that; all commands of child processes are
@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
 import select
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from typing import IO, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from traceback import format_exc
+from typing import IO, Any, Final, Generic, TypeVar
 
 from klsa_search.errors import KlsaError
+
+S = TypeVar("S")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 _WORKER: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
@@ -60,32 +68,6 @@ def send(process: subprocess.Popen[bytes], value: object) -> None:
     assert process.stdin is not None
     pickle.dump(value, process.stdin, pickle.HIGHEST_PROTOCOL)
     process.stdin.flush()
-
-
-def call(process: subprocess.Popen[bytes], request: object, name: str) -> object:
-    """Send a request to a worker and return its answer, or raise it if it is an exception.
-
-    name  of the worker in the KlsaError that is raised if it ends instead
-    """
-    try:
-        send(process, request)
-        assert process.stdout is not None
-        answer: object = pickle.load(process.stdout)  # noqa: S301 - our child process
-    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
-        raise died(process, name) from error
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
-
-
-def died(process: subprocess.Popen[bytes], name: str) -> KlsaError:
-    """End a worker that does not answer, and return the error that names it."""
-    code = end(process)
-    fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-    advice = (
-        "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
-    )
-    return KlsaError(f"{name} ended early ({fact}); {advice}, then build again")
 
 
 def read_requests(requests: IO[bytes]) -> Iterator[Any]:
@@ -144,3 +126,96 @@ def pipes_of_worker() -> tuple[IO[bytes], IO[bytes]]:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return sys.stdin.buffer, answers
+
+
+class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
+    """Processes of a module that answer requests; a context manager that ends them.
+
+    module  whose `serve` calls `answer_requests`
+    states  what each process gets first
+    name    of a process, in the KlsaError that is raised if it ends early
+    One thread per process sends it requests in the order of submission. Processes exit when the
+    parent does.
+    """
+
+    def __init__(self, module: str, states: Sequence[object], name: str) -> None:
+        self._name = name
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._unassigned: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        self._local = threading.local()
+        self._threads = ThreadPoolExecutor(len(states), initializer=self._take_process)
+        try:
+            for state in states:
+                worker = start_worker(module)
+                self._workers.append(worker)
+                self._unassigned.put(worker)
+                self._send(worker, state)
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *failure: object) -> None:
+        """End the processes."""
+        self.close()
+
+    def submit(self, request: Q) -> Future[A]:
+        """Answer a request in the next free process; KlsaError if that process dies."""
+        return self._threads.submit(self._exchange, request)
+
+    def close(self) -> None:
+        """End the processes; pending requests fail."""
+        for worker in self._workers:
+            worker.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.communicate()
+
+    def _take_process(self) -> None:
+        self._local.worker = self._unassigned.get()
+
+    def _send(self, worker: subprocess.Popen[bytes], value: object) -> None:
+        try:
+            send(worker, value)
+        except BrokenPipeError as error:
+            raise self._died(worker) from error
+
+    def _exchange(self, request: Q) -> A:
+        worker: subprocess.Popen[bytes] = self._local.worker
+        self._send(worker, request)
+        assert worker.stdout is not None
+        try:
+            answer: A = pickle.load(worker.stdout)  # noqa: S301 - our child process
+        except (EOFError, pickle.UnpicklingError) as error:
+            raise self._died(worker) from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _died(self, worker: subprocess.Popen[bytes]) -> KlsaError:
+        """End a worker that does not answer, and return the error that names it."""
+        code = end(worker)
+        fact = f"signal {-code}" if code < 0 else f"exit code {code}"
+        advice = (
+            "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
+        )
+        return KlsaError(f"{self._name} ended early ({fact}); {advice}, then build again")
+
+
+def answer_requests(begin: Callable[[S], Callable[[Q], object]]) -> None:
+    """Run a process of a `WorkerPool`: answer requests until they end.
+
+    begin  gets the state of the process, and returns what answers a request
+    """
+    requests, answers = pipes_of_worker()
+    received = read_requests(requests)
+    answer_of = begin(next(received))
+    exit_with_parent()
+    for request in received:
+        try:
+            answer = answer_of(request)
+        except (KlsaError, OSError, MemoryError) as error:
+            answer = error
+        except Exception:  # noqa: BLE001 - a bug, or code of a plug-in; raised again in the parent
+            answer = RuntimeError(f"a worker process failed:\n{format_exc()}")
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()

@@ -10,15 +10,13 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import subprocess
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from traceback import format_exc
 from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
@@ -26,17 +24,9 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.child_processes import (
-    call,
-    end,
-    exit_with_parent,
-    pipes_of_worker,
-    read_requests,
-    start_worker,
-)
+from klsa_search.core.child_processes import WorkerPool, answer_requests
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import EXPANSION, Progress, silent
-from klsa_search.errors import KlsaError
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
@@ -302,63 +292,28 @@ def _in_processes(
     workers: int, step: Callable[[PartitionTask], None], tasks: Sequence[PartitionTask]
 ) -> Iterator[int]:
     """Take a step for all partitions in processes; yield the number of each that is done."""
-    processes: list[subprocess.Popen[bytes]] = []
-    with ThreadPoolExecutor(workers) as threads:
-        running = {
-            threads.submit(_in_process, step, task, number % workers, workers, processes): number
-            for number, task in enumerate(tasks)
-        }
-        try:
-            for future in as_completed(running):
-                future.result()
-                yield running[future]
-        except BaseException:  # the result of the others is of no use
-            threads.shutdown(wait=False, cancel_futures=True)
-            while not all(
-                future.done() for future in running
-            ):  # one may be just starting its process
-                for process in processes:
-                    process.kill()
-                wait(running, 0.1)
-            raise
+    shares = [(number, workers) for number in range(workers)]
+    name = "a process that built partitions"
+    with WorkerPool[_Request, None](__name__, shares, name) as pool:
+        running = {pool.submit((step, task)): number for number, task in enumerate(tasks)}
+        for future in as_completed(running):
+            future.result()
+            yield running[future]
 
 
-def _in_process(
-    step: Callable[[PartitionTask], None],
-    task: PartitionTask,
-    worker: int,
-    workers: int,
-    processes: list[subprocess.Popen[bytes]],
-) -> None:
-    """Take a step for a partition in another process, and raise its error; KlsaError if it dies.
-
-    processes  to which the process is added
-    """
-    process = start_worker(__name__)
-    processes.append(process)
-    request = step.__name__, task, worker, workers
-    try:
-        call(process, request, f"the process that built partition `{task.name}`")
-    finally:
-        end(process)
+_Request = tuple[Callable[[PartitionTask], None], PartitionTask]
 
 
 def serve() -> None:
-    """Run a process that builds one partition, on its share of the processors."""
-    requests, answers = pipes_of_worker()
-    steps = {step.__name__: step for step in (read_partition, build_partition)}
-    name, task, worker, workers = next(read_requests(requests))
-    exit_with_parent()  # which would not clean up what this process still writes
+    """Run a process that takes steps of partitions."""
+    answer_requests(_take_share)
+
+
+def _take_share(share: tuple[int, int]) -> Callable[[_Request], None]:
+    """Keep to a share of the processors, the number of this process and that of all."""
+    number, workers = share
     if hasattr(os, "sched_setaffinity"):
-        assigned = sorted(os.sched_getaffinity(0))[worker::workers]
+        assigned = sorted(os.sched_getaffinity(0))[number::workers]
         with suppress(OSError):
-            os.sched_setaffinity(0, assigned or [worker % processors()])
-    answer: Exception | None = None
-    try:
-        steps[name](task)
-    except (KlsaError, OSError, MemoryError) as error:
-        answer = error
-    except Exception:  # noqa: BLE001 - a bug, or code of a plug-in; raised again in the parent
-        answer = RuntimeError(f"partition `{task.name}` failed:\n{format_exc()}")
-    pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-    answers.flush()
+            os.sched_setaffinity(0, assigned or [number % processors()])
+    return lambda request: request[0](request[1])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from klsa_search import Index, build
+from klsa_search.core import child_processes
 from klsa_search.errors import CollectionError, KlsaError, SettingsError, StoreError
 from klsa_search.indexing import partition_tasks, refit
 from tests.indexing.test_repartition import QUERIES
@@ -102,8 +103,8 @@ def failing_build(home: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Non
         "serve = tasks.serve\n"
     )
     monkeypatch.syspath_prepend(str(home))
-    start = partition_tasks.start_worker
-    monkeypatch.setattr(partition_tasks, "start_worker", lambda _: start("failing"))
+    start = child_processes.start_worker
+    monkeypatch.setattr(child_processes, "start_worker", lambda _: start("failing"))
     build(cyclic_records(), name="failing", home=home, partitions=6, workers=2)
 
 
