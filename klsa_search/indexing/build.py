@@ -18,10 +18,11 @@ from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.checks import memory_budget, refuse_beyond_memory
 from klsa_search.indexing.estimate import (
     Size,
     disk_needed,
+    is_small,
     memory_needed,
     partitions_needed,
     processor_seconds_needed,
@@ -143,8 +144,9 @@ def build(
         source.add_vectors(vectors)
     path = index_path(index_directory(home), name)
     budget = memory_budget(memory)
+    size = None if is_small(source, budget) else size_of(source, chosen)
     if partitions is None:
-        partitions = partitions_needed(source, chosen, budget)
+        partitions = 1 if size is None else partitions_needed(size, chosen, budget)
         if partitions > 1:
             workers = workers or 1
             _log.warning(
@@ -156,6 +158,10 @@ def build(
         workers = min(partitions, workers or processors())
         if memory is None:
             budget //= workers
+    if size is not None:
+        if partitions > 1:
+            size = size._replace(passages=0)  # documents of partitions are not divided
+        refuse_beyond_memory(size, chosen, budget, partitions, about="about ")
     division = Division(partitions, workers)
     with open_progress(progress) as report:
         index = build_divided(path, source, chosen, division, report, budget, replace=replace)

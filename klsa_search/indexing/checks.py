@@ -15,7 +15,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.parallel import memory_limit
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing.estimate import Size, is_small, memory_needed, size_of
+from klsa_search.indexing.estimate import Size, memory_needed
 from klsa_search.indexing.reading import StoredCollection
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.storage.columns.writer import NO_VALUE
@@ -83,18 +83,6 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
             "the source (--home, in Python home=)",
             field="home",
         )
-
-
-def refuse_large_source(
-    collection: Collection, settings: Settings, memory: int, partitions: int = 1
-) -> None:
-    """Raise SettingsError if the first documents show that all will not fit into the memory.
-
-    Small sources are not read, nor are those without files, which may be readable only once.
-    """
-    if not is_small(collection, memory):
-        size = size_of(collection, settings)
-        refuse_beyond_memory(size, settings, memory, partitions, about="about ")
 
 
 def refuse_beyond_memory(

@@ -128,15 +128,11 @@ def is_small(collection: Collection, memory: int) -> bool:
     return not size or BASE + _MOST_MEMORY_OF_BYTE * size <= memory
 
 
-def partitions_needed(collection: Collection, settings: Settings, memory: int) -> int:
-    """Return the number of partitions whose builds have memory; 1 if partitions are of no help.
-
-    Cost: see `size_of`, unless the source is small.
-    """
-    if is_small(collection, memory) or needs_eigenvectors(settings):
+def partitions_needed(size: Size, settings: Settings, memory: int) -> int:
+    """Return the number of partitions whose builds have memory; 1 if partitions are of no help."""
+    if memory_needed(size, settings) <= memory or needs_eigenvectors(settings):
         return 1
-    size = size_of(collection, settings)
+    if settings.passages not in ("auto", "off"):
+        return 1
     within = documents_within(size, memory)
-    if memory_needed(size, settings) <= memory or settings.passages not in ("auto", "off"):
-        return 1
     return -(-size.documents // within) if within else 1

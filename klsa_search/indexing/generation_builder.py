@@ -9,13 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
 from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.core.array_types import GrowableArray
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import FILES, Progress, of_passages
@@ -23,7 +27,6 @@ from klsa_search.indexing.checks import (
     address,
     reading_options,
     refuse_beyond_memory,
-    refuse_large_source,
     refuse_other_source,
     refuse_overlap,
     refuse_to_drop_writes,
@@ -31,14 +34,16 @@ from klsa_search.indexing.checks import (
     require_fields,
 )
 from klsa_search.indexing.estimate import Size
-from klsa_search.indexing.passages import DividedDocuments, number_of_passages
+from klsa_search.indexing.passages import number_of_passages, stored_passages
 from klsa_search.indexing.reading import Contents, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.lowrank.eigensolver import Spectrum
 from klsa_search.search.index import Index
 from klsa_search.search.parts.opening import open_generation
+from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.documents import PASSAGE_DOCUMENTS
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import (
@@ -84,8 +89,6 @@ def build_generation(
     started = time.monotonic()
 
     def write(generation: Path) -> Built:
-        refuse_large_source(collection, chosen, budget)
-
         def check(built: Built) -> None:
             if not built.counts["terms"]:
                 refuse_unused_texts(collection)
@@ -155,14 +158,15 @@ def _write_passages(
     words = settings.passage_words or PASSAGE_WORDS
     names = ",".join(languages_of(settings.language))  # passages are too short to decide
     chosen = settings.model_copy(update={"passages": "off", "language": names})
-    divided = DividedDocuments(generation, words)
+    document_of = GrowableArray(np.int32)
+    read_passages = partial(stored_passages, generation, words, document_of)
     types = {name: column.type for name, column in columns.items()}
     manifest = manifest_of(collection, built, started, {})
-    passages = StoredCollection(manifest, number, divided.read, types)
+    passages = StoredCollection(manifest, number, read_passages, types)
     folder = generation / PASSAGES
     folder.mkdir()
     built = _write(folder, passages, chosen, of_passages(report), budget)
-    divided.write(folder)
+    write_arrays(folder, {PASSAGE_DOCUMENTS: document_of.rows})
     manifest = manifest_of(passages, built, started, describe_files(folder))
     write_fresh(folder / MANIFEST, manifest.as_text())
 

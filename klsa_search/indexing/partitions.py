@@ -34,7 +34,6 @@ from klsa_search.core.progress import DOCUMENTS, Progress
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
     refuse_beyond_memory,
-    refuse_large_source,
     refuse_other_division,
     refuse_to_shrink,
     require_fields,
@@ -148,7 +147,6 @@ def build_divided(
     chosen = chosen.model_copy(update={"passages": "off"})
 
     def write(generation: Path) -> Built:
-        refuse_large_source(collection, chosen, memory, partitions)
         work = generation / SCRATCH
         work.mkdir()
         sizes, contents = _route(collection, work, chosen, partitions, report, memory)

@@ -16,8 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.collection.passages import cut
 from klsa_search.core.array_types import GrowableArray
 from klsa_search.core.config import Settings
-from klsa_search.storage.arrays import write_arrays
-from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of
+from klsa_search.storage.documents import DocumentReader, passages_of
 
 ENOUGH: Final = 1.1
 """Passages for each document from which `passages = auto` divides documents."""
@@ -44,24 +43,14 @@ def divides(settings: Settings, documents: int, passages: int) -> bool:
     return passages >= ENOUGH * max(documents, 1)
 
 
-class DividedDocuments:
-    """Yields the passages of the documents of a generation, and notes the document of each.
+def stored_passages(generation: Path, words: int, document_of: GrowableArray) -> Iterator[Document]:
+    """Yield the passages of the documents of a generation, in order.
 
-    words  of a passage
+    words        of a passage
+    document_of  gets the document of each
     """
-
-    def __init__(self, generation: Path, words: int) -> None:
-        self._generation, self._words = generation, words
-        self._document_of = GrowableArray(np.int32)
-
-    def read(self) -> Iterator[Document]:
-        """Yield all passages, in order."""
-        documents = DocumentReader.open(self._generation).live_documents()
-        for doc_id, document in enumerate(documents):
-            passages = list(passages_of(document, self._words))
-            self._document_of.extend(np.full(len(passages), doc_id, np.int32))
-            yield from passages
-
-    def write(self, folder: Path) -> None:
-        """Write the document of each passage."""
-        write_arrays(folder, {PASSAGE_DOCUMENTS: self._document_of.rows})
+    documents = DocumentReader.open(generation).live_documents()
+    for doc_id, document in enumerate(documents):
+        passages = list(passages_of(document, words))
+        document_of.extend(np.full(len(passages), doc_id, np.int32))
+        yield from passages
