@@ -282,12 +282,12 @@ class Intake:
             ] = [first_origin]
         if self._missing_columns and seen:
             missing, present = (
-                ", ".join(f"`{name}`" for name in sorted(names)[:_SHOWN_COLUMNS])
+                ", ".join(map(repr, sorted(names)[:_SHOWN_COLUMNS]))
                 for names in (self._missing_columns, self._present_columns)
             )
+            step = f"; the columns are {present}" if present else ""
             raise CollectionError(
-                f"no document has a column {missing}; check the spelling; the columns are "
-                f"{present}",
+                f"no document has a column {missing}; check the spelling{step}",
                 field="columns",
             )
 

@@ -114,7 +114,7 @@ def test_named_columns_hold_for_the_tables_of_a_folder(tmp_path):
     source = open_collection(tmp_path, columns={"id": "key", "text": "note"})
     assert [document.id for document in source.documents()] == ["a.md", "b.csv#k1"]
     assert source.unread.kinds == {".csv: no valid header": 1}
-    with pytest.raises(CollectionError, match=r"has a column `body`; .* `key`, `note`"):
+    with pytest.raises(CollectionError, match="no document has a column 'body'; check"):
         ids(tmp_path, columns={"text": "body"})
 
 
