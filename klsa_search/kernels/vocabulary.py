@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
+from klsa_search.analysis.unicode import fold_accents
 from klsa_search.core.cached import cached_method, lazy_property
 
 _LAST: Final = "\U0010ffff"
@@ -92,6 +93,21 @@ class TermRun:
         return numbers_of
 
     @lazy_property
+    def without_accents(self) -> Mapping[str, Sequence[int]]:
+        """The numbers of terms with accents by what they are without, in order of the terms."""
+        numbers_of: dict[str, list[int]] = {}
+        accented = [
+            (number, name)
+            for number, name in zip(self.numbers.tolist(), self.names, strict=True)
+            if not name.isascii()
+        ]
+        plain = fold_accents("\n".join(name for _, name in accented)).split("\n")  # all at once
+        for (number, name), without in zip(accented, plain, strict=bool(accented)):
+            if without != name:
+                numbers_of.setdefault(without, []).append(number)
+        return numbers_of
+
+    @lazy_property
     def lengths(self) -> _Numbers:
         """The characters of each term, in order of the terms: (n,)."""
         return np.fromiter(map(len, self.names), np.int64, len(self.names))
@@ -147,6 +163,11 @@ class TermRuns:
     def with_character(self, character: str) -> _Numbers:
         """Return the numbers of the pairs with a character, run by run: (n,)."""
         numbers_by_run = [run.with_character.get(character, ()) for run in self.runs]
+        return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
+
+    def accented(self, plain: str) -> _Numbers:
+        """Return the numbers of the terms with accents that are so without, run by run: (n,)."""
+        numbers_by_run = [run.without_accents.get(plain, ()) for run in self.runs]
         return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
 
 

@@ -138,3 +138,34 @@ def test_gershayim_do_not_end_a_phrase(home):
         result = index.search('"דובר צה"ל אמר"')
         assert [hit.id for hit in result.hits] == ["1"]
         assert result.interpretation.phrases == ('"דובר צה"ל אמר"',)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "queries"),
+    [
+        ("polish", "Łódź i źdźbło", ["lodz", "Lodz", "zdzblo", "lódz źdzbło"]),
+        ("vietnamese", "Điện thoại di động", ["dien thoai", "DIEN", "điên"]),
+        ("turkish", "Isparta gülü, şeker", ["isparta", "gulu", "seker"]),
+        ("turkish", "istanbul", ["Istanbul"]),
+        ("serbian", "Niš", ["nis"]),
+        ("danish", "Ångström Æbleskiver Østerbro", ["angstrom", "aebleskiver", "osterbro"]),
+        ("polish", "Lodz", ["Łódź"]),
+        ("finnish", "väärä", ["vaara"]),
+    ],
+)
+def test_words_are_found_without_their_accents(tmp_path, language, text, queries):
+    records = [{"id": "1", "text": text}, {"id": "2", "text": "pump"}]
+    with build(records[1:], name="accents", home=tmp_path, language=language) as index:
+        index.add(records[:1])
+        for query in queries:
+            for match in ("any", "all"):
+                found = index.search(query, match=match)
+                assert [hit.id for hit in found] == ["1"], (query, match)
+                assert found.interpretation.unknown == ()
+            assert not index.search(query, spelling="off").total
+
+
+def test_words_that_documents_contain_keep_their_accents(tmp_path):
+    records = [{"id": "1", "text": "väärä"}, {"id": "2", "text": "vaara"}]
+    with build(records, name="accents", home=tmp_path, language="finnish") as index:
+        assert [hit.id for hit in index.search("vaara")] == ["2"]

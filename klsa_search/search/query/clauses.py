@@ -293,6 +293,12 @@ class ClauseReader:
             if word.number != UNKNOWN or word == builder.last or is_meant:
                 corrected.append(word)
                 continue
+            if rules.spelling == "auto" and (
+                terms := self._term_dictionary.with_other_accents(word.text)
+            ):
+                builder.contained[word] = terms[:EXPANSIONS]
+                corrected.append(word)
+                continue
             matching = None
             may_check = word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS
             if may_check and word.text not in joined:

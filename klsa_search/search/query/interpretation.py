@@ -55,7 +55,8 @@ class QueryInterpretation(LazyFields):
               is; short_prefix
     prefixes  prefixes, and the terms that match them, most frequent first; with `prefix="last"`
               the last word, and its completions; single characters of scripts without spaces, and
-              the pairs that contain them; words of compounds, and the compounds
+              the pairs that contain them; words of compounds, and the compounds; unknown words, and
+              those that differ in accents
     variants  words, and how documents also write them: `on-line`, `online`; `utf8`, `utf 8`
     synonyms  words or sequences of words, and the synonyms that were searched as well
     corrections  words that no document contains, and the corrections that were searched instead
