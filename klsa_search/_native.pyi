@@ -773,6 +773,12 @@ class QueryForms:
         not suffice: see max_checked, max_variants.
         """
 
+    def variants(self, query: str) -> dict[str, str] | None:
+        """Return how documents also write words of a query that `read` returned the terms of.
+
+        None if its interpretation is more than its words and these, or if that is not known.
+        """
+
     def add_separate(self, text: str) -> None:
         """Add two pieces that are not read together, although their words might be joined."""
 
@@ -789,6 +795,7 @@ class QueryForms:
         joined: list[int],
         corrected: list[str],
         divided: list[tuple[str, list[int]]],
+        variants: dict[str, str],
     ) -> None:
         """Add a form.
 
@@ -798,6 +805,7 @@ class QueryForms:
         words, joined   terms
         corrected       words that may have been corrected
         divided         words that may be divided, with the terms of their parts
+        variants        words, and how documents also write them
         """
 
 class WordNumbers:

@@ -18,11 +18,11 @@ namespace {
 
 using Terms = std::vector<i32>;
 
-constexpr int DIGIT = 2, UNKNOWN = 4;       // kinds of an end of a form: see `piece.Run`
-constexpr int HAS_UNKNOWN = 4;              // a trait: see `query/pieces.py`
-constexpr i32 MISSING = -1, SEPARATE = -2;  // numbers of forms
-constexpr size_t LONGEST = 1 << 12;         // bytes of a form, which has fewer words
-constexpr size_t MEAN_LENGTH = 32;          // of forms for which the table has room
+constexpr int DIGIT = 2, UNKNOWN = 4;        // kinds of an end of a form: see `piece.Run`
+constexpr int BOOLEAN = 2, HAS_UNKNOWN = 4;  // traits: see `query/pieces.py`
+constexpr i32 MISSING = -1, SEPARATE = -2;   // numbers of forms
+constexpr size_t LONGEST = 1 << 12;          // bytes of a form, which has fewer words
+constexpr size_t MEAN_LENGTH = 32;           // of forms for which the table has room
 
 // Whether the words on both sides of a blank are read as one form, by the kinds there.
 bool belong(int left, int right) {
@@ -72,6 +72,21 @@ class QueryForms {
         return nb::make_tuple(result, is_alone && largest >= 0 ? traits : -1);
     }
 
+    nb::object variants(std::string_view query) const {
+        std::vector<std::string_view> missing;
+        const auto forms = forms_of(query, missing);
+        nb::dict result;
+        size_t checked = 0;
+        for (const i32 number : forms) {
+            if (number < 0) return nb::none();
+            const Form& f = form(number);
+            checked += f.checked;
+            if (f.traits & (BOOLEAN | HAS_UNKNOWN) || checked >= max_checked_) return nb::none();
+            result.update(f.variants);
+        }
+        return result;
+    }
+
     // Add two pieces that are not read together.
     void add_separate(std::string_view text) {
         make_room(text);
@@ -80,9 +95,10 @@ class QueryForms {
 
     void add(std::string_view text, int first, int last, bool begins, bool ends, int traits, bool covers_unknown,
              const Terms& words, const Terms& joined, const std::vector<std::string_view>& corrected,
-             const std::vector<std::pair<std::string_view, Terms>>& divided) {
+             const std::vector<std::pair<std::string_view, Terms>>& divided, nb::dict variants) {
         make_room(text);
-        Form form{first, last, traits, begins, ends, covers_unknown, numbers_.size()};
+        const size_t checked = corrected.size() + divided.size();
+        Form form{variants, first, last, traits, begins, ends, covers_unknown, checked, numbers_.size()};
         auto append = [&](const Terms& terms) {
             numbers_.insert(numbers_.end(), terms.begin(), terms.end());
             return numbers_.size();
@@ -102,8 +118,10 @@ class QueryForms {
 
   private:
     struct Form {
+        nb::dict variants;
         int first, last, traits;
         bool begins, ends, covers_unknown;
+        size_t checked;                                                 // words that may be corrected or divided
         size_t words, joined = 0, corrected = 0, divided = 0, end = 0;  // where they begin in `numbers_`
     };
 
@@ -210,10 +228,11 @@ void bind_query_forms(nb::module_& module) {
     nb::class_<QueryForms>(module, "QueryForms")
         .def(nb::init<i64, i64, i64>(), nb::arg("capacity"), nb::arg("max_checked"), nb::arg("max_variants"))
         .def("read", &QueryForms::read, nb::arg("query"))
+        .def("variants", &QueryForms::variants, nb::arg("query"))
         .def("add_separate", &QueryForms::add_separate, nb::arg("text"))
         .def("add", &QueryForms::add, nb::arg("text"), nb::arg("first"), nb::arg("last"), nb::arg("begins"),
              nb::arg("ends"), nb::arg("traits"), nb::arg("covers_unknown"), nb::arg("words"), nb::arg("joined"),
-             nb::arg("corrected"), nb::arg("divided"));
+             nb::arg("corrected"), nb::arg("divided"), nb::arg("variants"));
 }
 
 }  // namespace klsa

@@ -87,6 +87,7 @@ class Compounds:
         self._common = analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
         self._parts: dict[Hashable, Words] = {}
+        self._joins: dict[Hashable, Variant | None] = {}
 
     def _may_divide(self, word: str) -> bool:
         """Return whether `parts` may return any for a word that documents contain."""
@@ -287,7 +288,10 @@ class Compounds:
         them, or if both are words of letters.
         """
         sequences = dict.fromkeys(self._sequences(self.runs(text)))
-        variants = (self._variant(sequence, evidence) for sequence in sequences)
+        variants = (
+            evidence.kept(self._joins, sequence, partial(self._variant, sequence, evidence))
+            for sequence in sequences
+        )
         return [variant for variant in variants if variant is not None]
 
     def _sequences(self, runs: Sequence[Run]) -> Iterator[str]:

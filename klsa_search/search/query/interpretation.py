@@ -133,6 +133,11 @@ class Variant(NamedTuple):
     of: tuple[int, ...]
     words: tuple[Word, ...]
 
+    @property
+    def shown(self) -> str:
+        """Return how documents write it."""
+        return " ".join(word.text for word in self.words)
+
 
 Restriction = tuple[str, ...]
 """A clause and the names of what it matches."""
@@ -229,9 +234,8 @@ class QueryBuilder:
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
         terms = tuple(word.number for word in variant.words)
-        written = " ".join(word.text for word in variant.words)
-        if written != variant.written:  # else it is the same word in another language
-            self.variants[variant.written] = written
+        if variant.shown != variant.written:  # else it is the same word in another language
+            self.variants[variant.written] = variant.shown
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)
         self.writings.append((keys, variant.words))

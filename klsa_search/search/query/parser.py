@@ -351,10 +351,13 @@ class QueryParser:
         evidence: Evidence | None = None,
     ) -> QueryInterpretation:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
-        if parsed.is_plain:
-            words = (word.text for word in self.pieces.words(query) if word.number >= 0)
-            return QueryInterpretation(words=tuple(words))
-        builder = parsed.reading
+        builder, variants = parsed.reading, dict[str, str]() if parsed.is_plain else None
+        if builder is None and variants is None:
+            has_case = not _is_in_capitals(query)
+            variants = self._forms.variants(query, settings.spelling, has_case=has_case)
+        if variants is not None:
+            words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
+            return QueryInterpretation(words=words, variants=variants)
         if builder is None:
             builder = self._parse(query, settings, evidence or LOCAL).reading
         assert builder is not None

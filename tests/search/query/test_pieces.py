@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from klsa_search import build
@@ -89,6 +89,7 @@ def parser(snapshot, request):
     spelling=st.sampled_from(["off", "suggest", "auto"]),
     operators=st.sampled_from([None, False, True]),
 )
+@example(text="airfoil re-entry wing 10mm", alone=False, spelling="auto", operators=None)
 def test_forms_met_before_change_no_query(parser, text, alone, spelling, operators):
     """Evidence of partitions may differ from call to call, so nothing of it is cached."""
     settings = LanguageSettings(spelling=spelling, operators=operators)
@@ -98,6 +99,9 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
         assert [n for n in by_forms.terms if n >= 0] == [n for n in parsed.terms if n >= 0]
         said = parser.interpretation(text, by_forms, settings)
         assert said == parser.interpretation(text, parsed, settings)
+        if by_forms.reading is None:  # as it is read for other settings
+            parsed = parser.parse(text, settings.model_copy(update={"match": "all"}))
+            assert said == parser.interpretation(text, parsed, settings)
 
 
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
