@@ -15,8 +15,7 @@ from klsa_search import Index, build, open_index
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, QueryError, StoreError
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.state.restricted_state import bytes_of
-from klsa_search.search.state.state import open_state
+from klsa_search.search.state.state import bytes_of, open_state
 from tests.cluster.local_workers import LocalCluster
 from tests.support.worlds import TOPIC_QUERIES, topic_records
 

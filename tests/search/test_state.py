@@ -15,7 +15,8 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search.state import log_tailer, restricted_state
+from klsa_search.search.state import log_tailer
+from klsa_search.search.state import state as states
 from klsa_search.search.state.log_tailer import LogTailer
 from klsa_search.search.state.state import open_state
 from tests.search.conftest import DOCUMENTS
@@ -136,16 +137,16 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
 
 def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
     with open_index(path) as index:
-        restrict, made = restricted_state.make_restricted_state, []
+        restrict, made = states.restricted_to, []
 
-        def restricting(state, given):
-            found = restrict(state, given)
+        def restricting(state, allowed):
+            found = restrict(state, allowed)
             made.append(weakref.ref(found.snapshot))
             if len(made) == 1:  # written before the first is cached
                 index.add([{"id": "new", "text": "dough"}])
             return found
 
-        monkeypatch.setattr(restricted_state, "make_restricted_state", restricting)
+        monkeypatch.setattr(states, "restricted_to", restricting)
         index.restricted("year > 0")
         assert len(index.restricted("year > 0")) == len(index.restricted("year > 0"))
         assert len(made) == 2

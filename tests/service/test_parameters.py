@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from klsa_search.search.filters.parsing import MAX_CHARACTERS
+from klsa_search.search.filters.conditions import MAX_CHARACTERS
 
 from .conftest import failure_of
 

@@ -1,11 +1,23 @@
-"""The structure of a filter: conditions on metadata fields, joined by and, or and not."""
+"""Filters: conditions on metadata fields, joined by and, or and not; as text and as JSON.
+
+year >= 2020 AND (about IN [pumps, "old roads"] OR NOT seen EXISTS)
+{"field": "year", ">=": 2020}
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import cache
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from klsa_search.errors import QueryError
+
+if TYPE_CHECKING:
+    from lark import Lark
+
 
 Value = str | int | float | bool
 Comparison = Literal["=", "<", "<=", ">", ">=", "TO", "IN", "CONTAINS", "EXISTS"]
@@ -136,3 +148,205 @@ def truth_of(filter_: Filter) -> bool | None:
             truth = decisive if decisive in parts else None if None in parts else not decisive
         truths[begin:] = [truth]
     return truths[0]
+
+
+MAX_CHARACTERS: Final = 10_000
+
+_GRAMMAR: Final = r"""
+    ?start: either
+    ?either: both ("OR"i both)*
+    ?both: one ("AND"i one)*
+    ?one: "NOT"i one -> negated
+        | "(" either ")"
+        | condition
+    !condition: text COMPARISON value
+        | text value "TO"i value
+        | text "NOT"i? "IN"i list
+        | text "NOT"i? "CONTAINS"i text
+        | text "NOT"i? "EXISTS"i
+        | text "IS"i "NOT"i? "NULL"i
+    list: "[" (text ("," text)*)? "]"
+    ?value: text | NUMBER -> text
+    text: WORD | QUOTED
+    COMPARISON: "!=" | "<=" | ">=" | "=" | "<" | ">"
+    WORD: /[^\s()\[\],=<>!"']+/i
+    QUOTED: /"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/s
+    NUMBER.2: /[+-]?(\d{1,3}([ \u00a0\u202f.,'’]\d{3})+([.,]\d+)?|\d+,\d+)(?=[\s()\]]|$)/
+    %ignore /\s+/
+"""
+_TOKEN_NAMES: Final = {
+    "LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "COMMA": ",", "WORD": "a name or value",
+    "QUOTED": "a quoted name or value", "NUMBER": "a number",
+    "COMPARISON": "one of = != < <= > >=", "$END": "the end",
+}  # fmt: skip
+"""What messages call the tokens that are not words of the grammar."""
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+def filter_of_text(text: str) -> Filter:
+    r"""Read a filter from text.
+
+    Conditions: `field = value`, `!=`, `<`, `<=`, `>`, `>=`, `field low TO high`, `field IN [a,
+    b]`, `field CONTAINS text`, `field EXISTS`, `field IS NULL`, `NOT` before TO, IN, CONTAINS
+    and EXISTS, `IS NOT NULL`, and `NOT` before any filter; joined by `AND`, which binds
+    tighter, `OR` and parentheses. Names and values with blanks or any of ( ) [ ] , = < > ! are
+    quoted with " or ', where \ escapes a character; numbers such as 2.500,00 and 1 000 need no
+    quotes after a comparison and TO. QueryError reports the position of a fault.
+    Cost: some µs a word; the first call 0.1 s.
+
+    >>> filter_of_text("year >= 2020 AND about != 'old roads'")
+    And(parts=(Condition(field='year', ...), Not(part=Condition(field='about', ...))))
+    """
+    from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+    if len(text) > MAX_CHARACTERS:
+        raise QueryError(
+            f"filter: {len(text):,} characters, more than the limit of "
+            f"{MAX_CHARACTERS:,}; shorten it",
+            field="filter",
+        )
+    try:
+        parsed: Any = _parser().parse(text)
+    except UnexpectedToken as error:
+        words = sorted(error.accepts - _TOKEN_NAMES.keys())
+        expected = words + [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
+        if error.token.type == "$END":
+            fact = "it is incomplete"
+        else:
+            fact = f"{_shorten(str(error.token))} is not allowed at character {error.column}"
+        quoting = "; quote a value with spaces" if error.token.type == "WORD" else ""
+        raise _invalid(f"{fact}; expected one of {', '.join(expected)}{quoting}") from None
+    except UnexpectedInput as error:
+        rest = text[error.pos_in_stream :] if error.pos_in_stream is not None else text
+        fact = f"{_shorten(rest)} at character {error.column} is not a name, value or operator"
+        raise _invalid(
+            f"{fact}; quote names and values with spaces or special characters"
+        ) from None
+    tree: Filter = parsed
+    return tree
+
+
+def _invalid(reason: str) -> QueryError:
+    return QueryError(f"filter: {reason}", field="filter")
+
+
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= 20 else text[:20] + "...")
+
+
+@cache
+def _parser() -> Lark:
+    """Return an LALR parser, which builds the tree bottom-up without recursion."""
+    from lark import Lark, Token, Transformer, v_args
+
+    @v_args(inline=True)
+    class _FilterTransformer(Transformer[Any, Any]):
+        def text(self, token: str) -> str:
+            written = str(token)
+            return _ESCAPED.sub(r"\1", written[1:-1]) if written[0] in "\"'" else written
+
+        def list(self, *texts: str) -> tuple[str, ...]:
+            return texts
+
+        def condition(self, field: str, *operator_and_values: Any) -> Filter:
+            words = [item.lower() for item in operator_and_values if isinstance(item, Token)]
+            values = [item for item in operator_and_values if not isinstance(item, Token)]
+            value = values[0] if len(values) == 1 else values or True
+            condition = _condition(field, words[-1], value)
+            return negation(condition) if "not" in words else condition
+
+        def negated(self, part: Filter) -> Filter:
+            return negation(part)
+
+        def both(self, *parts: Filter) -> Filter:
+            return And(parts)
+
+        def either(self, *parts: Filter) -> Filter:
+            return Or(parts)
+
+    return Lark(
+        _GRAMMAR, parser="lalr", transformer=_FilterTransformer(), propagate_positions=False
+    )
+
+
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+_COMPARISONS: Final = (*(name.lower() for name in get_args(Comparison)), "null", "!=")
+_SYNTAX: Final = (
+    '{"and": [...]}, {"or": [...]}, {"not": {...}} or {"field": NAME, COMPARISON: VALUE}, where a '
+    f"comparison is {', '.join(_COMPARISONS[:-1])} or {_COMPARISONS[-1]}"
+)
+
+
+def filter_of_mapping(mapping: object) -> Filter:
+    """Read a filter; several comparisons of one field must all be true.
+
+    Values are those of the text form, as JSON types: `to` takes [low, high], `in` a list, `exists`
+    and `null` true or false. QueryError for anything else.
+
+    >>> filter_of_mapping({"field": "year", ">=": 2020, "<": 2024})
+    And(parts=(Condition(field='year', comparison='>=', ...), Condition(field='year', ...)))
+    """
+    return _read(mapping, 1)
+
+
+def _read(mapping: object, depth: int) -> Filter:
+    if depth > MAX_DEPTH:
+        raise _invalid(f"nested more than {MAX_DEPTH} levels deep; flatten it")
+    if not isinstance(mapping, Mapping):
+        raise _invalid(f"{_repr(mapping)} is not a filter; give {_SYNTAX}")
+    if "field" in mapping:
+        return _conditions(mapping)
+    if len(mapping) != 1 or (operator := next(iter(mapping))) not in ("and", "or", "not"):
+        raise _invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
+    operands = mapping[operator]
+    if operator == "not":
+        return negation(_read(operands, depth + 1))
+    if not isinstance(operands, list | tuple):
+        raise _invalid(f"{operator!r} is {_repr(operands)}; give a list of filters")
+    parts = tuple(_read(part, depth + 1) for part in operands)
+    return And(parts) if operator == "and" else Or(parts)
+
+
+def _conditions(mapping: Mapping[Any, Any]) -> Filter:
+    name = mapping["field"]
+    if not isinstance(name, str):
+        raise _invalid(f"'field' is {_repr(name)}; give the name of a field")
+    parts = [_condition(name, key, value) for key, value in mapping.items() if key != "field"]
+    if not parts:
+        raise _invalid(f"field {_repr(name)} has no comparison; give {_SYNTAX}")
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _condition(field: str, comparison: object, value: object) -> Filter:
+    """Return the filter of a comparison, as JSON names it, with a value of JSON.
+
+    QueryError for an unknown comparison or a value that it does not take.
+    """
+    if comparison not in _COMPARISONS:
+        raise _invalid(f"unknown comparison {_repr(comparison)}; give {_SYNTAX}")
+    if comparison == "!=":
+        return Not(_condition(field, "=", value))
+    if comparison == "null":
+        return negation(_condition(field, "exists", value))
+    if comparison == "exists":
+        if not isinstance(value, bool):
+            raise _invalid(f"field {_repr(field)}: {_repr(value)} is neither true nor false")
+        present = Condition(field, "EXISTS")
+        return present if value else Not(present)
+    values = value if comparison in ("to", "in") else [value]
+    if not isinstance(values, list | tuple):
+        raise _invalid(f"field {_repr(field)}: {_repr(values)} is not a list of values")
+    for scalar in values:
+        if not isinstance(scalar, str | int | float):
+            raise _invalid(
+                f"field {_repr(field)}: {_repr(scalar)} is not a text, number, true or false"
+            )
+    if comparison == "to" and len(values) != 2:
+        raise _invalid(f"field {_repr(field)}: 'to' takes a list of two values, not {len(values)}")
+    return Condition(field, cast("Comparison", str(comparison).upper()), tuple(values))
+
+
+def _repr(value: object) -> str:
+    written = _SHORT.repr(value)  # limits the depth
+    return written if len(written) <= 60 else written[:60] + "..."

@@ -30,9 +30,10 @@ from klsa_search.search.filters.conditions import (
     Not,
     Or,
     Value,
+    filter_of_mapping,
+    filter_of_text,
     in_postorder,
 )
-from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.storage.columns.column import Column, RangeMask
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (

@@ -22,8 +22,13 @@ from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.parts.part_search import LocalSearches, PartSearches, run_rounds
 from klsa_search.search.state.log_tailer import QueryConfiguration
-from klsa_search.search.state.restricted_state import restricted_state, with_statistics
-from klsa_search.search.state.state import GenerationInfo, RestrictedStates, State
+from klsa_search.search.state.state import (
+    GenerationInfo,
+    RestrictedStates,
+    State,
+    restricted_state,
+    with_statistics,
+)
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest

@@ -21,11 +21,12 @@ from klsa_search.search.filters.conditions import (
     Condition,
     Not,
     Or,
+    filter_of_mapping,
+    filter_of_text,
     truth_of,
     without_field,
 )
 from klsa_search.search.filters.masks import FilterCache, absolute, mask_of
-from klsa_search.search.filters.parsing import filter_of_mapping, filter_of_text
 from klsa_search.storage.columns.column import KeywordTexts
 from tests.storage.columns.test_columns import written
 
