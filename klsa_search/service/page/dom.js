@@ -76,6 +76,19 @@ export function alertOf(failure) {
   return el("p.trouble", { role: "alert" }, reasonOf(failure));
 }
 
+/** A failure in the place of what it prevented, with its head and what may be done. */
+export function notice(head, failure, ...ways) {
+  return el("section.notice", { role: "alert" }, el("h1", head), el("p", reasonOf(failure)), ways);
+}
+
+/** Ask in a place whether to do what cannot be undone. */
+export function confirming(place, label, act) {
+  const sure = el("button.danger", { type: "button", on: { click: act } }, label);
+  const cancel = el("button", { type: "button", on: { click: () => fill(place) } }, "Cancel");
+  fill(place, el("div.buttons", sure, cancel));
+  sure.focus();
+}
+
 /** Append children, which may be nodes, text, lists of these, or nothing. */
 export function add(node, children) {
   for (const child of [children].flat(Infinity)) {

@@ -1,7 +1,7 @@
 // The frame: boot, the choice of the index, the choice of the view.
 
 import { installBox } from "./box.js";
-import { alertOf, el, fill, reasonOf } from "./dom.js";
+import { alertOf, el, fill, notice } from "./dom.js";
 import { KlsaError } from "./klsa.js";
 import { filterOf } from "./query.js";
 import { client, onKeyNeeded, signIn, signOut } from "./session.js";
@@ -201,10 +201,10 @@ function overHttp() {
   const post = (url, body) =>
     `curl -X POST '${url}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'\n`;
   return [
-    el("p", "Or create an empty index over HTTP and add documents to it, with your API key if this " +
+    el("p", "Or create an empty index over HTTP and add the documents of a file to it, with your API key if this " +
       "service has keys:"),
     el("pre", post(address, { name: "NAME" }),
-      post(`${address}/NAME/documents`, [{ id: "1", title: "TITLE", text: "TEXT" }])),
+      `curl -T FILE '${address}/NAME/files/'\n`),
     el("p", "See the ", el("a", { href: "docs" }, "HTTP API"), "."),
   ];
 }
@@ -216,8 +216,7 @@ function showFailure(failure) {
     index_not_found: ["There is no such index", "Search another index", () => location.assign(location.pathname)],
   }[failure.code] ?? ["Something went wrong", "Try again", boot];
   const again = el("button.primary", { type: "button", on: { click: act } }, t(way));
-  fill(root, el("section.notice", { role: "alert" }, el("h1", t(head)),
-    el("p", reasonOf(failure)), again));
+  fill(root, notice(t(head), failure, again));
 }
 
 /** Show a dialog until what it enters signs in, as `send` does; rejects when the user cancels. */

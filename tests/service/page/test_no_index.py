@@ -29,6 +29,8 @@ def test_the_page_says_how_to_create_an_index(browser, tmp_path):
         assert command == "klsa-index build FILE-OR-FOLDER --name NAME"
         for url, body in re.findall(r"curl -X POST '(.+?)' .* -d '(.+)'", calls):
             assert httpx.post(url, json=json.loads(body)).is_success
+        (url,) = re.findall(r"curl -T FILE '(.+)'", calls)
+        assert httpx.put(f"{url}a.txt", content=b"TEXT").json()["added"] == 1
         page.reload()
         expect(page.locator("#box")).to_be_visible()
         assert page.locator("#index").input_value() == "NAME"

@@ -1,7 +1,7 @@
 // Deleting documents by their ids.
 
 import { client } from "../session.js";
-import { alertOf, el, fill } from "../dom.js";
+import { alertOf, confirming, el, fill } from "../dom.js";
 import { many } from "../words.js";
 
 /** The panel; `changed` is called when documents were deleted. */
@@ -17,11 +17,7 @@ export function deleting(index, changed) {
       fill(status, el("p.quiet", "Enter document IDs, one per line."));
       return;
     }
-    const sure = el("button.danger", { type: "button", on: { click: () => drop(wanted) } },
-      `Permanently delete ${many(wanted.length, "document")}`);
-    fill(status, el("div.buttons", sure,
-      el("button", { type: "button", on: { click: () => fill(status) } }, "Cancel")));
-    sure.focus();
+    confirming(status, `Permanently delete ${many(wanted.length, "document")}`, () => drop(wanted));
   }
 
   async function drop(wanted) {

@@ -1,7 +1,7 @@
 // People, who sign in by name and password: list, add, remove. For those who may manage them.
 
 import { client } from "../session.js";
-import { alertOf, el, fill } from "../dom.js";
+import { alertOf, confirming, el, fill } from "../dom.js";
 
 const ROLES = { // to scopes
   reader: ["search"],
@@ -32,13 +32,10 @@ export function peoplePanel(people) {
   }
 
   function confirm({ name: whom }) {
-    const sure = el("button.danger", { type: "button", on: { click: () => run(
+    confirming(status, `Remove ${whom}`, () => run(
       () => client.request("DELETE", `/people/${encodeURIComponent(whom)}`),
       (answer) => (draw(answer.people), fill(status, el("p", `${whom} was removed and is signed out.`))),
-    ) } }, `Remove ${whom}`);
-    fill(status, el("div.buttons", sure,
-      el("button", { type: "button", on: { click: () => fill(status) } }, "Cancel")));
-    sure.focus();
+    ));
   }
 
   function add(event) {

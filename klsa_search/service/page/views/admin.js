@@ -7,7 +7,7 @@ import { drawFacts, drawSpectrum, factsOf } from "../admin/facts.js";
 import { refitting } from "../admin/refit.js";
 import { peoplePanel } from "../admin/people.js";
 import { settingsPanel } from "../admin/settings.js";
-import { el, fill } from "../dom.js";
+import { el, fill, notice } from "../dom.js";
 import { isLocked, locked } from "../locked.js";
 
 let leaving = [];
@@ -20,7 +20,9 @@ export async function show(root, context) {
     await client.request("GET", "/jobs", { query: { index } }); // needs scope write, so nothing else is requested before
   } catch (failure) {
     if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
-    if (mine === leaving) fill(root, isLocked(failure) ? locked(failure) : refused(failure));
+    if (mine === leaving) {
+      fill(root, isLocked(failure) ? locked(failure) : notice("This index cannot be changed", failure));
+    }
     return;
   }
   const [details, spectrum, session] = await Promise.all([
@@ -33,11 +35,6 @@ export async function show(root, context) {
 export function leave() {
   for (const each of leaving) each();
   leaving = [];
-}
-
-function refused(failure) {
-  return el("section.notice", { role: "alert" },
-    el("h1", "This index cannot be changed"), el("p", failure.message));
 }
 
 function draw(root, index, { details, spectrum, people }, mine) {

@@ -3,7 +3,7 @@
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
 import { chart, columns } from "../charts.js";
-import { alertOf, el, fill, reasonOf } from "../dom.js";
+import { alertOf, el, fill, notice } from "../dom.js";
 import { count, many } from "../words.js";
 import { download } from "../download.js";
 import { isLocked, locked } from "../locked.js";
@@ -42,8 +42,7 @@ async function draw(root) {
     ]));
   } catch (failure) {
     if (failure.status !== 403) throw failure;
-    fill(root, isLocked(failure) ? locked(failure) : el("section.notice", { role: "alert" },
-      el("h1", "There are no analytics"), el("p", reasonOf(failure))));
+    fill(root, isLocked(failure) ? locked(failure) : notice("There are no analytics", failure));
     return;
   }
   if (found === STALE) return;

@@ -2,7 +2,7 @@
 
 import { Latest, STALE } from "../latest.js";
 import { client, pathOf } from "../session.js";
-import { el, fill, pretty, reasonOf, written } from "../dom.js";
+import { el, fill, notice, pretty, reasonOf, written } from "../dom.js";
 import { many, phrase, t } from "../words.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
@@ -143,6 +143,5 @@ async function drawWhy(document, place) {
 
 function showFailure(failure) {
   context.title("");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", t("The document cannot be shown")),
-    el("p", reasonOf(failure)), el("p", back())));
+  fill(root, notice(t("The document cannot be shown"), failure, el("p", back())));
 }
