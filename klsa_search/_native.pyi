@@ -551,8 +551,8 @@ def pack_partition_table(
     documents, levels  (rows, width) ordinals and levels of the others
     """
 
-def encode_pairs(keys: _I64, frequencies: _I64, terms: int, first: int, after: int) -> _U8:
-    """Return the codes of term pairs whose lesser term is in [first, after).
+def encode_pairs(keys: _I64, frequencies: _I64, terms: int) -> _U8:
+    """Return the codes of term pairs.
 
     keys         lesser · terms + greater, ascending
     frequencies  document frequencies, 2 or more

@@ -52,22 +52,6 @@ _Ints = npt.NDArray[np.int32]
 _Keys = npt.NDArray[np.int64]
 
 
-def encode_pairs(
-    keys: _Keys,
-    frequencies: npt.NDArray[np.integer[Any]],
-    terms: int,
-    first: int = 0,
-    after: int | None = None,
-) -> _Codes:
-    """Return the codes of pairs, keys ascending, of V = `terms` terms.
-
-    first, after  range of lesser terms, if not all; the codes of ranges can be concatenated
-    Cost: O(V + P). Memory: 10 bytes a pair.
-    """
-    after = terms if after is None else after
-    return _native.encode_pairs(keys, frequencies.astype(np.int64), terms, first, after)
-
-
 @dataclass(frozen=True)
 class Pairs:
     """The features of a build.
@@ -139,36 +123,20 @@ def statistics_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.N
     pair_frequencies = pair_frequencies[: len(keys)]
     if terms + len(keys) > NUMBERS:
         all_frequencies = np.concatenate((frequencies, pair_frequencies))
-        limit = NumberedFeatures.of(np.bincount(all_frequencies), NUMBERS)
-        numbered = limit.among(all_frequencies)[terms:]
+        numbered = most_frequent(all_frequencies, NUMBERS)[terms:]
         keys, pair_frequencies = keys[numbered], pair_frequencies[numbered]
-    return {"epoch_pairs": encode_pairs(keys, pair_frequencies, terms)}
+    codes = _native.encode_pairs(keys, pair_frequencies.astype(np.int64, copy=False), terms)
+    return {"epoch_pairs": codes}
 
 
-class NumberedFeatures(NamedTuple):
-    """Which features get numbers if there are too many: the most frequent, then the first. Others
-    are not features.
-
-    above  document frequency above which all features are numbered
-    equal  number of features with exactly this frequency that are numbered, the first ones
-    """
-
-    above: int
-    equal: int
-
-    @classmethod
-    def of(cls, sizes: npt.NDArray[np.integer[Any]], most: int) -> NumberedFeatures:
-        """Return the limit for numbers of features by document frequency 0, 1, 2..."""
-        more = np.cumsum(sizes[::-1])[::-1]
-        above = int(np.count_nonzero(more > most)) - 1
-        if above < 0:
-            return cls(-1, 0)
-        return cls(above, most - int(more[above] - sizes[above]))
-
-    def among(self, frequencies: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Return which features, the first ones in order, are numbered, by frequency: (n,)."""
-        equal = frequencies == self.above
-        return np.asarray((frequencies > self.above) | (equal & (np.cumsum(equal) <= self.equal)))
+def most_frequent(frequencies: npt.NDArray[np.integer[Any]], most: int) -> npt.NDArray[np.bool_]:
+    """Return which features get numbers: the most frequent, and the first of equal ones: (n,)."""
+    at_least = np.cumsum(np.bincount(frequencies)[::-1])[::-1]
+    last = int(np.count_nonzero(at_least > most)) - 1  # the frequency of which not all have one
+    numbered: npt.NDArray[np.bool_] = frequencies > last
+    equal = np.flatnonzero(frequencies == last)
+    numbered[equal[: most - np.count_nonzero(numbered)]] = True
+    return numbered
 
 
 class TrainedStatistics(NamedTuple):

@@ -9,11 +9,10 @@
 namespace klsa {
 namespace {
 
-Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 terms, i64 first, i64 after) {
+Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 terms) {
     require(length(keys) == length(frequencies), "keys and frequencies: their lengths differ");
-    require(0 <= first && first <= after && after <= terms, "first and after: no range of terms");
-    require(terms <= std::numeric_limits<i32>::max(), "terms: they have more than 31 bits");
-    require_between(keys.data(), length(keys), first * terms, after * terms, "keys");
+    require(0 <= terms && terms <= std::numeric_limits<i32>::max(), "terms: they have more than 31 bits");
+    require_between(keys.data(), length(keys), 0, terms * terms, "keys");
     require_between(frequencies.data(), length(frequencies), MIN_FREQUENCY, std::numeric_limits<i32>::max(),
                     "frequencies");
     bool ascend = true;
@@ -22,8 +21,7 @@ Owned<u8> encode(Array1<const i64> keys, Array1<const i64> frequencies, i64 term
     std::vector<u8> codes;
     {
         WithoutGil released;
-        codes =
-            encode_pairs({keys.data(), keys.shape(0)}, {frequencies.data(), frequencies.shape(0)}, terms, first, after);
+        codes = encode_pairs({keys.data(), keys.shape(0)}, {frequencies.data(), frequencies.shape(0)}, terms);
     }
     return owned(std::move(codes));
 }
@@ -67,8 +65,7 @@ Owned<i32> find(Array1<const i64> keys, i64 terms, Array1<const i64> starts, Arr
 }  // namespace
 
 void bind_pair_codes(nb::module_& module) {
-    module.def("encode_pairs", &encode, exact("keys"), exact("frequencies"), nb::arg("terms"), nb::arg("first"),
-               nb::arg("after"));
+    module.def("encode_pairs", &encode, exact("keys"), exact("frequencies"), nb::arg("terms"));
     module.def("decode_pairs", &decode, exact("codes"), nb::arg("terms"));
     module.def("number_features", without_gil(&number), exact("features"), exact("next_numbers"));
     module.def("find_pairs", &find, exact("keys"), nb::arg("terms"), exact("starts"), exact("greater"),

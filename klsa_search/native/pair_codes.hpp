@@ -12,13 +12,12 @@ namespace klsa {
 
 constexpr i64 MIN_FREQUENCY = 2;  // minimal document frequency of a pair
 
-// Return the codes of pairs, keys ascending, of `terms` terms whose lesser term is in [first, after).
-inline std::vector<u8> encode_pairs(std::span<const i64> keys, std::span<const i64> frequencies, i64 terms, i64 first,
-                                    i64 after) {
-    std::vector<u8> codes(MAX_CODE_BYTES * (after - first + 2 * keys.size()));
+// Return the codes of pairs, keys ascending, of `terms` terms.
+inline std::vector<u8> encode_pairs(std::span<const i64> keys, std::span<const i64> frequencies, i64 terms) {
+    std::vector<u8> codes(MAX_CODE_BYTES * (terms + 2 * keys.size()));
     i64 at = 0;
     size_t pair = 0;
-    for (i64 lesser = first; lesser < after; lesser++) {
+    for (i64 lesser = 0; lesser < terms; lesser++) {
         i64 before = lesser * terms;
         size_t end = pair;
         while (end < keys.size() && keys[end] < before + terms) end++;

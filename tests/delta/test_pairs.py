@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.delta.statistics import MIN_FREQUENCY, NumberedFeatures, Pairs, encode_pairs
+from klsa_search._native import encode_pairs
+from klsa_search.delta.statistics import MIN_FREQUENCY, Pairs, most_frequent
 
 
 @st.composite
@@ -58,17 +59,6 @@ def test_a_pair_takes_three_bytes():
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 40))
 def test_the_most_frequent_pairs_have_numbers_and_the_first_of_equal_ones(held, most):
     held = np.array(held, np.int64)
-    numbered = NumberedFeatures.of(np.bincount(held, minlength=1), most).among(held)
+    numbered = most_frequent(held, most)
     wanted = np.sort(np.argsort(-held, kind="stable")[:most])
     assert np.flatnonzero(numbered).tolist() == wanted.tolist()
-
-
-def test_codes_of_ranges_of_lesser_terms_go_end_to_end():
-    keys, held = np.array([1, 3, 7, 11]), np.array([2, 5, 400, 3])
-    cuts = [(0, 1), (1, 3), (3, 4)]
-    parts = [
-        encode_pairs(keys[own], held[own], 4, first, after)
-        for first, after in cuts
-        for own in [(keys >= 4 * first) & (keys < 4 * after)]
-    ]
-    assert np.concatenate(parts).tolist() == encode_pairs(keys, held, 4).tolist()
