@@ -93,10 +93,8 @@ class Analyzer:
     __slots__ = ("_in", "_term_of", "_tokenizer", "languages", "settings")
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
-        names = AnalysisSettings.model_fields
         # `settings` may be those of a whole index.
-        values = {name: getattr(settings, name) for name in names} if settings else {}
-        checked = AnalysisSettings.checked(values)
+        checked = AnalysisSettings.of(settings or AnalysisSettings())
         self.languages = languages_of(checked.language)
         self.settings = checked.model_copy(update={"language": ",".join(self.languages)})
         name = checked.tokenizer

@@ -98,7 +98,8 @@ class Settings(
 
     def fingerprint(self) -> str:
         """Return 16 hexadecimal digits that change with any setting."""
-        return fingerprint_of_settings(self.model_dump(mode="json"))
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
@@ -180,12 +181,6 @@ def unsearched(names: Iterable[str], fields: SearchedFields) -> str | None:
         return None
     choices = ", ".join(f"`{name}`" for name in fields.searched)
     return f"`{missing[0]}` is not a searched field; the searched fields are: {choices}"
-
-
-def fingerprint_of_settings(settings: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits that change with any setting."""
-    canonical = json.dumps(settings, sort_keys=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 PRESETS: dict[str, dict[str, Any]] = {

@@ -7,7 +7,6 @@ are AᵀA on the first eigenvectors: how often two terms occur together, smoothe
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +20,12 @@ from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.index import Index
-from klsa_search.search.query.term_dictionary import commonest, sources_of, written_forms
+from klsa_search.search.query.term_dictionary import (
+    commonest,
+    sources_of,
+    writings_of,
+    written_forms,
+)
 from klsa_search.search.ranking.parameters import checked_integer
 
 
@@ -80,7 +84,9 @@ def strongest_terms(
     weights = np.array([_score(index, term, doc_id) for term in row.indices.tolist()])
     names = [snapshot.vocabulary.terms[term] for term in row.indices.tolist()]
     order = sorted(range(len(names)), key=lambda at: (-weights[at], names[at]))[:k]
-    written = _written(index, doc_id)
+    (document,) = index.documents([doc_id])
+    text = "\n".join(searched_texts(document, index.settings.searched_fields))
+    written = writings_of(index.analyzer, text, {names[at] for at in order})
     return tuple(
         StrongTerm(
             word=commonest(written[names[at]]) if names[at] in written else names[at],
@@ -99,16 +105,6 @@ def _score(index: Index, term: int, doc_id: int) -> float:
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == doc_id]
     return float(bm25.term_weights[term] * bm25.postings.step * saturation)
-
-
-def _written(index: Index, doc_id: int) -> dict[str, Counter[str]]:
-    """Return the counts of written forms of each term of a document."""
-    (document,) = index.documents([doc_id])
-    text = "\n".join(searched_texts(document, index.settings.searched_fields))
-    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for term, word in index.analyzer.written(text):
-        forms[term][word] += 1
-    return forms
 
 
 DAMPING: Final = 3.0

@@ -261,29 +261,24 @@ def set_alias(home: Path, name: str, target: str) -> None:
     index, SettingsError for an invalid name or one in use; IndexBusy; StoreError if the index
     directory cannot be written.
     """
-    with change_catalog(home) as catalog:
-        store_alias(catalog, name, target)
-
-
-def store_alias(catalog: Catalog, name: str, target: str) -> None:
-    """Point an alias at an index within a transaction: see `set_alias`."""
-    home, aliases = catalog.file.parent, stored_aliases(catalog)
     path, index = index_path(home, name), index_path(home, target)
-    if target in aliases:
-        raise SettingsError(
-            f"`{target}` is itself an alias of `{aliases[target]}`; name that index", field="index"
-        )
-    if not is_built(index):
-        raise IndexNotFound(
-            f"no index `{target}`; build it before you set the alias `{name}`",
-            field="index",
-        )
-    if os.path.lexists(path):
-        raise SettingsError(
-            f"name = {name!r} is not an alias: an index or file has it; choose another",
-            field="name",
-        )
-    catalog.insert("aliases", [(name, target)])
+    with change_catalog(home) as catalog:
+        aliases = stored_aliases(catalog)
+        if target in aliases:
+            raise SettingsError(
+                f"`{target}` is itself an alias of `{aliases[target]}`; name that index",
+                field="index",
+            )
+        if not is_built(index):
+            raise IndexNotFound(
+                f"no index `{target}`; build it before you set the alias `{name}`", field="index"
+            )
+        if os.path.lexists(path):
+            raise SettingsError(
+                f"name = {name!r} is not an alias: an index or file has it; choose another",
+                field="name",
+            )
+        catalog.insert("aliases", [(name, target)])
 
 
 def remove_alias(home: Path, name: str) -> None:

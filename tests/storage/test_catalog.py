@@ -22,7 +22,6 @@ from klsa_search.storage.catalog import (
     change_catalog,
     read_catalog,
     replace_aliases,
-    store_alias,
 )
 from klsa_search.storage.catalog_entry import (
     Entry,
@@ -279,7 +278,7 @@ def changes(home):
     write_rules(two, [Rule(id="first", then={"hide": ["d1"]})])
     yield
     with change_catalog(home) as catalog:
-        store_alias(catalog, "live", "two")
+        catalog.insert("aliases", [("live", "two")])
         store_settings(Entry(catalog, two), "000001", {"alpha": 0.25})
     yield
     Judgements(one).put("wing", "d1", 1)

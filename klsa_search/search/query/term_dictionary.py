@@ -272,7 +272,7 @@ def sources_of(
     ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
     ordinal_of = dict(zip(doc_ids, ordinals, strict=True))
     forms = {
-        doc_id: _written(analyzer, _beginnings(document, fields), names)
+        doc_id: writings_of(analyzer, _beginnings(document, fields), names)
         for doc_id, document in zip(doc_ids, documents_at(doc_ids), strict=True)
     }
     return [
@@ -318,7 +318,7 @@ def _heaviest(snapshot: Snapshot, term: int) -> list[tuple[int, int]]:
     return list(zip(documents[heaviest].tolist(), saturations[heaviest].tolist(), strict=True))
 
 
-def _written(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
+def writings_of(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
     """Return how often each term is written in which way."""
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for term, word in analyzer.written(text):
