@@ -132,12 +132,11 @@ class TermDictionary:
         Cost: 1 µs per term of the index that has accents, the first time.
         """
         vocabulary = self._snapshot.vocabulary
-        terms = dict[int, None]()
-        for written in {self._analyzer.folded(word), self._analyzer.term(word)} - {""}:
-            plain = fold_accents(written)
-            terms |= dict.fromkeys(vocabulary.runs.accented(plain).tolist())
-            if (number := vocabulary.numbers.get(plain)) is not None:
-                terms[number] = None
+        term = self._analyzer.term(word)
+        plain = fold_accents(term)
+        terms = set(vocabulary.runs.accented(plain).tolist())
+        if plain != term and plain in vocabulary.numbers:
+            terms.add(vocabulary.numbers[plain])
         names = vocabulary.terms
         return sorted(
             (term for term in terms if self.frequencies[term]),
