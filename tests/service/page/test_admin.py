@@ -143,6 +143,16 @@ def test_unreadable_files_are_reported(browser, home):
         assert page.locator(".faults li").inner_text().startswith("photo.jpg: ")
 
 
+def test_a_proxy_may_refuse_large_files(browser, home):
+    with writable(home) as address, watched(browser, address, expected=("413",)) as page:
+        page.goto(f"{address}/?view=admin")
+        page.route("**/files/large.txt", lambda route: route.fulfill(status=413, body="<html>"))
+        drop(page, ("large.txt", "A text."), ("note.txt", "A note."))
+        page.get_by_role("button", name="Add 2 files").click()
+        page.get_by_text("1 document added, 1 refused. The file").wait_for()
+        assert "than the proxy" in page.locator(".faults li").inner_text()
+
+
 def test_an_upload_is_stopped(admin, home):
     page = admin
     page.route("**/files/**", lambda _: None)  # is never answered

@@ -180,9 +180,11 @@ function addTo(result, { added, skipped, unread, notes }) {
 
 /** Note a file that cannot be read, and go on; throw other failures. */
 function refuse(result, file, failure) {
-  if (!/^bad_(document|collection|query)$/.test(failure.code)) throw failure;
+  const isTooLarge = failure.status === 413; // by a proxy: the service takes 8 GiB
+  if (!isTooLarge && !/^bad_(document|collection|query)$/.test(failure.code)) throw failure;
+  const reason = isTooLarge ? "is larger than the proxy of this service allows" : plain(failure.message);
   result.refused += 1;
-  result.faults.push(`${file.name}: ${plain(failure.message)}`);
+  result.faults.push(`${file.name}: ${reason}`);
 }
 
 function drawnFaults({ faults, refused }) {
