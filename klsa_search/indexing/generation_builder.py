@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +21,7 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.array_types import GrowableArray
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
+from klsa_search.core.installation import __version__
 from klsa_search.core.progress import FILES, Progress, of_passages
 from klsa_search.indexing.checks import (
     address,
@@ -186,7 +186,7 @@ def manifest_of(
     identity = f"{FORMAT_VERSION}:{settings.fingerprint()}:{contents.digest}"
     return Manifest(
         format_version=FORMAT_VERSION,
-        package_version=version("klsa-search"),
+        package_version=__version__,
         source=collection.name,
         fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:16],
         settings=settings.model_dump(mode="json"),

@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from klsa_search.core.child_processes import command_of
+from klsa_search.core.installation import __version__
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
@@ -143,7 +143,7 @@ def create_app(
 
     app = FastAPIOffline(
         title=NAME,
-        version=version(NAME),
+        version=__version__,
         summary="Search with Kernel Latent Semantic Analysis",
         redoc_url=None,
         redirect_slashes=False,

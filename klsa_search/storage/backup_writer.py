@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from klsa_search.core.installation import __version__
 from klsa_search.core.parallel import map_in_order
 from klsa_search.errors import IndexNotFound, KlsaError, StoreError
 from klsa_search.storage.catalog import aliases_in
@@ -96,7 +96,7 @@ def back_up(
         indexes, faults = writer.copies, writer.faults
         aliases = {name: index for name, index in aliases.items() if index in indexes}
         backup = Backup(
-            package_version=version("klsa-search"),
+            package_version=__version__,
             owner=owner,
             created=created,
             indexes=indexes,

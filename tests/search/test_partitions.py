@@ -186,10 +186,12 @@ def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
         for query in TOPIC_QUERIES:
             first, found = dict(scores(one, query)[:10]), dict(scores(eight, query)[:10])
             assert len(first.keys() & found.keys()) >= 8
-        with pytest.raises(QueryError, match="at most 1500 seeds"):
-            build(topic_records(1600), name="seeds", home=home, partitions=2, workers=1).search(
-                "word01", z=1501
-            )
+    many = [{"id": str(number), "text": "word01"} for number in range(1501)]
+    with (
+        build(many, name="seeds", home=home, partitions=2, workers=1) as two,
+        pytest.raises(QueryError, match="at most 1500 seeds"),
+    ):
+        two.search("word01", z=1501)
 
 
 def test_explanations_add_up_and_name_documents_of_other_partitions(three: Index) -> None:

@@ -1,6 +1,7 @@
 """The application over an open catalog."""
 
 from contextlib import asynccontextmanager
+from functools import cache
 
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.application import create_app
@@ -8,6 +9,12 @@ from klsa_search.service.keys import FILE
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.resources import Resources
 from klsa_search.service.settings import ServiceSettings
+
+
+@cache
+def _defaults():
+    """Read the environment once: that takes as long as to make an application."""
+    return ServiceSettings()
 
 
 def catalog_app(
@@ -31,13 +38,13 @@ def catalog_app(
         **resources,
     }
     keys = keys or Keys(catalog.home / FILE, {"search", "write", "metrics"})
-    settings = ServiceSettings(
-        home=catalog.home,
-        cors_origins=origins,
-        allowed_hosts=allowed_hosts,
-        log_queries=log_queries,
-        **page or {},
-    )
+    values = {
+        "home": catalog.home,
+        "cors_origins": origins,
+        "allowed_hosts": allowed_hosts,
+        "log_queries": log_queries,
+    }
+    settings = _defaults().model_copy(update=values | (page or {}))
     app = create_app(settings, resources=Resources(catalog=catalog, keys=keys, **resources))
 
     @asynccontextmanager
