@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -38,7 +38,8 @@ GROUPS: Final[Mapping[PluginKind, str]] = {
 """Group of entry points of each kind of plug-in."""
 
 
-class Plugin(NamedTuple):
+@dataclass(frozen=True)
+class Plugin:
     """An installed plug-in: its name, and the distribution that provides it."""
 
     name: str
@@ -81,10 +82,10 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
     try:
         return entry.load()
     except Exception as error:  # code of another package may raise anything
-        _, distribution, version = _plugin(entry)
+        plugin = _plugin(entry)
         raise PluginFailed(
-            f"{kind} `{name}` of {distribution} {version} cannot be imported "
-            f"({type(error).__name__}: {error}); correct or reinstall {distribution}",
+            f"{kind} `{name}` of {plugin.distribution} {plugin.version} cannot be imported "
+            f"({type(error).__name__}: {error}); correct or reinstall {plugin.distribution}",
             field=kind,
         ) from error
 

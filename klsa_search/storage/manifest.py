@@ -138,14 +138,6 @@ class FieldsEntry(Frozen):
     more: bool = False
 
 
-class PluginEntry(Frozen):
-    """A plug-in that an index was built with, and the package that provided it."""
-
-    name: str
-    distribution: str
-    version: str
-
-
 class Manifest(Frozen):
     """Description of a generation that needs none of its arrays.
 
@@ -170,7 +162,7 @@ class Manifest(Frozen):
     fields: FieldsEntry = FieldsEntry()
     reading: dict[str, Any] = {}
     vectors: list[SpaceEntry] = []
-    plugins: dict[PluginKind, PluginEntry] = {}
+    plugins: dict[PluginKind, Plugin] = {}
     detected: list[LanguageEntry] = []
 
     def checked_settings(self) -> Settings:
@@ -191,7 +183,7 @@ class Manifest(Frozen):
         for kind, built in self.plugins.items():
             plugin = find_plugin(kind, built.name)
             # A ranker only reads: nothing stored depends on its version.
-            if plugin is not None and (kind == "ranker" or plugin == Plugin(**built.model_dump())):
+            if plugin is not None and (kind == "ranker" or plugin == built):
                 continue
             fact = "is not installed"
             if plugin is not None:
@@ -217,16 +209,16 @@ class Manifest(Frozen):
         return sum(entry.bytes for entry in self.files.values())
 
 
-def plugins_of(settings: Settings) -> dict[PluginKind, PluginEntry]:
+def plugins_of(settings: Settings) -> dict[PluginKind, Plugin]:
     """Return the plug-ins among settings, by kind."""
-    plugins: dict[PluginKind, PluginEntry] = {}
+    plugins: dict[PluginKind, Plugin] = {}
     for names in (KERNEL_NAMES, RANKER_NAMES, SPECTRAL_NAMES, TOKENIZER_NAMES):
         name = getattr(settings, names.kind)
         if name is None or name in names.built_in or ":" in name:
             continue
         plugin = find_plugin(names.kind, name)
         if plugin is not None:
-            plugins[names.kind] = PluginEntry(**plugin._asdict())
+            plugins[names.kind] = plugin
     return plugins
 
 

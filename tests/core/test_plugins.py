@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.core import plugins
-from klsa_search.core.plugins import find_plugin, load_plugin, plugin_names
+from klsa_search.core.plugins import Plugin, find_plugin, load_plugin, plugin_names
 from klsa_search.embedding import open_embedder, open_reranker
 from klsa_search.errors import PluginFailed, PluginMissing, QueryError, SettingsError
 from tests.support.plugins import forget, use, write_package
@@ -89,7 +89,7 @@ def index(site, tmp_path):
 
 def test_names_are_found_without_importing_anything(site):
     assert plugin_names("ranker") == tuple(sorted(RANKERS))
-    assert find_plugin("ranker", "count") == ("count", "own-plugins", "1.2")
+    assert find_plugin("ranker", "count") == Plugin("count", "own-plugins", "1.2")
     assert find_plugin("ranker", "nothing") is None
     assert plugin_names("embedder") == ("lengths",)
     assert "own_plugins" not in sys.modules
@@ -180,11 +180,8 @@ def test_an_index_names_its_plug_in_when_it_is_missing(site, tmp_path, monkeypat
     ).close()
     reopened = open_index(tmp_path / "own")  # no permission is needed
     assert reopened.search("ALL").total == 3
-    assert reopened.manifest.plugins["tokenizer"].model_dump() == {
-        "name": "whole",
-        "distribution": "own-plugins",
-        "version": "1.2",
-    }
+    expected = Plugin("whole", "own-plugins", "1.2")
+    assert reopened.manifest.plugins["tokenizer"] == expected
     reopened.close()
 
     (site / "own_plugins-1.2.dist-info").rename(site / "own_plugins-1.3.dist-info")
