@@ -61,6 +61,16 @@ def csr_arrays(
     return starts, np.asarray(rows.indices, np.int32), rows.data
 
 
+def starts_of(sizes: npt.NDArray[np.integer[Any] | np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the start of each list, one after the other, and the end of the last: (n + 1,).
+
+    sizes  (n,) of the lists
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, dtype=np.int64, out=starts[1:])
+    return starts
+
+
 def narrow_indptr(starts: Integers) -> Integers:
     """Return the row pointers of a sparse matrix as int32 if the number of entries fits.
 

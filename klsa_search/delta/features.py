@@ -16,7 +16,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import analysed_texts
-from klsa_search.core.array_types import GrowableArray, SparseRows
+from klsa_search.core.array_types import GrowableArray, SparseRows, starts_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
@@ -161,7 +161,7 @@ def document_features(
     vectors[:, : statistics.dimensions] = _levels(positions, scales)
     scalars_of(vectors)[:] = np.column_stack((steps, scales, scales * towards))
     diagonals = np.square(scales) * np.maximum(distances, 0.0)
-    query_starts = np.concatenate(([0], np.cumsum(np.bincount(documents, minlength=n))))
+    query_starts = starts_of(np.bincount(documents, minlength=n))
     query_weights = scales[documents] * values * weights
     query_terms = CandidateTerms(query_starts, columns, query_weights.astype(np.float32))
     return DocumentFeatures(starts, packed, vectors, diagonals.astype(np.float32), query_terms)
@@ -176,7 +176,7 @@ def _rows(
     """Return a sparse matrix of entries in document order; the sort is stable."""
     rows = np.concatenate(documents)
     order = np.argsort(rows, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n))))
+    starts = starts_of(np.bincount(rows, minlength=n))
     indices, data = np.concatenate(columns)[order], np.concatenate(values)[order]
     return SparseRows(starts, indices.astype(np.int32), data, (n, _ANY))
 

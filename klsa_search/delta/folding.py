@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, GrowableLists
+from klsa_search.core.array_types import GrowableArray, GrowableLists, starts_of
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
@@ -253,8 +253,8 @@ class DeltaBuilder:
         ranks = self._terms.ranks
         content = self._terms.content
         counts = count_block(block, content, statistics.settings.searched_fields.weights)
-        starts = _starts(counts.sizes)
-        tokens = np.concatenate(([0], np.cumsum(counts.counts, dtype=np.int64)))
+        starts = starts_of(counts.sizes)
+        tokens = starts_of(counts.counts)
         lengths = np.diff(tokens[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
         features = document_features(statistics, counts, content)
@@ -275,7 +275,7 @@ class DeltaBuilder:
             count_terms=count_terms,
             counts=counts.counts.copy(),
             lengths=lengths,
-            forward_starts=_starts(code_sizes),
+            forward_starts=starts_of(code_sizes),
             forward_codes=codes,
             feature_starts=features.starts,
             features=features.features,
@@ -372,10 +372,6 @@ def _boosts_of(
     return np.where(diagonals > 0, scalars[:, 1] / np.sqrt(np.sqrt(lengths)), 0).astype(np.float32)
 
 
-def _starts(sizes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-
-
 def _packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
     """Return rows in the form of `lowrank.sparse_expansion`, and their steps."""
     steps = values[:, 0] / np.float32(LEVELS)
@@ -395,7 +391,7 @@ def _build_terms(
 ) -> _Counts:
     """Return the counts of terms of the build."""
     is_known = columns < terms
-    before = np.concatenate(([0], np.cumsum(is_known)))
+    before = starts_of(is_known)
     return before[starts], columns[is_known], counts[is_known]
 
 

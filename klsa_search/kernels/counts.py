@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import LAST_STOP_CODE
-from klsa_search.core.array_types import Spool, Spools, narrow_indptr
+from klsa_search.core.array_types import Spool, Spools, narrow_indptr, starts_of
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.vocabulary import Vocabulary
 
@@ -127,7 +127,7 @@ def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_a
     kept = np.ones(matrix.shape[1], np.bool_)
     kept[columns] = False
     entry_kept = kept[matrix.indices]
-    starts = np.concatenate(([0], np.cumsum(entry_kept)))[matrix.indptr]
+    starts = starts_of(entry_kept)[matrix.indptr]
     starts = starts.astype(matrix.indptr.dtype)
     entries = (matrix.data[entry_kept], matrix.indices[entry_kept], starts)
     content = sparse.csr_array(entries, shape=matrix.shape)
@@ -243,8 +243,8 @@ class CountsBuilder:
         """Yield the documents again, after `finish`, in blocks of about `BLOCK` words."""
         parts = self._parts.read()
         lengths = self._lengths.read()
-        part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
-        ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[part_ends]
+        part_ends = starts_of(parts)
+        ends = starts_of(lengths)[part_ends]
         segment_ends = np.array([end for _, end in self._segments], np.int64)
         first, N = 0, len(parts)
         while first < N:
@@ -374,7 +374,7 @@ def _matrix(
     """Return a sparse matrix with rows of these sizes, and close the spools."""
     from scipy import sparse
 
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
+    starts = narrow_indptr(starts_of(sizes))
     matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True
     columns.close()

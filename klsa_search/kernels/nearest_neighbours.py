@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search import _native
-from klsa_search.core.array_types import narrow_indptr
+from klsa_search.core.array_types import narrow_indptr, starts_of
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -153,7 +153,7 @@ def nearest_rows_in_parts(
             if progress is not None:
                 progress(NEIGHBOURS, done, n)
     total = _native.compact_rows(columns, values, sizes)
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
+    starts = narrow_indptr(starts_of(sizes))
     matrix = sparse.csr_array(  # in the memory of the rows
         (values.ravel()[:total], columns.ravel()[:total], starts), shape=(n, N)
     )
@@ -187,7 +187,7 @@ def truncate_postings(
     by_feature = features.tocsc()
     sizes = np.diff(by_feature.indptr)
     kept = np.where(sizes > (0 if keep_single else 1), np.minimum(sizes, limit), 0)
-    starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
+    starts = starts_of(kept)
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
     _native.truncate_postings(

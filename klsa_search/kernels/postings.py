@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays
+from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, starts_of
 from klsa_search.core.cached import lazy_property
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Postings:
         occurrences = np.zeros(V, np.int64)
         csr = csr_arrays(counts)
         _native.count_postings(*csr, block_bits, lengths, runs, occurrences)
-        starts, run_starts = _cumulated(lengths), _cumulated(runs)
+        starts, run_starts = starts_of(lengths), starts_of(runs)
         entries = np.empty(starts[-1], np.uint32)
         table = np.zeros((run_starts[-1], 3), np.uint16)
         _native.write_postings(
@@ -213,10 +213,6 @@ def postings_of_arrays(array: Callable[[str], npt.NDArray[Any]], k1: float) -> P
 
 
 _STORED: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
-
-
-def _cumulated(lengths: _Starts) -> _Starts:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
 
 
 _Numbers = npt.NDArray[np.int64]

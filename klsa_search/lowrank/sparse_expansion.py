@@ -20,7 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, Integers, SparseRows, csr_arrays, narrow_indptr
+from klsa_search.core.array_types import (
+    DocIds,
+    Integers,
+    SparseRows,
+    csr_arrays,
+    narrow_indptr,
+    starts_of,
+)
 from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.expansion_matrix import spectral_function
@@ -102,7 +109,7 @@ def rows_of_shares(
     from scipy import sparse
 
     is_used = levels > 0
-    starts = narrow_indptr(np.concatenate(([0], np.cumsum(is_used.sum(axis=1)))))
+    starts = narrow_indptr(starts_of(is_used.sum(axis=1)))
     shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1)
     entries = shares[is_used], columns[is_used].astype(np.int32, copy=False), starts
     matrix = sparse.csr_array(entries, shape=shape)
@@ -296,7 +303,7 @@ class SegmentedExpansion:
             for name in ("rows", "scales", "features", "document_vectors")
         }
         sizes = np.concatenate([np.diff(segment.starts) for segment in self.segments])
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        starts = starts_of(sizes)
         return replace(self.built, starts=starts, **joined)
 
     def _of(

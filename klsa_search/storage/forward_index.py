@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows
+from klsa_search.core.array_types import DocIds, SparseRows, starts_of
 from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.kernels.counts import Block, TermCounts
@@ -131,7 +131,7 @@ class Forward:
     def rows(self, documents: DocIds) -> SparseRows:
         """Return the arrays of `counts`."""
         terms, counts, sizes = self.words.counts(_as_int64(documents), self.terms, self._weights)
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        starts = starts_of(sizes)
         return SparseRows(starts, terms, counts, (len(documents), len(self.ranks)))
 
     def term_counts(self, term: int, documents: DocIds) -> npt.NDArray[np.int64]:

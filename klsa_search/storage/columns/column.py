@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.core.array_types import DocumentMask, Integers, starts_of
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.cached import lazy_property
 from klsa_search.errors import QueryError
@@ -317,7 +317,7 @@ def joined(columns: Iterable[Column], type: FieldType, live: DocumentMask | None
         ]
     values = np.concatenate(pieces).astype(DTYPES[type])
     if (counts > 1).any():
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        starts = starts_of(counts)
         return ColumnArrays(values, starts, texts_of(distinct))
     dense = np.full(len(counts), MISSING[type], DTYPES[type])
     dense[counts > 0] = values
