@@ -188,15 +188,24 @@ def _objects(
             intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
 
 
+_ROWS: Final = frozenset(
+    re.findall(r"\w+", "data docs documents entries hits items records response results rows value")
+)
+"""Names of lists of documents in answers and feeds."""
+
+
 def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     """Return whether an object has a title or text itself, under any name."""
     if any(has_path(record, name) for name in columns.names()):
         return True
     names = [name for name, value in record.items() if not isinstance(value, dict)]
-    if not {*TEXT_NAMES, *COMMON_NAMES["text"]}.isdisjoint(map(str.lower, names)):
+    if not set(TEXT_NAMES).isdisjoint(names):
         return True
-    # A board has a title, too, and pages a `page_text`, but its cards and their rows are documents.
-    if any(_has_texts(rows) for _, rows in _lists(record)):
+    # A board has a title, a page a `page_text`, and an answer a message, but their rows are
+    # documents; the comments of a post are none.
+    lists = [name for name, rows in _lists(record) if _has_texts(rows)]
+    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
+    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
         return False
     return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
 
@@ -410,6 +419,8 @@ def _remedy(text: str, at: int) -> str:
     before, after = text[:at].rstrip(), text[at:].lstrip()
     if after[:1] in ("}", "]") and before.endswith(","):
         return f"; remove the comma before {after[0]!r}"
+    if after.startswith(",") and before.endswith("}"):
+        return "; remove the comma after the object: a line has no other"
     if after.startswith(("//", "/*", "#")):
         return "; remove the comment: JSON has none"
     if after.startswith("'"):

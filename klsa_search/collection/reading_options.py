@@ -27,7 +27,8 @@ _TITLES: Final = frozenset(
 _TEXTS: Final = frozenset(
     re.findall(
         r"\S+",
-        "body description content message desc overview page_content açıklama beschreibung "
+        "body description content content_text message desc overview page_content açıklama "
+        "beschreibung "
         "beskrivelse beskrivning contenido conteúdo contenu contenuto deskripsi descriere "
         "descripción descrição descrizione inhalt innehåll kuvaus leírás obsah omschrijving opis "
         "popis tekst teksti testo texte texto treść içerik κείμενο περιγραφή опис описание текст "
@@ -38,7 +39,7 @@ _SECOND_TITLES: Final = frozenset(
     ["emne", "konu", "question", "short description", "short_description", "summary",
      "tema", "тема"]
 )  # fmt: skip
-_SECOND_TEXTS: Final = frozenset(["abstract", "abstract note", "answer"])
+_SECOND_TEXTS: Final = frozenset(["abstract", "abstract note", "answer", "content_html"])
 _SECOND: Final = _SECOND_TITLES | _SECOND_TEXTS
 """Names that are used only if there is no other, as a summary of Jira beside a title."""
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
@@ -59,15 +60,17 @@ _BEFORE_TEXT: Final = frozenset(
 _WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 
 _ID: Final = re.compile(
-    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)|.+#)|.*[a-z]I[dD]"
+    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)|.+(?:#|nummer|nr\.?))|.*[a-z]I[dD]"
 )
 
 
 def may_name_ids(name: str) -> bool:
     """Return whether a column may have IDs by its name.
 
-    >>> [name for name in ("Ticket ID", "orderId", "Nr.", "Part #", "paid") if may_name_ids(name)]
-    ['Ticket ID', 'orderId', 'Nr.', 'Part #']
+    >>> [name for name in ("Ticket ID", "orderId", "Artikelnr.", "Part #") if may_name_ids(name)]
+    ['Ticket ID', 'orderId', 'Artikelnr.', 'Part #']
+    >>> may_name_ids("paid"), may_name_ids("Nummernschild")
+    (False, False)
     """
     return _ID.fullmatch(name.strip()) is not None
 

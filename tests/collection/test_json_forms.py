@@ -22,6 +22,8 @@ def read(path):
     [
         lambda rows: {"meta": {"n": 2}, "documents": rows},
         lambda rows: {"response": {"numFound": 2, "docs": rows}},
+        lambda rows: {"message": "success", "data": rows},
+        lambda rows: {"title": "Blog", "description": "of pumps", "items": rows},
         lambda rows: {"page_text": "page 1 of 3", "job_content": "", "results": rows},
         lambda rows: {"hits": {"total": {"value": 2}, "hits": rows}, "tags": ["a", "b"]},
         lambda rows: {row["id"]: row for row in rows},
@@ -319,3 +321,16 @@ def test_json_in_utf_16_that_is_cut_short_is_refused(tmp_path):
     path.write_bytes('{"id": "1", "text": "Größe"}\n{"id"'.encode("utf-16")[:-1])
     with pytest.raises(CollectionError, match=r"rows.jsonl:2: invalid UTF-16"):
         list(open_collection(path).documents())
+
+
+def test_a_feed_is_its_items_and_a_post_is_not_its_comments(tmp_path):
+    path = tmp_path / "docs.json"
+    feed = {"title": "Blog", "description": "All posts", "items": []}
+    for number, name in enumerate(("content_text", "content_html"), 1):
+        feed["items"].append({"id": str(number), "title": name, name: "It leaks"})
+    path.write_text(json.dumps(feed | {"items": feed["items"][:1]}))
+    assert read(path)[0] == [("1", "content_text", "It leaks")]
+    path.write_text(json.dumps(feed | {"items": feed["items"][1:]}))
+    assert read(path)[0] == [("2", "content_html", "It leaks")]
+    path.write_text(json.dumps({"id": "1", "body": "It leaks", "comments": [{"body": "so"}]}))
+    assert read(path)[0] == [("1", "", "It leaks")]
