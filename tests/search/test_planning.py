@@ -115,7 +115,7 @@ def test_a_query_that_is_passed_alone_finds_what_its_options_find(index):
 
 @pytest.mark.parametrize("options", [{"offset": 0}, {"alpha": 0.2}])
 def test_options_next_to_a_query_object_are_an_error(index, options):
-    with pytest.raises(QueryError, match="pass it alone") as refused:
+    with pytest.raises(QueryError, match="cannot be passed with a Query") as refused:
         index.search(Query("oil"), **options)
     assert refused.value.field == next(iter(options))
 
