@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -158,48 +158,65 @@ async def add_file(
     begin = time.perf_counter()
     if file in (".", "..") or "\0" in file or len(file.encode(errors="replace")) > _LONGEST_NAME:
         raise QueryError(f"{file[:60]!r} is not the name of a file; rename it", field="file")
-    with (
-        service.writes.slot(None),
-        TemporaryDirectory(prefix="klsa-file-", ignore_cleanup_errors=True) as folder,
-    ):
+    with service.writes.slot(None):
         addition = await service.write(name, _Addition)
-        path = Path(folder) / file
-        with path.open("wb") as body:
-            await spool(request, body)
-        shown: list[FileDocument] = []
-        fault = None
+        async with _received(request, file) as path:
+            shown: list[FileDocument] = []
+            fault = None
+            try:
+                collection = await asyncio.to_thread(params.opened, path)
+                documents = addition.documents(collection, file)
+                try:
+                    if params.preview:
+                        count = params.preview
+                        shown, fault = await asyncio.to_thread(_previewed, documents, count)
+                    else:
+                        await addition.write(documents, name, request, service)
+                finally:
+                    await asyncio.to_thread(documents.close)
+            except KlsaError as error:
+                error.message = error.message.replace(f"{path.parent}/", "")
+                if addition.added:
+                    error.message += f" ({addition.added:,} documents before were added)"
+                raise
+            columns, used = collection.header
+            answer = FileAnswer(
+                index=addition.index,
+                generation=addition.generation,
+                format=collection.format,
+                added=addition.added,
+                skipped=collection.problems.as_json(),
+                unread=(await asyncio.to_thread(lambda: collection.unread)).as_json(),
+                numbered=collection.numbered,
+                notes=collection.notes,
+                columns=columns,
+                used=used.as_mapping(),
+                documents=shown,
+                fault=fault,
+                log_position=addition.log_position,
+                warnings=addition.warnings.as_json(),
+                time_ms=elapsed(begin),
+            )
+            content = answer.model_dump_json().replace(f"{path.parent}/", "")
+    return Response(content, media_type="application/json")
+
+
+@asynccontextmanager
+async def _received(request: Request, name: str) -> AsyncIterator[Path]:
+    """The body of a request as a temporary file of this name."""
+    folder = await asyncio.to_thread(
+        TemporaryDirectory, prefix="klsa-file-", ignore_cleanup_errors=True
+    )
+    try:
+        path = Path(folder.name) / name
+        body = await asyncio.to_thread(path.open, "wb")
         try:
-            collection = await asyncio.to_thread(params.opened, path)
-            with closing(addition.documents(collection, file)) as documents:
-                if params.preview:
-                    shown, fault = await asyncio.to_thread(_previewed, documents, params.preview)
-                else:
-                    await addition.write(documents, name, request, service)
-        except KlsaError as error:
-            error.message = error.message.replace(f"{folder}/", "")
-            if addition.added:
-                error.message += f" ({addition.added:,} documents before were added)"
-            raise
-        columns, used = collection.header
-        answer = FileAnswer(
-            index=addition.index,
-            generation=addition.generation,
-            format=collection.format,
-            added=addition.added,
-            skipped=collection.problems.as_json(),
-            unread=collection.unread.as_json(),
-            numbered=collection.numbered,
-            notes=collection.notes,
-            columns=columns,
-            used=used.as_mapping(),
-            documents=shown,
-            fault=fault,
-            log_position=addition.log_position,
-            warnings=addition.warnings.as_json(),
-            time_ms=elapsed(begin),
-        )
-        content = answer.model_dump_json().replace(f"{folder}/", "")
-        return Response(content, media_type="application/json")
+            await spool(request, body)
+        finally:
+            await asyncio.to_thread(body.close)
+        yield path
+    finally:
+        await asyncio.to_thread(folder.cleanup)
 
 
 class _Addition:
