@@ -58,7 +58,10 @@ class TextSample:
 
     def few(self) -> TextSample:
         """Return a sample of about 32 of the texts, for a guess that is checked later."""
-        few, distance = TextSample(self._settings), max(1, len(self.texts) // _FEW)
+        distance = len(self.texts) // _FEW
+        if distance < 2:
+            return self  # which need not detect the language twice
+        few = TextSample(self._settings)
         few.texts, few._stated = self.texts[::distance], self._stated[::distance]
         return few
 

@@ -172,10 +172,10 @@ def remove_stale_records(folder: Path) -> None:
     All records are read for that: doing it each time takes quadratic time on a machine with many
     indexes.
     """
-    records = list(folder.iterdir())
-    if len(records) & (len(records) - 1):
+    count = len(os.listdir(folder))
+    if count & (count - 1):
         return
-    for file in records:
+    for file in folder.iterdir():
         with suppress(OSError):  # removed by another process, or not written by us
             if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
                 file.unlink()
