@@ -159,7 +159,7 @@ def test_hidden_documents_are_seen_by_no_call(one: Index, parts: Index) -> None:
         ours, theirs = view.query_counts(query), expected.query_counts(query)
         assert (ours.matches, ours.phrase_documents) == (theirs.matches, theirs.phrase_documents)
     for query in TOPIC_QUERIES:
-        for hit in view.search(query, 100, explain=True, quality=True, highlight=True).hits:
+        for hit in view.search(query, 30, explain=True, quality=True, highlight=True).hits:
             assert hit.metadata["year"] < 2010
             assert named_in(hit.explanation) <= set(ids_of(expected))
     options: dict[str, Any] = {"ranker": "bm25", "distinct": "kind", "sort": ["year:desc"]}
