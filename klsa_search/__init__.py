@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from klsa_search.search.query.query import SearchOptions as SearchOptions
     from klsa_search.storage.columns.columns import Field as Field
 else:
-    from klsa_search.core.cached import lazy_exports
+    from klsa_search.core.lazy import lazy_exports
 
     _NAMES = {
         "collection.model": "Document",

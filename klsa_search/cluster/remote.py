@@ -15,7 +15,7 @@ from klsa_search._native import SharedSeeds
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
 from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.reading_options import Reading as Reading
     from klsa_search.collection.trec import read_topics as read_topics
 else:
-    from klsa_search.core.cached import lazy_exports
+    from klsa_search.core.lazy import lazy_exports
 
     _NAMES = {
         "collection.detection": "FORMATS",

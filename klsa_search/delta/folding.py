@@ -38,7 +38,7 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import GrowableArray, GrowableLists, starts_of
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
 from klsa_search.delta.segment import DeltaSegment, distinct, words_of

@@ -29,8 +29,8 @@ import numpy.typing as npt
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import SparseRows
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import Settings
+from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.counts import TermCounts
 from klsa_search.kernels.postings import Postings, postings_of_arrays
 from klsa_search.kernels.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from klsa_search.embedding.opening import open_embedder as open_embedder
     from klsa_search.embedding.opening import open_reranker as open_reranker
 else:
-    from klsa_search.core.cached import lazy_exports
+    from klsa_search.core.lazy import lazy_exports
 
     _NAMES = {
         "embedding.model": "Embedder Reranker",

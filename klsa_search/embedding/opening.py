@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.plugins import find_plugin, imported, load_plugin
 from klsa_search.embedding.model import (
     CheckedEmbedder,

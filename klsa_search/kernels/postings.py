@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds, SparseRows, csr_arrays, starts_of
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 
 if TYPE_CHECKING:
     from scipy import sparse

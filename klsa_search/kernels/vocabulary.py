@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents
-from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.core.lazy import cached_method, lazy_property
 
 _LAST: Final = "\U0010ffff"
 _BITS: Final = 32

@@ -28,7 +28,7 @@ from klsa_search.core.array_types import (
     narrow_indptr,
     starts_of,
 )
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.expansion_matrix import spectral_function
 from klsa_search.lowrank.latent_space import LatentSpace

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
-from klsa_search.core.cached import delegated, delegated_property
+from klsa_search.core.lazy import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Snapshot

@@ -33,7 +33,7 @@ from klsa_search import _native
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.collection.passages import SEPARATOR, cut
 from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.storage.current import step_for

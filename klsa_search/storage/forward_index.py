@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.core.array_types import DocIds, SparseRows, starts_of
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
+from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
 

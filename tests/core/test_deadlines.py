@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.deadlines import check_deadline, deadline_check
+from klsa_search.core.lazy import lazy_property
 from tests.support.waiting import PATIENCE
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments

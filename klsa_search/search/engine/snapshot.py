@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import Settings
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.counts import without_columns

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
-from klsa_search.core.cached import cached_method
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.lazy import cached_method
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.search.engine.engine import DocFeatures, SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms, distinct_known

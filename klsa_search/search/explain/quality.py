@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.snapshot import Snapshot

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import NON_JOINER
 from klsa_search.collection.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
-from klsa_search.core.cached import cached_method
+from klsa_search.core.lazy import cached_method
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.core.lazy import cached_method, lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot

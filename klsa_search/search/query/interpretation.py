@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import ConfigDict
 
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.cached import LazyFields
+from klsa_search.core.lazy import LazyFields
 from klsa_search.core.parameters import SpellingName
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN

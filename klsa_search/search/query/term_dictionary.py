@@ -15,8 +15,8 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.unicode import fold_accents
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.field_weights import SearchedFields
+from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot

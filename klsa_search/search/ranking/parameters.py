@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import unsearched
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.engine.mask import Mask

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from klsa_search._native import SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.deadlines import check_deadline
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.engine import NO_HITS, KlsaParams, ScoreDetails

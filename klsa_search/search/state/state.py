@@ -17,8 +17,8 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.vocabulary import Vocabulary

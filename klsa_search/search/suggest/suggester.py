@@ -15,7 +15,7 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask

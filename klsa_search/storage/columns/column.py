@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers, starts_of
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.storage.columns.values import TypeMismatch, microseconds
 from klsa_search.storage.columns.values import date as date_of

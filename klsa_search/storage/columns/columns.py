@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocumentMask, Integers
 from klsa_search.core.build_settings import FieldType
-from klsa_search.core.cached import lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.column import (

@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from klsa_search.core.cached import cached_method, lazy_property
+from klsa_search.core.lazy import cached_method, lazy_property
 from tests.support.waiting import PATIENCE
 
 
