@@ -153,6 +153,42 @@ def prefixes_of(stemmer: str, language: str) -> re.Pattern[str] | None:
     return _PREFIXES.get(language) if stemmer == AUTO else None
 
 
+_JOINED: Final = (
+    (
+        re.compile("[\u05d0-\u05ea]+"),
+        {3: ["ה", "וה", "שה", "כשה", "וכשה"], 4: ["ו", "ב", "כ", "ל", "מ", "ש", "וב", "ול"]},
+    ),
+    (re.compile("[\u1200-\u137f]+"), {2: ["የ"], 3: ["በ", "ከ", "ለ"]}),
+)
+"""Words of Hebrew and Ethiopic script, and the articles and prepositions that are joined to those
+with so many letters: shorter ones more often begin with these letters themselves."""
+
+
+def joined_forms(word: str) -> list[str]:
+    """Return a folded word with each prefix of its script, or with another one or none.
+
+    >>> joined_forms("מחשב")[:3], joined_forms("המחשב")[:2], joined_forms("pump")
+    (['המחשב', 'והמחשב', 'שהמחשב'], ['מחשב', 'והמחשב'], [])
+    """
+    for pattern, prefixes_of_length in _JOINED:
+        if pattern.fullmatch(word) is None:
+            continue
+        prefixes = [
+            (prefix, length) for length, some in prefixes_of_length.items() for prefix in some
+        ]
+        bases = [
+            base
+            for prefix, length in prefixes
+            if len(base := word.removeprefix(prefix)) < len(word) and len(base) >= length
+        ]
+        forms = dict[str, None]()
+        for base in (*bases, word):
+            joined = (prefix + base for prefix, length in prefixes if len(base) >= length)
+            forms |= dict.fromkeys([base, *joined])
+        return [form for form in forms if form != word]
+    return []
+
+
 def stemmer_algorithm(stemmer: str, language: str) -> str | None:
     """Return the Snowball algorithm of a stemmer setting and a language; None for no stemming.
 

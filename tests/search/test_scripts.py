@@ -169,3 +169,27 @@ def test_words_that_documents_contain_keep_their_accents(tmp_path):
     records = [{"id": "1", "text": "väärä"}, {"id": "2", "text": "vaara"}]
     with build(records, name="accents", home=tmp_path, language="finnish") as index:
         assert [hit.id for hit in index.search("vaara")] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["מחשב נייד", "המחשב נשבר", "והמחשב", "במחשב", "חשב"], [0, 1, 2, 3]),
+        (["ספר חדש", "הספר כאן", "ספרים"], [0, 1]),
+        (["ኢትዮጵያ ሀገር", "የኢትዮጵያ ሰው", "በኢትዮጵያ"], [0, 1, 2]),
+    ],
+)
+def test_articles_and_prepositions_may_be_joined(tmp_path, texts, found):
+    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(records, name="joined", home=tmp_path) as index:
+        for number in found:
+            word = texts[number].split()[0]
+            for match in ("any", "all"):
+                results = index.search(word, match=match)
+                assert {int(hit.id) for hit in results} == set(found), (word, match)
+            if not word.startswith("ס"):
+                assert str(number) in {hit.id for hit in index.search(word[:4] + "*")}
+    with build(records[1:], name="joined", home=tmp_path, replace=True) as index:
+        results = index.search(texts[0].split()[0])
+        assert {int(hit.id) for hit in results} == {*found} - {0}
+        assert results.interpretation.unknown == ()

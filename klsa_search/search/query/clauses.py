@@ -46,6 +46,9 @@ ALONE: Final = 8
 MAX_VARIANTS: Final = 32
 """Other writings of words of one query that are searched, at most."""
 
+PREFIXED: Final = 5
+"""Forms of a word with other joined articles and prepositions, the most frequent, at most."""
+
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
 
@@ -168,10 +171,21 @@ class ClauseReader:
         joined = self._compounds.joined(text, builder.rules.evidence)
         if builder.rules.context is not None and builder.rules.spelling == "auto":
             words, joined = self._replace_split(words, joined, builder.rules.evidence)
+        joined += self._with_other_prefixes(words)
         if corrects:
             joined += self._more_common(words, builder)
             words = self._correct(words, builder, covered_words(joined))
         return words, in_languages + joined, self._divided(words, builder)
+
+    def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
+        """Return how documents write words with other joined articles and prepositions."""
+        names = self._snapshot.vocabulary.terms
+        return [
+            Variant(word.text, (word.number,) * (word.number >= 0), (Word(names[term], term),))
+            for word in dict.fromkeys(words)
+            if word.number != NO_TERM
+            for term in self._term_dictionary.with_other_prefixes(word.text)[:PREFIXED]
+        ]
 
     def _in_languages(self, words: list[Word]) -> tuple[list[Word], list[Variant]]:
         """Return words with their terms in the languages that they are in, and further terms.
