@@ -15,7 +15,6 @@ from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.sync import SyncResult
-from klsa_search.storage.columns.declared import FieldWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,9 @@ _RESULTS: Final = TypeAdapter(SearchResults)
 _HIT: Final = TypeAdapter(Hit)
 _EXCERPT: Final = TypeAdapter(Excerpt)
 _FACET: Final = TypeAdapter(Facet)
+
+write_result_of: Final = TypeAdapter(WriteResult).validate_python
+"""Return what a write did."""
 
 
 def results_of(answer: Any) -> SearchResults:
@@ -175,17 +177,6 @@ def excerpt_of(answer: Any) -> Excerpt:
     if "span" in answer:
         options["page"] = None  # of a part, the service says it
     return _EXCERPT.validate_python({**options, **answer})
-
-
-def write_result_of(answer: Any) -> WriteResult:
-    """Return what a write did."""
-    return WriteResult(
-        generation=answer["generation"],
-        last_write=answer["log_position"],
-        written=answer["added"],
-        deleted=answer["deleted"],
-        warnings=tuple(FieldWarning(**warning) for warning in answer["warnings"]),
-    )
 
 
 def sync_result_of(answer: Any) -> SyncResult:

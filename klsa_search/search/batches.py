@@ -68,17 +68,17 @@ BATCH_CHARACTERS: Final = 2**25
 class WriteResult:
     """Result of writing one batch.
 
-    generation  generation that was written to
-    last_write  number of the last row of the batch in the log of writes
-    written     number of documents that were added or replaced
-    deleted     number of documents that were deleted
-    warnings    values of the wrong type for their fields, which count as missing, and documents
-                that are stored without vectors because an embedder failed
+    generation    generation that was written to
+    log_position  number of the last row of the batch in the log of writes
+    added         number of documents that were added or replaced
+    deleted       number of documents that were deleted
+    warnings      values of the wrong type for their fields, which count as missing, and documents
+                  that are stored without vectors because an embedder failed
     """
 
     generation: str
-    last_write: int
-    written: int
+    log_position: int
+    added: int
     deleted: int
     warnings: tuple[FieldWarning, ...] = ()
 

@@ -109,7 +109,7 @@ class Writer:
             )
             for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
                 written = self.write(puts)
-                count += written.written
+                count += written.added
                 for warning in written.warnings:
                     warnings.add(warning.message, kind=warning.field)
                 report(DOCUMENTS, count, None)
@@ -257,7 +257,7 @@ class Writer:
         written. DocumentNotFound; BadDocument if the result cannot be stored; other errors and cost
         as for `add`.
 
-        >>> index.patch("heat", {"title": "Overheating engines", "year": None}).written
+        >>> index.patch("heat", {"title": "Overheating engines", "year": None}).added
         1
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
@@ -273,7 +273,7 @@ class Writer:
         BadDocument for changes without an ID, or with a result that cannot be stored. Memory is
         that of the documents; other errors and cost as for `patch`.
 
-        >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).written
+        >>> index.patch_many([{"id": "heat", "year": 1972}, {"id": "leak", "year": 1971}]).added
         2
         """
         return self._patch(
@@ -294,7 +294,7 @@ class Writer:
             patched = patched_documents(changes, reader.document, declared, reader.manifest.vectors)
             embedded, warnings = self._with_vectors(patched)
         result = batch_writer.patch(changes, {document.id: document for document in embedded})
-        return replace(result, warnings=(*result.warnings, *warnings)) if result.written else result
+        return replace(result, warnings=(*result.warnings, *warnings)) if result.added else result
 
 
 def _documents_of(

@@ -142,7 +142,7 @@ def test_a_write_waits_for_vectors_for_a_limited_time(path, monkeypatch):
     with open_index(path, embedders={"m": hanging}) as index:
         result = index.write([klsa.Document(id=str(n), text=f"Car {n}") for n in range(9)])
         assert {warning.id for warning in result.warnings} >= set("12345678")
-        assert result.written == 9
+        assert result.added == 9
     calls = CheckedEmbedder(Meanings(fault=fail))
     for _ in range(4):
         with pytest.raises(EmbedderFailed):

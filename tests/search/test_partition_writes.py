@@ -188,7 +188,7 @@ def test_many_documents_are_patched_in_all_partitions_or_in_none(index: Index) -
         with pytest.raises((DocumentNotFound, BadDocument)):
             index.patch_many([*({"id": id_, "text": "zebra"} for id_ in ids), bad])
         assert index.search("zebra", 50, spelling="off").total == 0
-    assert index.patch_many({"id": id_, "text": "zebra"} for id_ in ids).written == 9
+    assert index.patch_many({"id": id_, "text": "zebra"} for id_ in ids).added == 9
     assert {hit.id for hit in index.search("zebra", 50, ranker="bm25").hits} == set(ids)
 
 
@@ -198,7 +198,7 @@ def test_a_reader_with_the_position_of_a_write_has_all_writes_before(
     assert len(index.partitions) > 1
     with open_index(tmp_path / "parts") as reader:
         first = index.write(deletes=["d1", "d2", "d3"])
-        assert first.last_write == index.last_write.seq == 3
+        assert first.log_position == index.last_write.seq == 3
         index.patch("d4", {"text": "word1 zebra"})
         assert reader.refresh()
         assert reader.last_write == index.last_write

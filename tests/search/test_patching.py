@@ -74,12 +74,12 @@ def test_title_and_text_are_replaced_or_removed():
 
 def test_a_patch_is_a_write_that_can_be_undone(index):
     result = index.patch("belt", {"text": "A squealing belt.", "year": None, "at": {"x": None}})
-    assert (result.written, result.deleted, result.last_write) == (1, 0, 1)
+    assert (result.added, result.deleted, result.log_position) == (1, 0, 1)
     patched = index.document("belt")
     assert (patched.title, patched.text) == ("Belt", "A squealing belt.")
     assert patched.metadata == {"at": {"y": 2}}
     assert [hit.id for hit in index.search("squealing", ranker="bm25").hits] == ["belt"]
-    assert index.patch("belt", {"title": "Belt", "at": {}}).written == 0
+    assert index.patch("belt", {"title": "Belt", "at": {}}).added == 0
     assert len(WriteLog(index.path).batches()) == 1
 
 
@@ -102,7 +102,7 @@ def test_many_documents_are_patched_in_one_batch(index):
             {"id": "belt", "at": {"x": None}},
         ]
     )
-    assert (result.written, result.deleted, result.last_write) == (2, 0, 2)
+    assert (result.added, result.deleted, result.log_position) == (2, 0, 2)
     assert index.document("belt").metadata == {"year": 2021, "at": {"y": 2}}
     assert index.document("belt").text == before.text
     assert index.document("horn") == Document(
@@ -110,8 +110,8 @@ def test_many_documents_are_patched_in_one_batch(index):
     )
     assert len(WriteLog(index.path).batches()) == 1
     again = [{"id": "horn", "at": {"x": 3}}, {"id": "belt", "year": 2022}]
-    assert index.patch_many(again).written == 1  # the other changes nothing
-    assert index.patch_many([]).written == 0
+    assert index.patch_many(again).added == 1  # the other changes nothing
+    assert index.patch_many([]).added == 0
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ class PartitionsWriter:
         return WriteResult(
             parts.facts.path.name,
             last,
-            sum(result.written for result in results),
+            sum(result.added for result in results),
             sum(result.deleted for result in results),
             tuple(warning for result in results for warning in result.warnings),
         )

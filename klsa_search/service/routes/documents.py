@@ -243,13 +243,7 @@ async def _change(
         begin = time.perf_counter()
         written = change(index)
         return WriteAnswer(
-            index=index.name,
-            generation=written.generation,
-            added=written.written,
-            deleted=written.deleted,
-            log_position=written.last_write,
-            warnings=written.warnings,
-            time_ms=elapsed(begin),
+            index=index.name, time_ms=elapsed(begin), **asdict(written)
         ).model_dump_json()
 
     return Response(await service.write(name, work), media_type=_JSON)
@@ -311,7 +305,7 @@ def _added(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
 
     valid, refused = _valid(lines, document_of)
     written = index.write(list(valid.values()))
-    first = written.last_write - len(valid) + 1
+    first = written.log_position - len(valid) + 1
     positions = dict(zip(valid, itertools.count(first), strict=False))
     return _statuses(lines, valid, refused, written, positions)
 
@@ -328,7 +322,7 @@ def _patched(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     declared = declared_of(index.settings, index.fields)
     valid, refused = _valid(lines, changes_of)
     written = index.patch_many([changes.fields for changes in valid.values()])
-    positions = dict.fromkeys(valid, written.last_write)
+    positions = dict.fromkeys(valid, written.log_position)
     return _statuses(lines, valid, refused, written, positions)
 
 

@@ -257,8 +257,8 @@ class _Addition:
             if await request.is_disconnected():
                 raise ClientDisconnect
             written = await service.write(name, partial(_written, batch))
-            self.added += written.written
-            self.generation, self.log_position = written.generation, written.last_write
+            self.added += written.added
+            self.generation, self.log_position = written.generation, written.log_position
             for warning in written.warnings:
                 self.warnings.add(warning.message, kind=warning.field)
 
