@@ -71,6 +71,7 @@ _SAME: Final = (
     "\u0901\u0902 "  # signs of nasal vowels
     "\u09ce\u09a4\u09cd \u0d7a\u0d23\u0d4d \u0d7b\u0d28\u0d4d \u0d7c\u0d30\u0d4d "
     "\u0d7d\u0d32\u0d4d \u0d7e\u0d33\u0d4d \u0d7f\u0d15\u0d4d "  # final consonants
+    "ևեվ "  # the Armenian ligature, of which capitals are ԵՎ or ԵՒ
     "ሃሀ ሓሀ ኃሀ ኣአ ዓአ "
     "ヶケ ヵカ 臺台 裏裡 爲為 衆眾 綫線 峯峰 羣群 啓啟 麪麵 牀床 祕秘"
 )
@@ -93,7 +94,7 @@ def _on_first_vowel(diphthong: re.Match[str]) -> str:
 
 _TONES: Final = "àáảãạèéẻẽẹỳýỷỹỵ"
 _BY_RULE: Final = re.compile(
-    f"[{APOSTROPHES}{DOUBLE_QUOTES}\u03bc\u0300\u0301\u094d\u0e4d\u0ecd{_TONES}{_TONES.upper()}]"
+    f"[{APOSTROPHES}{DOUBLE_QUOTES}\u03bc\u0300\u0301\u0582\u0552\u094d\u0e4d\u0ecd{_TONES}{_TONES.upper()}]"
     r"|[^\D0-9]"
 )
 """Characters that only some rule changes: most words have none."""
@@ -101,6 +102,7 @@ _BY_RULE: Final = re.compile(
 _RULES: Final[Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]] = (
     (re.compile(QUOTE_IN_HEBREW), ""),
     (re.compile("\u03bc(?=[A-Za-z])"), "u"),  # micro: 10uF
+    (re.compile("[Եե][Ււ]"), "եվ"),  # as classical Armenian writes it
     (re.compile("(?<=[\u0400-\u052f])[\u0300\u0301]"), ""),  # stress marks of Cyrillic
     # A nasal before a consonant of its class, in Devanagari: पम्प, पंप.
     (re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"), "ं"),
