@@ -102,12 +102,18 @@ class CodeReader:
         self._snapshot, self._pieces, self._stop_words = snapshot, pieces, stop_words
 
     def may_be_codes(self, text: str) -> list[str]:
-        """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml."""
+        """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml.
+
+        And a number of `DIGITS` or more with a letter apart, which may be a stop word: *4711 A*.
+        """
         return codes_of(_AMOUNT_APART.sub(self._amount, text))
 
     def _amount(self, match: re.Match[str]) -> str:
         (word,) = self._pieces.words(match[1] + match[2])[:1] or (None,)
-        return match[0] if word is None or word.number < 0 else word.text
+        if word is not None and word.number >= 0:
+            return word.text
+        is_one = len(match[1]) >= DIGITS and len(match[2]) == 1
+        return match[1] + match[2] if is_one else match[0]
 
     def read(self, text: str, evidence: Evidence) -> list[Code]:
         """Return the codes of a text that documents contain, written with any signs or none.

@@ -108,3 +108,13 @@ def test_alternatives_names_amounts_and_sentences_are_no_codes(query):
 def test_codes_of_scripts_without_spaces_stand_between_words():
     assert codes_of("错误「E-1043/2」怎么办") == ["E-1043/2"]
     assert codes_of("the pump...E-1043/2") == ["E-1043/2"]
+
+
+@pytest.mark.parametrize("sign", ["-", "/", ".", "_", " ", "", "–", "·"])
+def test_a_letter_apart_from_a_number_is_a_part_of_it(tmp_path, sign):
+    records = [{"id": letter, "text": f"Part 4711{sign}{letter} fits"} for letter in "ABCGT"]
+    with build(records, name="parts", home=tmp_path) as index:
+        for letter in "ABCGT":
+            for query in (f"4711 {letter}", f"4711 {letter.lower()}", f"part 4711 {letter}"):
+                assert index.search(query)[0].id == letter, query
+                assert [hit.id for hit in index.search(query, match="all")] == [letter], query
