@@ -7,7 +7,7 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.collection.vectors import quantised, vectors_of
-from klsa_search.errors import EmbedderFailed, IndexBusy, SettingsError
+from klsa_search.errors import EmbedderFailed, IndexBusy, SettingsError, StoreError
 from klsa_search.indexing import computed_vectors, embed, refit
 from klsa_search.search.opening import open_index
 from klsa_search.storage.maintenance import delete_index
@@ -132,6 +132,12 @@ def test_two_computations_exclude_each_other_and_a_deletion_removes_the_file(pat
     sqlite3.connect(path / "EMBEDDINGS").close()
     assert delete_index(path) == []
     assert not path.exists()
+
+
+def test_a_work_file_that_cannot_be_opened_is_not_another_computation(path):
+    (path / "EMBEDDINGS").mkdir()
+    with pytest.raises(StoreError, match=r"cannot use .*EMBEDDINGS.*unable to open"):
+        ComputedVectors(path)
 
 
 def test_another_model_is_refused_or_replaces_all_vectors(path):

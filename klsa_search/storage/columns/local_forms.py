@@ -259,7 +259,11 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
         return None
     hour, minute, second = map(int, f"{match['time'] or '0:00'}:00".split(":")[:3])
     if match["half"]:
-        hour = hour % 12 + 12 * (match["half"].lower() == "pm")
+        is_afternoon = match["half"].lower() == "pm"
+        if hour <= 12:
+            hour = hour % 12 + 12 * is_afternoon
+        elif not is_afternoon:
+            return None
     year, month = int(match["y"]), _MONTHS.get(match["m"].lower()) or int(match["m"])
     if len(match["y"]) == len("yy"):
         year += 1900 if year >= _CENTURY else 2000

@@ -159,15 +159,18 @@ def date(value: object) -> int | None:
     if isinstance(value, str):
         if not value or value.isspace():
             return None
-        if _DATE.fullmatch(value):
-            try:
-                return microseconds(datetime.fromisoformat(value))
-            except ValueError as error:
-                raise TypeMismatch(f"not a date ({error})") from None
-        local = local_date(value.strip())
-        if local is not None:
-            return microseconds(datetime.fromisoformat(local))
+        moment = value if _DATE.fullmatch(value) else local_date(value.strip())
+        if moment is not None:
+            return _microseconds_of(moment)
     raise TypeMismatch("not a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
+
+
+def _microseconds_of(moment: str) -> int:
+    """Return the microseconds of a date or time in ISO 8601, perhaps one that cannot be."""
+    try:
+        return microseconds(datetime.fromisoformat(moment))
+    except ValueError as error:
+        raise TypeMismatch(f"not a date ({error})") from None
 
 
 def microseconds(moment: datetime) -> int:
@@ -244,7 +247,7 @@ def _local(
     if isinstance(value, str):
         text = value.strip()
         if kind == "date" and (moment := local_date(text, forms.dates)) is not None:
-            return microseconds(datetime.fromisoformat(moment))
+            return _microseconds_of(moment)
         separated = forms.decimal if "," in text or "." in text else None
         if kind == "number" and separated and (parsed := number_in(text, separated)) is not None:
             return parsed + 0.0

@@ -360,6 +360,8 @@ def test_a_blank_text_is_not_a_value_of_any_type():
         ("number", True, "true, which is not a number"),
         ("date", "1 March", "not a date as in 2024-03-01"),
         ("date", "2024-02-30", r"not a date \("),
+        ("date", "2024/03/01 09:30 +99:00", r"not a date \("),
+        ("date", "1 Mar 2024 09:30:00.\u0664", r"not a date \("),
         ("date", "20240301", "not a date as in"),
         ("date", "2024-03-01T24:00", "not a date as in"),
         ("date", 1709251200, "not a date as in"),

@@ -45,6 +45,8 @@ def test_numbers_are_read_if_they_are_the_same_everywhere(text, number):
         ("28/12/2025", "day-first", "2025-12-28"),
         ("12/28/2025 2:05 PM", "month-first", "2025-12-28T14:05:00"),
         ("12/28/2025 12:05 am", "month-first", "2025-12-28T00:05:00"),
+        ("12/28/2025 15:30 AM", "month-first", None),
+        ("12/28/2025 15:30 PM", "month-first", "2025-12-28T15:30:00"),
         ("12/28/2025", "day-first", None),
         ("28-12-2025", "day-first", "2025-12-28"),
         ("28/Dec/25 3:14 PM", None, "2025-12-28T15:14:00"),
