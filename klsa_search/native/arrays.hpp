@@ -37,14 +37,25 @@ inline void require(bool holds, const char* message) {
 template <class T>
 using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+// Return a vector as an array of a shape, without a copy.
+template <class Array, class T>
+Array owned_as(std::vector<T> values, const std::vector<size_t>& shape) {
+    static_assert(sizeof(typename Array::Scalar) == sizeof(T));
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
+    return Array(kept->data(), shape.size(), shape.data(), owner);
+}
+
+template <class T>
+auto owned(std::vector<T> values, const std::vector<size_t>& shape) {
+    return owned_as<nb::ndarray<nb::numpy, T>>(std::move(values), shape);
+}
+
 // Return a vector as an array, without a copy; To may be another type of the same size.
 template <class To = void, class T>
 auto owned(std::vector<T> values) {
-    using Item = std::conditional_t<std::is_void_v<To>, T, To>;
-    static_assert(sizeof(Item) == sizeof(T));
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
-    return Owned<Item>(kept->data(), {kept->size()}, owner);
+    const size_t size = values.size();
+    return owned_as<Owned<std::conditional_t<std::is_void_v<To>, T, To>>>(std::move(values), {size});
 }
 
 template <class A>

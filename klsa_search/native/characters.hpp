@@ -25,6 +25,11 @@ enum : u8 {
     REORDERED = 32,     // flag: a mark that NFKC may move to the left
 };
 
+// Whether an ASCII character is a letter or digit.
+inline bool is_ascii_word_character(u32 point) {
+    return ('a' <= (point | 32) && (point | 32) <= 'z') || ('0' <= point && point <= '9');
+}
+
 struct CharacterTables {
     std::span<const u8> classes;   // by code point; those beyond are separators
     std::span<const u32> changed;  // code points that NFKC replaces, ascending

@@ -113,22 +113,13 @@ struct ModelObject {
     }
 };
 
-// A NumPy array that owns a vector, by default of its length.
-template <class T>
-nb::object array_of(std::vector<T>&& values, std::vector<size_t> shape = {}) {
-    auto* vector = new std::vector<T>(std::move(values));
-    nb::capsule owner(vector, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    if (shape.empty()) shape = {vector->size()};
-    return nb::cast(nb::ndarray<nb::numpy, T>(vector->data(), shape.size(), shape.data(), owner));
-}
-
 // The fields of `SeedRows`.
 nb::tuple tuple_of(Rows&& rows) {
     size_t columns = size_t(rows.columns), count = rows.steps.size() / 2;
     rows.check(count);
-    return nb::make_tuple(array_of(std::move(rows.documents), {count, columns}),
-                          array_of(std::move(rows.levels), {count, columns}),
-                          array_of(std::move(rows.steps), {count, 2}), rows.width, rows.near);
+    return nb::make_tuple(owned(std::move(rows.documents), {count, columns}),
+                          owned(std::move(rows.levels), {count, columns}),
+                          owned(std::move(rows.steps), {count, 2}), rows.width, rows.near);
 }
 
 // `KlsaParams` and `RerankDepths`: named tuples, of which items are read faster than attributes.
@@ -208,7 +199,7 @@ class EngineObject {
         });
     }
 
-    nb::object saturations(In1<i64> terms, In1<i64> documents) const {
+    auto saturations(In1<i64> terms, In1<i64> documents) const {
         i64 n = length(documents), m = length(terms);
         require_between(documents.data(), n, 0, postings_.size, "documents");
         require_between(terms.data(), m, 0, postings_.weights.size, "terms");
@@ -218,7 +209,7 @@ class EngineObject {
             for (i64 i = 0; i < n * m; i++)
                 result[i] = postings_.saturation(terms.data()[i % m], documents.data()[i / m]);
         }
-        return array_of(std::move(result), {size_t(n), size_t(m)});
+        return owned(std::move(result), {size_t(n), size_t(m)});
     }
 
     nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, const ParamsTuple& params,
@@ -237,12 +228,12 @@ class EngineObject {
             });
         }
         size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
-        return nb::make_tuple(d.alpha, array_of(std::move(d.seeds)), array_of(std::move(d.weights)),
-                              array_of(std::move(d.exact)), array_of(std::move(d.expansion)),
-                              array_of(std::move(d.latent)), array_of(std::move(d.lexical)),
-                              array_of(std::move(d.by_seed), {n, z}), array_of(std::move(d.coverage), {n, m}),
-                              array_of(std::move(d.impacts), {n, m}), array_of(std::move(d.lenders), {n, lenders}),
-                              array_of(std::move(d.lent), {n, lenders, m}));
+        return nb::make_tuple(d.alpha, owned(std::move(d.seeds)), owned(std::move(d.weights)),
+                              owned(std::move(d.exact)), owned(std::move(d.expansion)),
+                              owned(std::move(d.latent)), owned(std::move(d.lexical)),
+                              owned(std::move(d.by_seed), {n, z}), owned(std::move(d.coverage), {n, m}),
+                              owned(std::move(d.impacts), {n, m}), owned(std::move(d.lenders), {n, lenders}),
+                              owned(std::move(d.lent), {n, lenders, m}));
     }
 
     Seeds seeds(const Query& query, const ParamsTuple& params) const {
@@ -329,7 +320,7 @@ class EngineObject {
     // Run one search with buffers from the pool; without the GIL.
     template <class F>
     std::invoke_result_t<F, Searcher&> search(F run) const {
-        BufferPool::Lease buffers(BufferPool::shared());
+        BufferLease buffers;
         auto searcher = KLSA_DISPATCH(make_searcher(postings_, model_ ? &*model_ : nullptr, &reverse_, *buffers));
         auto result = run(*searcher);
         buffers.release();
@@ -370,7 +361,7 @@ std::vector<std::optional<SharedSeeds>> share(const std::vector<const Seeds*>& p
     Params p = params_of(params);
     WithoutGil released;
     auto weigh = [&](const MergedSeeds& merged) {
-        BufferPool::Lease buffers(BufferPool::shared());
+        BufferLease buffers;
         WeighedSeeds weighed = KLSA_DISPATCH(weigh_merged(merged, p, *buffers));
         buffers.release();
         return weighed;
@@ -403,7 +394,7 @@ nb::class_<T> bind_packed(nb::module_& module, const char* name) {
 // An attribute that is a copy of an array.
 template <class C, class T>
 auto copy_of(std::vector<T> C::* member) {
-    return [member](const C& object) { return array_of(std::vector<T>(object.*member)); };
+    return [member](const C& object) { return nb::cast(owned(std::vector<T>(object.*member))); };
 }
 
 }  // namespace
@@ -452,8 +443,8 @@ void bind_engine(nb::module_& module) {
         .def_prop_ro("features", [](S s) {
             Features& f = s.seed_features;
             size_t seeds = f.scalars.size() / 3;
-            return nb::make_tuple(array_of(std::move(f.starts)), array_of(std::move(f.entries)),
-                                  array_of(std::move(f.scalars), {seeds, 3}));
+            return nb::make_tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
+                                  owned(std::move(f.scalars), {seeds, 3}));
         });
     module.def("share_seeds", &share, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
     using E = EngineObject;

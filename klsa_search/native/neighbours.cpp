@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "pool.hpp"
 
 #define KLSA_KERNELS "neighbours_kernels.hpp"
 #include "for_each_instruction_set.hpp"
@@ -140,40 +140,25 @@ class KnnSearcher {
         require(length(columns) == length(rows) && length(values) == length(rows) && length(sizes) == length(rows),
                 "columns, values and sizes: their numbers of rows differ");
         require(columns.shape(1) == values.shape(1), "columns and values: their widths differ");
-        auto borrowed = borrow();
+        auto borrowed = unused_.take();
         KnnBuffers& buffers = *borrowed;
+        buffers.sums.resize(KNN_BLOCK);
+        buffers.dense.resize(size_t(features_));
         const i64 width = i64(columns.shape(1));
         for (i64 i = 0; i < length(rows); i++)
             sizes(i) = i32(
                 KLSA_DISPATCH(find_neighbours(own, rows(i), parts_.data(), i64(parts_.size()), starts_.data(), limits_,
                                               buffers, width, columns.data() + i * width, values.data() + i * width)));
-        std::scoped_lock lock(mutex_);
-        unused_.push_back(std::move(borrowed));
+        unused_.give(std::move(borrowed));
     }
 
   private:
-    std::unique_ptr<KnnBuffers> borrow() {
-        {
-            std::scoped_lock lock(mutex_);
-            if (!unused_.empty()) {
-                auto buffers = std::move(unused_.back());
-                unused_.pop_back();
-                return buffers;
-            }
-        }
-        auto buffers = std::make_unique<KnnBuffers>();
-        buffers->sums.resize(KNN_BLOCK);
-        buffers->dense.resize(size_t(features_));
-        return buffers;
-    }
-
     KnnLimits limits_;
     i64 own_ = 0, features_ = 0;
     std::vector<std::shared_ptr<KnnPart>> owners_;
     std::vector<KnnDocuments> parts_;
     std::vector<i64> starts_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<KnnBuffers>> unused_;
+    Pool<KnnBuffers> unused_;
 };
 
 i64 compact_rows(Array2<i32> columns, Array2<f32> values, Array1<const i32> sizes) {

@@ -1,22 +1,12 @@
 // What the search for nearest neighbours reads and needs, as pointers that were checked.
 #pragma once
 
-#include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "integers.hpp"
+#include "ranking_keys.hpp"
 
 namespace klsa {
-
-// A key is value << 32 | LOW - doc id: descending order is by value, then by doc id.
-constexpr i64 LOW = 0xFFFFFFFF;
-
-// Move the k largest of the distinct keys to the front and return the smallest of them; k <= count.
-inline i64 select_largest(i64* keys, i64 count, i64 k) {
-    std::nth_element(keys, keys + k - 1, keys + count, std::greater<>());
-    return keys[k - 1];
-}
 
 constexpr i64 KNN_BLOCK = 1 << 15;          // documents whose sums are added at a time: they fit the L2 cache
 constexpr i64 KNN_LINE = 16;                // documents whose sums are a cache line

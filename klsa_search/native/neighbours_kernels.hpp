@@ -10,13 +10,13 @@ inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, c
     auto& order = buffers.order;
     order.resize(size_t(size));
     for (i64 i = 0; i < size; i++)
-        order[size_t(i)] = i64(std::bit_cast<i32>(part.weights[begin + i])) << 32 | (LOW - i);
+        order[size_t(i)] = float_key(part.weights[begin + i], i);
     std::sort(order.begin(), order.end(), std::greater<>());
     buffers.query.clear();
     buffers.query_weights.clear();
     i64 spent = 0;
     for (i64 key : order) {
-        const i64 at = begin + LOW - (key & LOW), feature = part.columns[at];
+        const i64 at = begin + document_of(key), feature = part.columns[at];
         const i64 postings = starts[feature + 1] - starts[feature];
         if (postings == 0 || (!buffers.query.empty() && spent + postings > limits.postings)) continue;
         buffers.query.push_back(i32(feature));
@@ -90,7 +90,7 @@ inline void take_sums(f32* sums, i64 size, f32 least, i64 first, std::vector<i64
     for (i64 line = 0; line < size; line += KNN_LINE) {
         for (u32 mask = reaching(sums + line, bits); mask; mask &= mask - 1) {
             const i64 at = line + std::countr_zero(mask);
-            keys.push_back(i64(std::bit_cast<i32>(sums[at])) << 32 | (LOW - (first + at)));
+            keys.push_back(float_key(sums[at], first + at));
         }
         std::fill_n(sums + line, KNN_LINE, 0.0f);
     }
@@ -168,7 +168,7 @@ inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocument
     auto& others = buffers.others;
     others.clear();
     for (i64 key : buffers.keys) {
-        const i64 x = LOW - (key & LOW) - part.first;
+        const i64 x = document_of(key) - part.first;
         if (x >= 0 && x < part.documents) others.push_back(i32(x));
     }
     const f32 scale = own.scales[row], towards = own.towards_mean[row];
@@ -191,7 +191,7 @@ inline void score_candidates(const KnnDocuments& own, i64 row, const KnnDocument
                                   buffers.filter.data());
         total -= towards * part.scales[x] + scale * (part.towards_mean[x] - part.scales[x] * part.mean_square);
         if (total <= 0) continue;
-        buffers.entries.push_back(i64(std::bit_cast<i32>(total)) << 32 | (LOW - x - part.first));
+        buffers.entries.push_back(float_key(total, x + part.first));
     }
 }
 
@@ -203,7 +203,7 @@ inline i64 find_neighbours(const KnnDocuments& own, i64 row, const KnnDocuments*
     buffers.keys.clear();
     buffers.entries.clear();
     for (i64 i = 0; i < count; i++) find_candidates(parts[i], d, limits.candidates, buffers);
-    buffers.keys.push_back(LOW - d);
+    buffers.keys.push_back(key_of(0, d));
     for (i64 p = own.starts[row]; p < own.starts[row + 1]; p++) {
         buffers.dense[size_t(own.columns[p])] = own.weights[p];
         buffers.filter[size_t(own.columns[p] & FILTER_MASK)] = 1;
@@ -216,9 +216,9 @@ inline i64 find_neighbours(const KnnDocuments& own, i64 row, const KnnDocuments*
     auto& entries = buffers.entries;
     const i64 size = std::min(i64(entries.size()), width);
     if (size < i64(entries.size())) select_largest(entries.data(), i64(entries.size()), size);
-    std::sort(entries.begin(), entries.begin() + size, [](i64 a, i64 b) { return (a & LOW) > (b & LOW); });
+    std::sort(entries.begin(), entries.begin() + size, [](i64 a, i64 b) { return document_of(a) < document_of(b); });
     for (i64 i = 0; i < size; i++) {
-        columns[i] = i32(LOW - (entries[size_t(i)] & LOW));
+        columns[i] = i32(document_of(entries[size_t(i)]));
         values[i] = std::bit_cast<f32>(i32(entries[size_t(i)] >> 32));
     }
     return size;

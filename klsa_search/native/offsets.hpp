@@ -25,10 +25,6 @@ struct WordOffsets {
     i64 size() const { return i64(starts.size()); }
 };
 
-inline bool is_ascii_word_character(u32 point) {
-    return ('a' <= (point | 32) && (point | 32) <= 'z') || ('0' <= point && point <= '9');
-}
-
 // Finds words by their positions. `locate` returns false for rare sequences that only
 // `Analyzer.tokens` handles, such as a mark after a fraction.
 //

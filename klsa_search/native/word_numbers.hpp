@@ -5,13 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "integers.hpp"
+#include "characters.hpp"
 
 namespace klsa {
-
-inline bool is_ascii_letter(char c) {
-    return ('a' <= (c | 0x20) && (c | 0x20) <= 'z') || ('0' <= c && c <= '9');
-}
 
 // Return the end of the English ending ('s, 't, 'm, 'd, 'll, 're, 've) at `at`, or `at`.
 inline size_t after_english_ending(std::string_view text, size_t at) {
@@ -22,19 +18,19 @@ inline size_t after_english_ending(std::string_view text, size_t at) {
         if (two != "ll" && two != "LL" && two != "re" && two != "RE" && two != "ve" && two != "VE") return at;
         after++;
     }
-    return after < text.size() && is_ascii_letter(text[after]) ? at : after;
+    return after < text.size() && is_ascii_word_character(text[after]) ? at : after;
 }
 
 // Call `visit(word)` for each word of an ASCII text, as `segmentation.words` finds them.
 template <class Visit>
 void for_each_ascii_word(std::string_view text, Visit visit) {
     for (size_t at = 0; at < text.size();) {
-        if (!is_ascii_letter(text[at])) {
+        if (!is_ascii_word_character(text[at])) {
             at++;
             continue;
         }
         const size_t begin = at;
-        while (at < text.size() && is_ascii_letter(text[at])) at++;
+        while (at < text.size() && is_ascii_word_character(text[at])) at++;
         at = after_english_ending(text, at);
         visit(text.substr(begin, at - begin));
     }

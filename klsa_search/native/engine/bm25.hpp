@@ -136,7 +136,7 @@ inline i64 State::add_terms(i64 begin, i64 end, const u32* entries) {
         if (j + 1 < end) {  // the start of the next list, which the hardware cannot predict
             const Term& next = b.terms[j + 1];
             i64 last = std::min(next.first + AHEAD, next.after);
-            for (i64 i = next.first; i < last; i += 16) fetch_line(entries + i);
+            for (i64 i = next.first; i < last; i += 16) prefetch(entries + i);
         }
         i64 count = b.terms[j].after - b.terms[j].first;
         add_postings(b.accumulator.data(), entries + b.terms[j].first, count, b.terms[j].weight);

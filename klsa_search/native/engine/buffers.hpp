@@ -4,13 +4,13 @@
 // BM25, then documents that only the expansion finds.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <vector>
 
+#include "../pool.hpp"
+#include "../ranking_keys.hpp"
 #include "index.hpp"
 
 namespace klsa {
@@ -121,45 +121,21 @@ struct Buffers {
 
 constexpr i64 MAX_RETAINED = 1 << 14;  // results of searches whose buffers are reused
 
-// Buffers that no search uses now. It has no lock, so a fork cannot leave one locked.
-class BufferPool {
+// Buffers for one search; returned to the pool by `release`, freed if an exception passes.
+class BufferLease {
   public:
-    // Buffers for one search; returned to the pool by `release`, freed if an exception passes.
-    class Lease {
-      public:
-        explicit Lease(BufferPool& pool) : pool_(pool), buffers_(pool.take()) {}
-        Buffers& operator*() { return *buffers_; }
-        void release() {
-            if (i64(buffers_->keys.size()) <= Buffers::key_buffer_size(2 * MAX_RETAINED) + (1 << MAX_BLOCK_BITS))
-                pool_.give(std::move(buffers_));
-        }
-
-      private:
-        BufferPool& pool_;
-        std::unique_ptr<Buffers> buffers_;
-    };
-
-    static BufferPool& shared() {
-        static BufferPool pool;
-        return pool;
+    Buffers& operator*() { return *buffers_; }
+    void release() {
+        if (i64(buffers_->keys.size()) <= Buffers::key_buffer_size(2 * MAX_RETAINED) + (1 << MAX_BLOCK_BITS))
+            pool().give(std::move(buffers_));
     }
 
   private:
-    std::unique_ptr<Buffers> take() {
-        for (auto& place : free_)
-            if (Buffers* buffers = place.exchange(nullptr)) return std::unique_ptr<Buffers>(buffers);
-        return std::make_unique<Buffers>();
+    static Pool<Buffers>& pool() {
+        static auto* pool = new Pool<Buffers>;  // never freed: a thread may search while the process ends
+        return *pool;
     }
-    void give(std::unique_ptr<Buffers> buffers) {
-        for (auto& place : free_) {
-            Buffers* none = nullptr;
-            if (place.compare_exchange_strong(none, buffers.get())) {
-                (void)buffers.release();
-                return;
-            }
-        }
-    }
-    std::array<std::atomic<Buffers*>, 64> free_{};
+    std::unique_ptr<Buffers> buffers_ = pool().take();
 };
 
 }  // namespace klsa

@@ -18,8 +18,8 @@ inline void State::score_coverage(i64 stride, i64 best, const i32* list, i64 cou
     i64 neighbours = model_->neighbours;
     auto fetch = [&](i64 i) {
         const u32* row = model_->row(b.documents[list[i]]);
-        fetch_line(row);
-        fetch_line(row + std::max<i64>(neighbours - 1, 0));
+        prefetch(row);
+        prefetch(row + std::max<i64>(neighbours - 1, 0));
     };
     for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch(i);
     for (i64 i = 0; i < count; i++) {
@@ -90,12 +90,12 @@ inline i64 State::place_elsewhere(u32 ordinal, i64 best) {
 // Fetch the features of a document, whose place should have been fetched before.
 inline void State::fetch_features(i64 document) {
     Array<u32> features = model_->features_of(document);
-    for (i64 at = 0; at < features.size; at += 16) fetch_line(features.data + at);
+    for (i64 at = 0; at < features.size; at += 16) prefetch(features.data + at);
 }
 
 inline void State::fetch_vector(i64 document) {
     const i8* vector = model_->vector(document);
-    for (i64 at = 0; at < model_->vector_width; at += 64) fetch_line(vector + at);
+    for (i64 at = 0; at < model_->vector_width; at += 64) prefetch(vector + at);
 }
 
 // Project the query to the latent space, in integer steps; return one step of a cosine.

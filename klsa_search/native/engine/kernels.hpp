@@ -6,15 +6,6 @@
 
 namespace klsa::KLSA_NS {
 
-// Not __builtin_prefetch: GCC 12 takes a function that only prefetches for pure and drops its calls.
-inline void fetch_line(const void* address) {
-#if defined(__x86_64__)
-    asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address)));
-#else
-    __builtin_prefetch(address);
-#endif
-}
-
 // acc[place] += 1 + floor(weight * saturation / 2^16), for every posting. The sums are not vectors:
 // scatter takes longer.
 inline void add_postings(i32* acc, const u32* entries, i64 count, u64 weight) {
@@ -24,7 +15,7 @@ inline void add_postings(i32* acc, const u32* entries, i64 count, u64 weight) {
     const __m256i one = _mm256_set1_epi32(1), mask = _mm256_set1_epi32(0xFFFF);
     alignas(32) i32 impacts[8];
     for (; i + 8 <= count; i += 8) {
-        fetch_line(entries + i + 256);
+        prefetch(entries + i + 256);
         __m256i e = _mm256_loadu_si256((const __m256i*)(entries + i));
         __m256i v = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_and_si256(e, mask), high),
                                      _mm256_add_epi32(_mm256_mulhi_epu16(e, low), one));

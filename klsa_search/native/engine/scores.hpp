@@ -116,7 +116,7 @@ inline void State::rescore_coverage(const Ranges& r, i64 chosen, i64 depth, i64 
 inline i64 State::rescore_expansion(const Params& params, i64 seeds, i64 chosen, i64 depth, const Factors& f,
                                     const Centre& centre) {
     i64 count = drop_excluded(select_chosen(chosen, depth));
-    for (i64 i = 0; i < count; i++) fetch_line(model_->feature_start(b.documents[b.chosen[i]]));
+    for (i64 i = 0; i < count; i++) prefetch(model_->feature_start(b.documents[b.chosen[i]]));
     for (i64 i = 0; i < std::min(AHEAD, count); i++) fetch_features(b.documents[b.chosen[i]]);
     for (i64 i = 0; i < count; i++) {
         if (i + AHEAD < count) fetch_features(b.documents[b.chosen[i + AHEAD]]);

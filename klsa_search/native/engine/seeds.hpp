@@ -7,15 +7,9 @@ namespace klsa::KLSA_NS {
 constexpr double SUMS = 32000;        // largest sum of features: fits 16 bits after rounding
 constexpr double NEGLIGIBLE = 0.002;  // share of the first seed's weight below which one is ignored
 
-// base ** exponent; whole exponents, the usual case, by squaring.
 inline f32 power(f32 base, double exponent) {
-    i64 whole = i64(exponent);
-    if (double(whole) != exponent) return f32(std::pow(double(base), exponent));
-    f32 result = 1, square = base;
-    for (; whole > 0; whole >>= 1) {
-        if (whole & 1) result *= square;
-        square *= square;
-    }
+    f32 result = 0;
+    add_powers(&base, 1, exponent, 1, &result);
     return result;
 }
 
@@ -134,9 +128,9 @@ inline void State::fetch_seeds(i64 seeds, i64 count) {
     for (i64 slot = 1; slot <= seeds; slot++) {
         i64 document = b.documents[slot];
         const u32* row = model_->row(document);
-        for (i64 column = 0; column < model_->row_width; column += 16) fetch_line(row + column);
-        fetch_line(model_->feature_start(document));
-        fetch_line(&model_->row_step(document));
+        for (i64 column = 0; column < model_->row_width; column += 16) prefetch(row + column);
+        prefetch(model_->feature_start(document));
+        prefetch(&model_->row_step(document));
     }
     for (i64 slot = 1; slot <= count; slot++) fetch_vector(b.documents[slot]);
 }

@@ -1,20 +1,12 @@
 // Selection and sorting of the largest keys, and thresholds of scores.
 //
-// A key is score << 32 | (2^32 - 1 - doc id): descending order of the keys is the ranking.
+// The keys are those of `ranking_keys.hpp`.
 // Included once for each instruction set: see `for_each_instruction_set.hpp`.
 
 namespace klsa::KLSA_NS {
 
-constexpr i64 LOW = 0xFFFFFFFF;  // the bits of the doc id
 constexpr int DIGIT = 11, BUCKETS = 1 << DIGIT;
 constexpr int SHORT = 48;  // keys up to which insertion sort is the fastest
-
-inline i64 key_of(i64 score, i64 document) {
-    return score << 32 | (LOW - document);
-}
-inline i64 document_of(i64 key) {
-    return LOW - (key & LOW);
-}
 
 // A number with at most k keys above it and at least k keys above or equal.
 inline i64 key_threshold(const i64* keys, i64 count, i64 k) {
