@@ -512,7 +512,7 @@ def pack_rows(
     starts: _I64,
     columns: _I32,
     values: _F32 | _F64,
-    ranks: _I64 | None,
+    ranks: _I32 | None,
     packed_starts: _I64,
     packed: _U32,
     steps: _F32,
@@ -580,17 +580,16 @@ class KernelDocuments:
     def __init__(self, starts: _I64, features: _U32, scalars: _F32, boosts: _F32) -> None: ...
 
 class LaterPostings:
-    """Postings of documents written after a build: an inverted file and linked lists.
+    """The inverted file of consecutive documents written after a build.
 
-    starts      (V + 1,) start of the documents of each term in the file
-    documents   their numbers
+    first       number of the first document
+    starts      (n + 1,) start of the terms of each
+    terms       of the documents, below `term_count`
     shares      their saturations
-    heads       (V,) the last link of each term, 0 for none
-    links       (L, 3) previous link, number of the document, its saturation
     """
 
     def __init__(
-        self, starts: _I64, documents: _I32, shares: _U16, heads: _I32, links: _U32
+        self, first: int, starts: _I64, terms: _I32, shares: _U16, term_count: int
     ) -> None: ...
 
 class FoldInNeighbours:
@@ -622,6 +621,7 @@ class FoldInNeighbours:
         terms: _I32,
         weights: _F32,
         later: LaterPostings,
+        last: LaterPostings,
         documents: KernelDocuments,
         budget: int,
         candidates: int,
@@ -631,22 +631,13 @@ class FoldInNeighbours:
         """Write the strongest entries of later documents begin..end among all before each.
 
         starts, terms, weights  of the terms of documents from number `offset` on, as in CSR
-        later, documents        the later documents
+        later, last             postings of most later documents, and of the last ones
+        documents               the later documents
         budget                  postings of the build that are read for a document, at most
         candidates              documents for which K is computed, at most
         values, neighbours      output, by document from `offset`: strongest first, and the numbers
                                 of the documents; both 0 at first
         """
-
-def append_links(
-    starts: _I64, terms: _I32, shares: _U16, first: int, link: int, heads: _I32, links: _U32
-) -> None:
-    """Write the links of documents, numbered from `first`; the links are numbered from `link`."""
-
-def invert_terms(
-    starts: _I64, terms: _I32, shares: _U16, term_count: int
-) -> tuple[_I64, _I32, _U16]:
-    """Return the inverted file of documents: starts (V + 1,), documents and shares of each term."""
 
 def count_block(
     words: _I32, lengths: _I32, parts: _I32, paired: npt.NDArray[np.bool_], weights: _I64

@@ -53,6 +53,17 @@ class SparseRows(NamedTuple):
     shape: tuple[int, int]
 
 
+def ranks_of(counts: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
+    """Return the rank of each count among all, the largest first, of equal ones the first: (n,).
+
+    >>> ranks_of(np.array([1, 5, 1]))
+    array([1, 0, 2], dtype=int32)
+    """
+    ranks = np.empty(len(counts), np.int32)
+    ranks[np.argsort(-counts, kind="stable")] = np.arange(len(counts), dtype=np.int32)
+    return ranks
+
+
 def csr_arrays(
     rows: SparseRows | sparse.csr_array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:

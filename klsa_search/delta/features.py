@@ -16,7 +16,7 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import analysed_texts
-from klsa_search.core.array_types import GrowableArray, SparseRows, starts_of
+from klsa_search.core.array_types import GrowableArray, Integers, SparseRows, starts_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels.counts import Block, BlockCounts
 from klsa_search.kernels.document_kernel import scales_of
@@ -34,10 +34,10 @@ class TermMap:
         self._numbers = GrowableArray(np.int32)  # term of each number of the numbering
         self._new: dict[str, int] = {}
         self._ranks = GrowableArray(np.int32)
-        self._ranks.extend(statistics.ranks)
+        self._ranks.extend(statistics.forward.ranks)
         self._common = statistics.common
         self._content = GrowableArray(np.bool_)
-        self._content.extend(np.ones(len(statistics.ranks), np.bool_))
+        self._content.extend(np.ones(len(self._ranks), np.bool_))
         common = [self._of_build[term] for term in statistics.common if term in self._of_build]
         self._content.rows[common] = False
 
@@ -59,8 +59,11 @@ class TermMap:
         self._ranks.extend(np.array(numbers, np.int32))
         self._content.extend(np.array([word not in self._common for word in words], np.bool_))
 
-    def number(self, documents: Sequence[Document]) -> tuple[Block, list[str]]:
-        """Return the parts of documents as term numbers, and the new terms."""
+    def number(self, documents: Sequence[Document]) -> tuple[Block, list[str], Integers]:
+        """Return the parts of documents as term numbers, the new terms, and for each document the
+        number of those in the documents before: (n + 1,).
+        """
+        first = len(self._ranks)
         texts = self._numbering.numbered(
             analysed_texts(documents, self._fields, self._language_field)
         )
@@ -78,7 +81,9 @@ class TermMap:
         numbered[has_term] = self._numbers.rows[numbers[has_term]]
         lengths = np.frombuffer(texts.lengths, np.int32)
         parts = np.full(len(documents), len(self._fields.names), np.int32)
-        return Block(numbered, lengths, parts), words
+        ends = starts_of(lengths)[:: len(self._fields.names)]
+        latest = np.maximum.accumulate(np.concatenate(([first - 1], numbered)))[ends]
+        return Block(numbered, lengths, parts), words, latest + 1 - first
 
 
 _ANY: Final = 2**31 - 1  # number of columns, which nothing reads

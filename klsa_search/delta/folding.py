@@ -17,8 +17,8 @@ postings of the query kernel. A term t of document d adds
 to every document x that contains it, and the sum is multiplied by S(x) · K(x,x)^-¼. Terms are
 processed by descending weight. At most a fixed number of postings of the build is read for a
 document; a term with more postings than are left of it is skipped, and its postings in later
-documents are not read either. Most later documents are in an inverted file and the last ones in
-linked lists, which makes an append O(1).
+documents are not read either. Later documents are in two inverted files: that of the last ones is
+small enough to be made again for each append.
 
 K is then computed exactly for the candidates. Sums over features are integers, and the rest is
 computed as in the query engine, so an entry has the same bits wherever it is computed.
@@ -37,11 +37,11 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, GrowableLists, starts_of
+from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, starts_of
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
-from klsa_search.delta.segment import DeltaSegment, distinct, words_of
+from klsa_search.delta.segment import DeltaSegment, words_of
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.errors import StoreError
 from klsa_search.kernels.counts import BlockCounts, count_block
@@ -59,8 +59,8 @@ from klsa_search.storage.forward_index import encoded
 _FILTER: Final = 1 << 14
 """Bytes of the filter that saves lookups; fits the L1 cache."""
 
-MAX_CHAINED: Final = 512
-"""Limit of documents in linked lists."""
+MAX_LAST: Final = 512
+"""Limit of documents in the inverted file of the last ones."""
 
 
 _MAX_POSTINGS: Final = 60_000
@@ -99,8 +99,8 @@ class _LaterDocuments:
         self._term_starts.extend(np.zeros(1, np.int64))
         self._terms = GrowableArray(np.int32)
         self._shares = GrowableArray(np.uint16)
-        self._inverted = 0  # documents in the inverted file
-        self._invert()
+        self._last = 0  # first document in the file of the last ones
+        self._files = (self._inverted(0),) * 2
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -140,9 +140,9 @@ class _LaterDocuments:
         return len(self._term_starts) - 1
 
     @property
-    def postings(self) -> _native.LaterPostings:
-        """Return the postings of the later documents."""
-        return _native.LaterPostings(*self._file, self._heads, self._links.rows)
+    def postings(self) -> tuple[_native.LaterPostings, _native.LaterPostings]:
+        """Return the postings of the later documents: of most, and of the last ones."""
+        return self._files
 
     def append(
         self,
@@ -163,32 +163,31 @@ class _LaterDocuments:
         counts: npt.NDArray[np.int32],
         lengths: npt.NDArray[np.int32],
     ) -> None:
-        """Index the terms of the next documents: counts by terms, and lengths."""
-        if self.indexed + len(lengths) - self._inverted > MAX_CHAINED:
-            self._invert()
-        settings, first = self._statistics.settings, self.indexed
+        """Index the terms of the next documents: counts by terms, and lengths.
+
+        Cost: O(V) and the terms of the last documents, sometimes those of all.
+        """
+        settings = self._statistics.settings
         norms = length_norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
         sums = np.repeat(norms, np.diff(starts)) + counts
         shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
         self._term_starts.extend(starts[1:] - starts[0] + len(self._terms))
         self._terms.extend(terms)
         self._shares.extend(shares)
-        links = np.empty((len(terms), 3), np.uint32)
-        _native.append_links(
-            starts - starts[0], terms, shares, first, len(self._links), self._heads, links
-        )
-        self._links.extend(links)
+        most = self._files[0]
+        if self.indexed - self._last > MAX_LAST:
+            most, self._last = self._inverted(0), self.indexed
+        self._files = most, self._inverted(self._last)
 
-    def _invert(self) -> None:
-        """Rebuild the inverted file of all documents, with empty lists. Cost: O(V + nnz)."""
-        terms = self._statistics.terms
-        self._file = _native.invert_terms(
-            self._term_starts.rows, self._terms.rows, self._shares.rows, terms
+    def _inverted(self, first: int) -> _native.LaterPostings:
+        """Return the inverted file of the documents from number `first` on."""
+        return _native.LaterPostings(
+            first,
+            self._term_starts.rows[first:],
+            self._terms.rows,
+            self._shares.rows,
+            self._statistics.terms,
         )
-        self._heads = np.zeros(terms, np.int32)
-        self._links = GrowableArray(np.uint32, 3)
-        self._links.extend(np.zeros((1, 3), np.uint32))  # 0 ends a list
-        self._inverted = self.indexed
 
     def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
         """Append the rows of the documents appended last."""
@@ -249,13 +248,12 @@ class DeltaBuilder:
                 "batches with `klsa-index rollback NAME --writes N`, then run "
                 "`klsa-index refit NAME`"
             )
-        block, words = self._terms.number(documents)
+        block, new_terms, words_before = self._terms.number(documents)
         ranks = self._terms.ranks
         content = self._terms.content
         counts = count_block(block, content, statistics.settings.searched_fields.weights)
         starts = starts_of(counts.sizes)
-        tokens = starts_of(counts.counts)
-        lengths = np.diff(tokens[starts]).astype(np.int32)
+        lengths = np.diff(starts_of(counts.counts)[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
         features = document_features(statistics, counts, content)
         self._later.append(
@@ -265,15 +263,12 @@ class DeltaBuilder:
         rows, steps = _packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
         self._later.append_rows(rows, scales)
-        distinct_terms, count_terms = distinct(counts.columns)
+        words, word_starts = words_of(new_terms)
         reverse, reverse_values = self._reverse(values, neighbours, first)
         return DeltaSegment(
             first=first,
-            words=words_of(words),
-            terms=distinct_terms.astype(np.int32),
-            count_starts=starts,
-            count_terms=count_terms,
-            counts=counts.counts.copy(),
+            word_starts=word_starts[words_before],
+            words=words,
             lengths=lengths,
             forward_starts=starts_of(code_sizes),
             forward_codes=codes,
@@ -295,13 +290,12 @@ class DeltaBuilder:
         documents.append(
             segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1]
         )
+        forward = self._statistics.forward.extended(
+            (segment.forward_codes, segment.forward_starts), len(self._terms.ranks)
+        )
+        starts, terms, counts, _ = forward.rows(np.arange(self.first, self.first + len(segment)))
         documents.index(
-            *_build_terms(
-                self._statistics.terms,
-                segment.count_starts,
-                segment.terms[segment.count_terms],
-                segment.counts,
-            ),
+            *_build_terms(self._statistics.terms, starts, terms, counts.astype(np.int32)),
             segment.lengths,
         )
         documents.append_rows(segment.rows, segment.scales)
@@ -325,7 +319,7 @@ class DeltaBuilder:
         def search(begin: int) -> None:
             end = min(begin + TASK_DOCUMENTS, last)
             self._neighbours.search(
-                offset + begin, offset + end, offset, *query_terms, later, new,
+                offset + begin, offset + end, offset, *query_terms, *later, new,
                 _MAX_POSTINGS, _CANDIDATES, values, neighbours,
             )  # fmt: skip
 
@@ -384,15 +378,11 @@ def _packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, 
 
 
 def _build_terms(
-    terms: int,
-    starts: npt.NDArray[np.int64],
-    columns: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
+    terms: int, starts: Integers, columns: Integers, counts: npt.NDArray[np.int32]
 ) -> _Counts:
     """Return the counts of terms of the build."""
     is_known = columns < terms
-    before = starts_of(is_known)
-    return before[starts], columns[is_known], counts[is_known]
+    return starts_of(is_known)[starts], columns[is_known].astype(np.int32), counts[is_known]
 
 
 def _slice(counts: _Counts, first: int, after: int) -> _Counts:

@@ -12,9 +12,7 @@ cache: if it is missing or damaged, the first process that needs it writes it ag
 from __future__ import annotations
 
 import logging
-import threading
 import zlib
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from klsa_search.core.array_types import SparseRows
 from klsa_search.core.installation import __version__
@@ -59,9 +57,6 @@ class SaturatedPostings:
         self._b = manifest.checked_settings().b
         key = f"{__version__} {manifest.fingerprint}"
         self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
-        self._preparing: threading.Thread | None = None
-        self._is_closed = False
-        self._lock = threading.Lock()
 
     def at(self, average: float) -> Postings:
         """Return the postings for a quantised mean length, memory-mapped.
@@ -83,33 +78,6 @@ class SaturatedPostings:
             )
             return self._saturated(average)
         return postings
-
-    def prepare(self, average: float) -> None:
-        """Write the file of a length in the background, unless it exists or is being written."""
-        with self._lock:
-            is_preparing = self._preparing is not None and self._preparing.is_alive()
-            if self._is_closed or is_preparing or self._path(average).exists():
-                return
-            self._preparing = threading.Thread(
-                target=self._prepare, args=[average], name="saturating", daemon=True
-            )
-            self._preparing.start()
-
-    def close(self) -> None:
-        """Wait for the file that is being written; `prepare` does nothing from now on."""
-        with self._lock:
-            self._is_closed = True
-        if self._preparing is not None:
-            self._preparing.join()
-
-    def _prepare(self, average: float) -> None:
-        # If this fails, `at` writes the file when it is needed, and reports the error.
-        with (
-            suppress(OSError, Timeout),
-            FileLock(self._generation / "saturated.lock", timeout=0, thread_local=False),
-        ):
-            if self._mapped(average) is None:
-                self._written(average)
 
     def _path(self, average: float) -> Path:
         return self._generation / f"saturated-{length_step(average)}-{self._digest}.bin"

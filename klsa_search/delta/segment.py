@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import language_stated, searched_texts
+from klsa_search.core.array_types import starts_of
 from klsa_search.core.installation import __version__
 from klsa_search.storage.manifest import Manifest
 from klsa_search.storage.names import NEW
@@ -46,15 +47,12 @@ _Starts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DeltaSegment:
-    """n documents at consecutive doc ids; T terms, R reverse entries. The fields are keys on disk.
+    """n documents at consecutive doc ids; R reverse entries. The fields are keys on disk.
 
     first           doc id of the first document
+    word_starts     (n + 1,) start of the new words of each document
     words           UTF-8: terms new to the build and all documents before, in the order of their
                     first appearance, each with a line end; they have the next term numbers
-    terms           (T,) ascending, numbers of the terms in the segment
-    count_starts    (n + 1,) start of the counts of each document
-    count_terms     int32, index into `terms`, ascending within a document
-    counts          int32, f(t,d)
     lengths         (n,) dl(d)
     forward_starts  (n + 1,) start of the codes of each document
     forward_codes   the forward index: see `storage.forward_index`; a new term's rank is its number
@@ -69,11 +67,8 @@ class DeltaSegment:
     """
 
     first: int
+    word_starts: _Starts
     words: npt.NDArray[np.uint8]
-    terms: _Ints
-    count_starts: _Starts
-    count_terms: _Ints
-    counts: _Ints
     lengths: _Ints
     forward_starts: _Starts
     forward_codes: npt.NDArray[np.uint8]
@@ -103,55 +98,36 @@ class DeltaSegment:
         """Return the segment of the same documents without the first ones, as if folded alone."""
         if not count:
             return self
-        counts, codes, features = (getattr(self, name)[count] for name in _STARTS)
-        before = int(self.terms[self.count_terms[:counts]].max(initial=-1))
-        first_new = int(self.terms.max(initial=-1)) + 1 - len(self.new_terms)
-        words = self.new_terms[max(before + 1 - first_new, 0) :]
-        terms, count_terms = distinct(self.terms[self.count_terms[counts:]])
+        arrays = {name: getattr(self, name)[count:] for name in _BY_DOCUMENT}
+        for name, content in _LISTS.items():
+            starts = getattr(self, name)
+            arrays[name] = starts[count:] - starts[count]
+            arrays[content] = getattr(self, content)[starts[count] :]
         is_later = self.reverse[:, 1] >= self.first + count
         return DeltaSegment(
             first=self.first + count,
-            words=words_of(words),
-            terms=terms.astype(np.int32),
-            count_starts=self.count_starts[count:] - counts,
-            count_terms=count_terms,
-            counts=self.counts[counts:],
-            lengths=self.lengths[count:],
-            forward_starts=self.forward_starts[count:] - codes,
-            forward_codes=self.forward_codes[codes:],
-            feature_starts=self.feature_starts[count:] - features,
-            features=self.features[features:],
-            cards=self.cards[count:],
-            rows=self.rows[count:],
-            scales=self.scales[count:],
             reverse=self.reverse[is_later],
             reverse_values=self.reverse_values[is_later],
+            **arrays,
         )
 
 
-_STARTS: Final = ("count_starts", "forward_starts", "feature_starts")
+_LISTS: Final = {
+    "word_starts": "words",
+    "forward_starts": "forward_codes",
+    "feature_starts": "features",
+}
+_BY_DOCUMENT: Final = ("lengths", "cards", "rows", "scales")
 _ARRAYS: Final = tuple(field.name for field in fields(DeltaSegment) if field.name != "first")
-_END_TO_END: Final = tuple(
-    name for name in _ARRAYS if name not in {*_STARTS, "terms", "count_terms"}
-)
 _SUM_BYTES: Final = 4
 
 
-def words_of(terms: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Return terms as in `DeltaSegment.words`."""
-    return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), np.uint8)
-
-
-def distinct(
-    terms: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return the distinct terms, ascending, and the index of each among them. Cost: O(V + n)."""
-    present = np.zeros(terms.max(initial=-1) + 1, np.bool_)
-    present[terms] = True
-    numbers = np.flatnonzero(present)
-    positions = np.empty(len(present), np.int32)
-    positions[numbers] = np.arange(len(numbers), dtype=np.int32)
-    return numbers, positions[terms]
+def words_of(terms: Sequence[str]) -> tuple[npt.NDArray[np.uint8], _Starts]:
+    """Return terms as in `DeltaSegment.words`, and the start of each, and the end of the last."""
+    lines = [f"{term}\n".encode() for term in terms]
+    return np.frombuffer(b"".join(lines), np.uint8), starts_of(
+        np.array([*map(len, lines)], np.int64)
+    )
 
 
 def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
@@ -159,28 +135,19 @@ def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
     for before, after in pairwise(segments):
         if before.after != after.first:
             raise ValueError(f"a segment at {after.first} follows one that ends at {before.after}")
-    joined: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([getattr(segment, name) for segment in segments])
-        for name in _END_TO_END
+        for name in _ARRAYS
+        if name not in _LISTS
     }
-    for name in _STARTS:
-        starts = [getattr(segment, name) for segment in segments]
-        ends = np.cumsum([0, *(start[-1] for start in starts)])
-        moved = (start[1:] + end for start, end in zip(starts, ends[:-1], strict=True))
-        joined[name] = np.concatenate([np.zeros(1, np.int64), *moved])
-    terms = distinct(np.concatenate([segment.terms for segment in segments]))[0].astype(np.int32)
-    count_terms = [
-        np.searchsorted(terms, segment.terms)[segment.count_terms] for segment in segments
-    ]
-    order = np.lexsort(joined["reverse"].T[::-1])
-    joined["reverse"] = joined["reverse"][order]
-    joined["reverse_values"] = joined["reverse_values"][order]
-    return DeltaSegment(
-        first=segments[0].first,
-        terms=terms,
-        count_terms=np.concatenate(count_terms).astype(np.int32),
-        **joined,
-    )
+    for name in _LISTS:
+        arrays[name] = starts_of(
+            np.concatenate([np.diff(getattr(segment, name)) for segment in segments])
+        )
+    order = np.lexsort(arrays["reverse"].T[::-1])
+    arrays["reverse"] = arrays["reverse"][order]
+    arrays["reverse_values"] = arrays["reverse_values"][order]
+    return DeltaSegment(first=segments[0].first, **arrays)
 
 
 def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:

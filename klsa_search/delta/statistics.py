@@ -43,6 +43,7 @@ from klsa_search.kernels.weighting import (
 )
 from klsa_search.lowrank.sparse_expansion import NUMBERS, SparseExpansion, open_sparse_expansion
 from klsa_search.storage.arrays import has_array, open_array
+from klsa_search.storage.forward_index import Forward
 
 MIN_FREQUENCY: Final = 2
 """Minimal document frequency of a pair."""
@@ -175,7 +176,7 @@ class BuildStatistics:
     vocabulary           of the generation
     postings             of its query kernel
     expansion            its rows, features and document vectors
-    ranks                (V,) of each term in the codes of the forward index
+    forward              its forward index
     common               the common terms, which are not features and form no pairs
     pairs                pairs, and the numbers of all features
     trained              statistics by which features are weighted
@@ -185,7 +186,7 @@ class BuildStatistics:
     vocabulary: Vocabulary
     postings: Postings
     expansion: SparseExpansion
-    ranks: npt.NDArray[np.int32]
+    forward: Forward
     common: frozenset[str]
     pairs: Pairs
     trained: TrainedStatistics
@@ -268,7 +269,7 @@ def open_statistics(
         vocabulary=vocabulary,
         postings=postings,
         expansion=open_sparse_expansion(array),
-        ranks=array("forward_ranks"),
+        forward=Forward.open(generation, settings.searched_fields),
         common=common,
         pairs=Pairs.of(array("epoch_pairs"), trained.frequencies),
         trained=trained,

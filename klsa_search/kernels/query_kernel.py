@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, GrowableArray, Scores
+from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.build_settings import IdfName
 from klsa_search.kernels.postings import UNIT, Postings, Segments
 from klsa_search.kernels.weighting import idf_of
@@ -62,52 +62,6 @@ class DocumentCounts:
     occurrences: _Numbers
 
 
-class TermGroups:
-    """Groups terms with the same statistics, which have the same weights; for one thread.
-
-    A write changes the statistics of few terms, but N and with it the weights of all. They are
-    computed for each group: of 150,000 terms of 300,000 documents there are 8,000.
-    """
-
-    def __init__(self) -> None:
-        nothing = np.zeros(0, np.int64)
-        self._counts = self._groups = DocumentCounts(0, nothing, nothing)
-        self._group_of = GrowableArray(np.int64)
-        self._limit = 0  # number of groups, of which some may have no term left
-
-    def of(self, counts: DocumentCounts) -> tuple[DocumentCounts, _Numbers]:
-        """Return the statistics of each group, and (V,) the group of each term until the next call.
-
-        Cost: 0.2 ms for 150,000 terms of which few have changed, 5 ms to group all.
-        """
-        n, c, before = counts.frequencies, counts.occurrences, self._counts
-        V = len(before.frequencies)
-        changed = np.ones(len(n), np.bool_)
-        if len(n) >= V:
-            np.not_equal(n[:V], before.frequencies, out=changed[:V])
-            changed[:V] |= c[:V] != before.occurrences
-        terms, size = np.flatnonzero(changed), len(self._groups.frequencies)
-        if len(n) >= V and size + len(terms) <= self._limit:
-            n, c = n[terms], c[terms]
-            self._group_of.extend(np.zeros(len(changed) - V, np.int64))
-            self._group_of.rows[terms] = np.arange(size, size + len(terms))
-            n = np.append(self._groups.frequencies, n)
-            c = np.append(self._groups.occurrences, c)
-        else:
-            order = np.lexsort((c, n))
-            n, c = n[order], c[order]
-            is_first = np.ones(len(order), np.bool_)
-            is_first[1:] = (n[1:] != n[:-1]) | (c[1:] != c[:-1])
-            group_of = np.empty(len(order), np.int64)
-            group_of[order] = np.cumsum(is_first) - 1
-            self._group_of = GrowableArray(np.int64)
-            self._group_of.extend(group_of)
-            n, c = n[is_first], c[is_first]
-            self._limit = 2 * len(n)
-        self._counts, self._groups = counts, DocumentCounts(counts.documents, n, c)
-        return self._groups, self._group_of.rows
-
-
 @dataclass(frozen=True)
 class QueryKernel:
     """BM25 between queries and documents.
@@ -138,13 +92,11 @@ class QueryKernel:
         live: DocumentCounts | None = None,
         weighting: TermWeighting = PLAIN,
         collection: DocumentCounts | None = None,
-        groups: TermGroups | None = None,
     ) -> QueryKernel:
         """Return the kernel of postings.
 
         live        statistics of the live documents in them; by default of all
         collection  of those of all partitions; by default the same
-        groups      of the terms, to weigh terms with the same statistics once
         Cost O(V). It depends on integers summed over all segments and partitions, so their division
         does not change a bit.
         """
@@ -152,11 +104,7 @@ class QueryKernel:
         if live is None:
             live = DocumentCounts(segments.size, segments.frequencies, segments.occurrences)
         counts = live if collection is None else collection
-        if groups is None:
-            arrays = _weigh(counts, weighting)
-        else:
-            of_groups, group_of = groups.of(counts)
-            arrays = [array[group_of] for array in _weigh(of_groups, weighting)]
+        arrays = _weigh(counts, weighting)
         common = weighting.common
         n, c = counts.frequencies[common], counts.occurrences[common]
         common_counts = DocumentCounts(counts.documents, n, c)

@@ -26,6 +26,7 @@ from klsa_search.core.array_types import (
     SparseRows,
     csr_arrays,
     narrow_indptr,
+    ranks_of,
     starts_of,
 )
 from klsa_search.core.lazy import lazy_property
@@ -49,7 +50,7 @@ _Steps = npt.NDArray[np.float32]
 
 
 def pack_rows(
-    rows: SparseRows | sparse.csr_array, ranks: npt.NDArray[np.int64] | None = None
+    rows: SparseRows | sparse.csr_array, ranks: npt.NDArray[np.int32] | None = None
 ) -> tuple[npt.NDArray[np.int64], _Packed, _Steps]:
     """Return packed positive entries as starts, entries and the step of each row.
 
@@ -336,13 +337,6 @@ def _kernel_of(
 def scalars_of(document_vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
     """Return the step of the features, S and SΦμ of document vectors: a view, (N, 3)."""
     return document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
-
-
-def ranks_of(frequencies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the ranks of features by descending frequency: (F,)."""
-    ranks = np.empty(len(frequencies), np.int64)
-    ranks[np.argsort(-frequencies, kind="stable")] = np.arange(len(frequencies))
-    return ranks
 
 
 def packed_terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:

@@ -1,11 +1,11 @@
 // Bindings of fold_in.hpp.
 #include "fold_in.hpp"
 
-#include <memory>
-#include <mutex>
+#include <array>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "pool.hpp"
 
 namespace klsa {
 namespace {
@@ -38,34 +38,33 @@ class Documents {
     Array1<const f32> boosts_;
 };
 
-class InvertedFile {
-  public:
-    InvertedFile(Array1<const i64> starts, Array1<const i32> documents, Array1<const u16> shares,
-                 Array1<const i32> heads, Array2<const u32> links)
-        : starts_(starts), documents_(documents), shares_(shares), heads_(heads), links_(links) {
-        require(length(starts) == length(heads) + 1, "starts and heads: they have different numbers of terms");
-        require(length(documents) == length(shares), "documents and shares: their lengths differ");
-        require_offsets(starts.data(), length(starts), length(documents), "starts");
-        require(links.shape(1) == 3, "links: they have three columns");
+struct InvertedFile : LaterPostings {
+    // Postings of documents from number `first` on, of which the terms are given in document order.
+    InvertedFile(i64 first, Array1<const i64> begins, Array1<const i32> terms, Array1<const u16> saturations,
+                 i64 term_count) {
+        require(length(begins) > 0, "starts: is empty");
+        require(term_count >= 0, "term_count: is negative");
+        require_offsets(begins.data(), length(begins), length(terms), "starts");
+        require(length(terms) == length(saturations), "terms and shares: their lengths differ");
+        const i64 begin = begins(0), end = begins(length(begins) - 1);
+        require_between(terms.data() + begin, end - begin, 0, term_count, "terms");
+        const WithoutGil released;
+        starts.assign(term_count + 1, 0);
+        documents.resize(end - begin);
+        shares.resize(end - begin);
+        for (i64 p = begin; p < end; p++) starts[terms(p) + 1]++;
+        for (i64 term = 0; term < term_count; term++) starts[term + 1] += starts[term];
+        std::vector<i64> places(starts.begin(), starts.end() - 1);
+        for (i64 d = 0; d + 1 < length(begins); d++) {
+            for (i64 p = begins(d); p < begins(d + 1); p++) {
+                const i64 place = places[terms(p)]++;
+                documents[place] = i32(first + d);
+                shares[place] = saturations(p);
+            }
+        }
     }
 
-    LaterPostings postings() const {
-        return {{starts_.data(), starts_.shape(0)},
-                {documents_.data(), documents_.shape(0)},
-                {shares_.data(), shares_.shape(0)},
-                {heads_.data(), heads_.shape(0)},
-                links_.data(),
-                length(links_)};
-    }
-
-    i64 terms() const { return length(heads_); }
-
-  private:
-    Array1<const i64> starts_;
-    Array1<const i32> documents_;
-    Array1<const u16> shares_;
-    Array1<const i32> heads_;
-    Array2<const u32> links_;
+    i64 terms() const { return i64(starts.size()) - 1; }
 };
 
 class FoldInNeighbours {
@@ -89,8 +88,8 @@ class FoldInNeighbours {
 
     // Write the rows of documents begin..end, of which the terms are numbered from `offset`.
     void search(i64 begin, i64 end, i64 offset, Array1<const i64> starts, Array1<const i32> terms,
-                Array1<const f32> weights, const InvertedFile& later, const Documents& documents, i64 budget,
-                i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
+                Array1<const f32> weights, const InvertedFile& later, const InvertedFile& last,
+                const Documents& documents, i64 budget, i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
         const KernelRows old_rows = documents_.rows(), rows = documents.rows();
         require(0 <= offset && offset <= begin && begin <= end && end <= rows.size(),
                 "begin and end: no such documents");
@@ -99,7 +98,8 @@ class FoldInNeighbours {
                 "starts, values and neighbours: they have different numbers of documents");
         require(length(terms) == length(weights), "terms and weights: their lengths differ");
         require_offsets(starts.data(), length(starts), length(terms), "starts");
-        require_between(terms.data(), length(terms), 0, std::min(length(starts_) - 1, later.terms()), "terms");
+        require_between(terms.data(), length(terms), 0,
+                        std::min({length(starts_) - 1, later.terms(), last.terms()}), "terms");
         require(candidates > 0 && candidates <= NeighbourSearch::LAST, "candidates: give one or more");
         const CandidateTerms query{
             {starts.data(), starts.shape(0)}, {terms.data(), terms.shape(0)}, {weights.data(), weights.shape(0)}};
@@ -108,12 +108,13 @@ class FoldInNeighbours {
                                 {run_starts_.data(), run_starts_.shape(0)},
                                 runs_.data(),
                                 block_bits_};
-        auto search = take();
+        const std::array<const LaterPostings*, 2> postings{&later, &last};
+        auto search = searches_.take();
         search->reserve(old_rows.size(), rows.size());
         const i64 width = i64(values.shape(1));
         for (i64 d = begin; d < end; d++) {
             const i64 row = d - offset;
-            search->accumulate(d, row, query, old, later.postings(), budget);
+            search->accumulate(d, row, query, old, postings, budget);
             search->select_candidates(candidates, old_rows, rows);
             search->compute_entries(d, width, old_rows, rows, mean_square_);
             for (i64 i = 0; i < search->size(); i++) {
@@ -121,23 +122,10 @@ class FoldInNeighbours {
                 neighbours(row, i) = search->document(i);
             }
         }
-        give_back(std::move(search));
+        searches_.give(std::move(search));
     }
 
   private:
-    std::unique_ptr<NeighbourSearch> take() {
-        const std::lock_guard guard(mutex_);
-        if (searches_.empty()) return std::make_unique<NeighbourSearch>();
-        auto search = std::move(searches_.back());
-        searches_.pop_back();
-        return search;
-    }
-
-    void give_back(std::unique_ptr<NeighbourSearch> search) {
-        const std::lock_guard guard(mutex_);
-        searches_.push_back(std::move(search));
-    }
-
     Documents documents_;
     Array1<const i64> starts_;
     Array1<const u32> entries_;
@@ -145,51 +133,8 @@ class FoldInNeighbours {
     Array2<const u16> runs_;
     int block_bits_;
     f64 mean_square_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<NeighbourSearch>> searches_;  // not in use
+    Pool<NeighbourSearch> searches_;
 };
-
-void append_links(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16> shares, i64 first, i64 link,
-                  Array1<i32> heads, Array2<u32> links) {
-    require(length(starts) > 0, "starts: is empty");
-    require_offsets(starts.data(), length(starts), length(terms), "starts");
-    require_between(terms.data(), length(terms), 0, length(heads), "terms");
-    require(length(terms) == length(shares) && length(terms) == length(links) && links.shape(1) == 3,
-            "terms, shares and links: their lengths differ");
-    for (i64 d = 0; d + 1 < length(starts); d++) {
-        for (i64 p = starts(d); p < starts(d + 1); p++) {
-            links(p, 0) = u32(heads(terms(p)));
-            links(p, 1) = u32(first + d);
-            links(p, 2) = shares(p);
-            heads(terms(p)) = i32(link + p);
-        }
-    }
-}
-
-auto invert(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16> shares, i64 term_count) {
-    require(length(starts) > 0, "starts: is empty");
-    require(term_count >= 0, "term_count: is negative");
-    require_offsets(starts.data(), length(starts), length(terms), "starts");
-    require(length(terms) == length(shares), "terms and shares: their lengths differ");
-    require_between(terms.data(), length(terms), 0, term_count, "terms");
-    std::vector<i64> since(term_count + 1, 0);
-    std::vector<i32> documents(length(terms));
-    std::vector<u16> out_shares(length(terms));
-    {
-        WithoutGil released;
-        for (i64 p = 0; p < length(terms); p++) since[terms(p) + 1]++;
-        for (i64 term = 0; term < term_count; term++) since[term + 1] += since[term];
-        std::vector<i64> places(since.begin(), since.end() - 1);
-        for (i64 d = 0; d + 1 < length(starts); d++) {
-            for (i64 p = starts(d); p < starts(d + 1); p++) {
-                const i64 place = places[terms(p)]++;
-                documents[place] = i32(d);
-                out_shares[place] = shares(p);
-            }
-        }
-    }
-    return nb::make_tuple(owned(std::move(since)), owned(std::move(documents)), owned(std::move(out_shares)));
-}
 
 }  // namespace
 
@@ -198,19 +143,16 @@ void bind_fold_in(nb::module_& module) {
         .def(nb::init<Array1<const i64>, Array1<const u32>, Scalars, Array1<const f32>>(), exact("starts"),
              exact("features"), exact("scalars"), exact("boosts"));
     nb::class_<InvertedFile>(module, "LaterPostings")
-        .def(nb::init<Array1<const i64>, Array1<const i32>, Array1<const u16>, Array1<const i32>, Array2<const u32>>(),
-             exact("starts"), exact("documents"), exact("shares"), exact("heads"), exact("links"));
+        .def(nb::init<i64, Array1<const i64>, Array1<const i32>, Array1<const u16>, i64>(), nb::arg("first"),
+             exact("starts"), exact("terms"), exact("shares"), nb::arg("term_count"));
     nb::class_<FoldInNeighbours>(module, "FoldInNeighbours")
         .def(nb::init<const Documents&, Array1<const i64>, Array1<const u32>, Array1<const i64>, Array2<const u16>, int,
                       f64>(),
              nb::arg("documents"), exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
              nb::arg("block_bits"), nb::arg("mean_square"))
         .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
-             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
-             nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
-    module.def("append_links", without_gil(&append_links), exact("starts"), exact("terms"), exact("shares"),
-               nb::arg("first"), nb::arg("link"), exact("heads"), exact("links"));
-    module.def("invert_terms", &invert, exact("starts"), exact("terms"), exact("shares"), nb::arg("term_count"));
+             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("last"),
+             nb::arg("documents"), nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
 }
 
 }  // namespace klsa

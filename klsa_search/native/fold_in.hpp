@@ -2,12 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "integers.hpp"
+#include "ranking_keys.hpp"
 
 namespace klsa {
 
@@ -32,14 +32,11 @@ struct BuildPostings {
     int block_bits;
 };
 
-// Postings of the later documents: an inverted file and linked lists.
+// Postings of consecutive later documents, in document order.
 struct LaterPostings {
-    std::span<const i64> starts;
-    std::span<const i32> documents;
-    std::span<const u16> shares;
-    std::span<const i32> heads;  // the last link of each term, 0 for none
-    const u32* links;            // previous link, document, saturation
-    i64 link_count;
+    std::vector<i64> starts;
+    std::vector<i32> documents;
+    std::vector<u16> shares;
 };
 
 // Terms of new documents that select candidates, as in CSR.
@@ -55,7 +52,7 @@ class NeighbourSearch {
   public:
     static constexpr u32 LEVELS = 255;
     static constexpr size_t FILTER = 1 << 14;
-    static constexpr i64 LOW = 0xFFFFFFFF, LAST = 0x7FFFFFFF;
+    static constexpr i64 LAST = 0x7FFFFFFF;
 
     // Make room for the documents of the build, and for later ones, which follow them.
     void reserve(i64 built, i64 later) {
@@ -67,16 +64,16 @@ class NeighbourSearch {
     // Accumulate partial sums of the documents before number d, heaviest terms first.
     //
     // A term with more postings of the build than are left of the budget is skipped.
-    void accumulate(i64 d, i64 row, const CandidateTerms& query, const BuildPostings& old, const LaterPostings& later,
-                    i64 budget) {
+    void accumulate(i64 d, i64 row, const CandidateTerms& query, const BuildPostings& old,
+                    std::span<const LaterPostings* const> later, i64 budget) {
         const i64 begin = query.starts[row], end = query.starts[row + 1];
         order_.clear();
         for (i64 i = begin; i < end; i++)
-            order_.push_back(i64(std::bit_cast<i32>(query.weights[i])) << 32 | (LOW - (i - begin)));
+            order_.push_back(float_key(query.weights[i], i - begin));
         std::sort(order_.begin(), order_.end(), std::greater<i64>());
         touched_.clear();
         for (const i64 key : order_) {
-            const i64 at = begin + LOW - (key & LOW);
+            const i64 at = begin + document_of(key);
             const i32 term = query.terms[at];
             const f32 weight = query.weights[at];
             i64 place = old.starts[term];
@@ -88,15 +85,9 @@ class NeighbourSearch {
                 for (; place < after; place++)
                     add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
             }
-            for (i64 p = later.starts[term]; p < later.starts[term + 1]; p++)
-                add(built_ + later.documents[p], weight * f32(later.shares[p]));
-            i64 before = later.link_count;
-            for (i64 link = later.heads[term]; link > 0 && link < before;) {
-                const i64 x = later.links[3 * link + 1];
-                if (x < d) add(built_ + x, weight * f32(later.links[3 * link + 2]));
-                before = link;  // links descend, or damaged ones would not end
-                link = later.links[3 * link];
-            }
+            for (const LaterPostings* postings : later)
+                for (i64 p = postings->starts[term]; p < postings->starts[term + 1] && postings->documents[p] < d; p++)
+                    add(built_ + postings->documents[p], weight * f32(postings->shares[p]));
         }
     }
 
@@ -107,7 +98,7 @@ class NeighbourSearch {
         for (const i32 touched : touched_) {
             const i64 x = touched;
             const f32 boost = x < built_ ? old.boosts[x] : later.boosts[x - built_];
-            const i64 key = key_of(sums_[x] * boost, x);
+            const i64 key = float_key(sums_[x] * boost, x);
             sums_[x] = 0;
             if (key <= least) continue;
             keys_.push_back(key);
@@ -128,14 +119,14 @@ class NeighbourSearch {
         const f64 step = scalars[0], scale = scalars[1], dot = scalars[2];
         size_t size = 0;
         for (const i64 key : keys_) {
-            const i64 x = LOW - (key & LOW);
+            const i64 x = document_of(key);
             const KernelRows& rows = x < built_ ? old : later;
             const i64 j = x < built_ ? x : x - built_;
             const f32* other = rows.scalars_of(j);
             f64 value = step * other[0] * f64(product(of(rows, j)));
             value -= dot * other[1];
             value -= scale * (other[2] - other[1] * mean_square);
-            if (const f32 entry = f32(value); entry > 0) keys_[size++] = key_of(entry, x);
+            if (const f32 entry = f32(value); entry > 0) keys_[size++] = float_key(entry, x);
         }
         keys_.resize(size);
         for (const u32 feature : features) {
@@ -148,12 +139,10 @@ class NeighbourSearch {
 
     // The entries of the last row, strongest first.
     i64 size() const { return i64(keys_.size()); }
-    f32 value(i64 i) const { return std::bit_cast<f32>(i32(keys_[i] >> 32)); }
-    i32 document(i64 i) const { return i32(LOW - (keys_[i] & LOW)); }
+    f32 value(i64 i) const { return value_of(keys_[i]); }
+    i32 document(i64 i) const { return i32(document_of(keys_[i])); }
 
   private:
-    static i64 key_of(f32 value, i64 document) { return i64(std::bit_cast<i32>(value)) << 32 | (LOW - document); }
-
     static std::span<const u32> of(const KernelRows& rows, i64 document) {
         const i64 begin = rows.starts[document];
         return rows.features.subspan(begin, rows.starts[document + 1] - begin);
@@ -170,9 +159,9 @@ class NeighbourSearch {
     i64 keep_largest(i64 count) {
         if (i64(keys_.size()) <= count) return 0;
         if (count == 0) return keys_.clear(), 0;
-        std::nth_element(keys_.begin(), keys_.begin() + count - 1, keys_.end(), std::greater<i64>());
+        const i64 least = select_largest(keys_.data(), i64(keys_.size()), count);
         keys_.resize(count);
-        return keys_.back();
+        return least;
     }
 
     // Return the sum of products of levels.

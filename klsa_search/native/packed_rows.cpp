@@ -26,7 +26,7 @@ u32 level_of(W value, f32 step) {
 }
 
 template <class W>
-i64 pack_rows(Starts starts, Columns columns, Array1<const W> values, std::optional<Starts> ranks,
+i64 pack_rows(Starts starts, Columns columns, Array1<const W> values, std::optional<Columns> ranks,
               Array1<i64> packed_starts, Array1<u32> packed, Array1<f32> steps) {
     require(length(starts) == length(steps) + 1 && length(packed_starts) == length(starts),
             "starts, packed_starts and steps: their numbers of rows differ");
@@ -34,7 +34,7 @@ i64 pack_rows(Starts starts, Columns columns, Array1<const W> values, std::optio
             "columns, values and packed: their lengths differ");
     require_offsets(starts.data(), length(starts), length(columns), "starts");
     require_between(columns.data(), length(columns), 0, ranks ? length(*ranks) : i64(1) << 31, "columns");
-    if (ranks) require_between(ranks->data(), length(*ranks), 0, i64(1) << 32, "ranks");
+    if (ranks) require_between(ranks->data(), length(*ranks), 0, i64(1) << 31, "ranks");
     i64 at = packed_starts(0) = 0;
     for (i64 row = 0; row < length(steps); row++) {
         W largest = 0;

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows, starts_of
+from klsa_search.core.array_types import DocIds, SparseRows, ranks_of, starts_of
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.counts import Block, TermCounts
@@ -51,13 +51,6 @@ def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts)
             writer.append(codes)
     starts = np.cumsum(np.concatenate(sizes))
     write_arrays(generation, {"forward_starts": starts, "forward_ranks": ranks})
-
-
-def ranks_of(occurrences: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
-    """Return the rank of each term, the most frequent first, from its number of occurrences."""
-    ranks = np.empty(len(occurrences), np.int32)
-    ranks[np.argsort(-occurrences, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
-    return ranks
 
 
 def codes_of(ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -19,7 +19,6 @@ from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, merge
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS, unpack_rows
-from klsa_search.storage.forward_index import Forward
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 
 BASE = 70
@@ -100,8 +99,8 @@ def test_the_division_of_documents_does_not_matter(epoch, world, segment, cuts, 
         same(merge([merge(parts[:2]), *parts[2:]]), segment)
 
 
-def test_chains_and_the_inverted_file_find_the_same(epoch, world, segment, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.folding.MAX_CHAINED", 3)
+def test_both_inverted_files_find_the_same(epoch, world, segment, monkeypatch):
+    monkeypatch.setattr("klsa_search.delta.folding.MAX_LAST", 3)
     monkeypatch.setattr("klsa_search.delta.folding.LINK_BATCH", 2)
     monkeypatch.setattr("klsa_search.delta.folding.TASK_DOCUMENTS", 1)
     same(DeltaBuilder(epoch).fold(world[BASE:]), segment)
@@ -174,16 +173,10 @@ def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
         dict(Counter([*each.title.split() * fields.weights[0], *each.text.split()]))
         for each in world[BASE:]
     ]
-    entries_ = segment.counts, segment.count_terms, segment.count_starts
-    matrix = sparse.csr_array(entries_, shape=(len(segment), len(segment.terms)))
-    names = [terms[number] for number in segment.terms]
-    ranks = np.concatenate((epoch.ranks, np.arange(epoch.terms, len(terms)))).astype(np.int32)
     codes = segment.forward_codes, segment.forward_starts
-    forward = Forward([codes], ranks, fields)
-    coded = forward.counts(np.arange(len(segment)))
+    forward = epoch.forward.extended(codes, len(terms))
+    coded = forward.counts(np.arange(BASE, BASE + len(segment)))
     for d, counts in enumerate(expected):
-        row = matrix[[d]]
-        assert {names[i]: f for i, f in zip(row.indices, row.data, strict=True)} == counts
         row = coded[[d]]
         assert {terms[i]: f for i, f in zip(row.indices, row.data, strict=True)} == counts
     assert segment.lengths.tolist() == [sum(counts.values()) for counts in expected]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,7 +15,6 @@ from klsa_search.indexing import refit
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.weighting import length_step, live_length, quantised_length
-from tests.support.waiting import PATIENCE
 from tests.support.worlds import counts_of, random_documents
 
 TEXTS = random_documents(80, 45, seed=5)
@@ -69,7 +67,7 @@ def made(monkeypatch):
     calls = []
 
     def saturated(self, counts, norms, former=Postings.saturated):
-        calls.append(threading.current_thread().name)
+        calls.append(self)
         return former(self, counts, norms)
 
     monkeypatch.setattr(Postings, "saturated", saturated)
@@ -172,34 +170,6 @@ def test_how_often_a_reader_refreshes_does_not_matter(path):
         assert once.refresh()
         assert once.arrays.average_length == often.arrays.average_length
         assert answers(once) == answers(often) == opened(path)
-
-
-def test_the_next_length_is_made_in_the_background_before_it_is_needed(path, made):
-    length = put_late(path, 0.4)
-    assert made == []
-    assert put_late(path, 0.75) == length
-    assert made == ["saturating"]
-    assert put_late(path, 1.2) == length + 1
-    assert made == ["saturating"]
-
-
-def test_closing_waits_for_the_postings_that_are_being_written(path, monkeypatch):
-    begun, continued = threading.Event(), threading.Event()
-
-    def saturated(self, counts, norms, former=Postings.saturated):
-        begun.set()
-        assert continued.wait(PATIENCE)
-        return former(self, counts, norms)
-
-    monkeypatch.setattr(Postings, "saturated", saturated)
-    closing = threading.Thread(target=put_late, args=[path, 0.75])
-    closing.start()
-    assert begun.wait(PATIENCE)
-    closing.join(0.1)
-    assert closing.is_alive()
-    continued.set()
-    closing.join(PATIENCE)
-    assert len(files(path)) == 1
 
 
 def test_files_go_with_far_lengths_and_with_their_generation(path):

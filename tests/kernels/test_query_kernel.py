@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from klsa_search.core.build_settings import MAX_BURSTINESS, IdfName
 from klsa_search.kernels.postings import UNIT, Postings
 from klsa_search.kernels.query_kernel import (
-    DocumentCounts,
     QueryKernel,
-    TermGroups,
     TermWeighting,
     burst_factors,
 )
@@ -142,26 +140,3 @@ def test_the_share_of_a_query_that_a_document_holds():
     assert kernel.matched_share(terms, counts, 0) == weights[:2].sum() / weights.sum()
     assert kernel.matched_share(terms[1:], counts[1:], 1) == 1
     assert kernel.matched_share(terms[:1], counts[:1], 2) == 0
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1), st.randoms())
-def test_groups_have_the_statistics_of_their_terms(pairs, random):
-    groups, pairs = TermGroups(), list(pairs)
-    for documents in range(6):
-        pairs[random.randrange(len(pairs))] = (random.randrange(5), random.randrange(3))
-        pairs.append((random.randrange(5), 1))
-        frequencies, more = np.array(pairs, np.int64).T
-        of_groups, group_of = groups.of(DocumentCounts(documents, frequencies, frequencies + more))
-        assert of_groups.documents == documents
-        assert of_groups.frequencies[group_of].tolist() == frequencies.tolist()
-        assert of_groups.occurrences[group_of].tolist() == (frequencies + more).tolist()
-
-
-def test_terms_of_a_billion_documents_are_grouped_by_both_counts():
-    frequencies = np.array([1, 2**30, 2**31, 1], np.int64)
-    occurrences = np.array([2**33 - 1, 2**34, 2**33 - 1, 2**33 - 1], np.int64)
-    counts = DocumentCounts(2**31, frequencies, occurrences)
-    of_groups, group_of = TermGroups().of(counts)
-    assert len(of_groups.frequencies) == 3
-    assert of_groups.frequencies[group_of].tolist() == frequencies.tolist()
-    assert of_groups.occurrences[group_of].tolist() == occurrences.tolist()

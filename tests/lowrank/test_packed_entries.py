@@ -24,7 +24,7 @@ def some_rows(seed=0, size=40, columns=50):
 
 def test_rows_come_back_within_half_a_step():
     rows = some_rows()
-    ranks = np.random.default_rng(1).permutation(50)
+    ranks = np.random.default_rng(1).permutation(50).astype(np.int32)
     starts, entries, steps = pack_rows(rows, ranks)
     back = unpack_rows(starts, entries, steps, 50).toarray()[:, ranks]
     dense = rows.toarray()
@@ -35,14 +35,16 @@ def test_rows_come_back_within_half_a_step():
 
 
 def test_a_row_by_hand():
-    starts, entries, steps = pack_rows(sparse.csr_array([[0, 5.1, 2.55], [0, 0, 0]]), np.arange(3))
+    starts, entries, steps = pack_rows(
+        sparse.csr_array([[0, 5.1, 2.55], [0, 0, 0]]), np.arange(3, dtype=np.int32)
+    )
     assert starts.tolist() == [0, 2, 2]
     assert entries.tolist() == [(1 << 8) | 255, (2 << 8) | 128]
     assert steps.tolist() == pytest.approx([0.02, 0])
 
 
 def test_entries_beyond_24_bits_are_left_out():
-    ranks = np.array([NUMBERS, 0, NUMBERS - 1])
+    ranks = np.array([NUMBERS, 0, NUMBERS - 1], np.int32)
     starts, entries, _ = pack_rows(sparse.csr_array([[1.0, 1.0, 1.0]]), ranks)
     assert starts.tolist() == [0, 2]
     assert (entries >> 8).tolist() == [0, NUMBERS - 1]

@@ -109,7 +109,6 @@ class OpenGeneration:
             self._swap(
                 *open_current(path.parent, lambda generation: open_tailed(generation, self._terms))
             )
-            tailer.close()
             return True
 
     def _swap(self, state: State, tailer: LogTailer) -> None:
@@ -135,12 +134,9 @@ class OpenGeneration:
                 self._tailer.save()
 
     def close(self) -> None:
-        """Release all files and memory; wait for what writes files."""
+        """Release all files and memory."""
         with self._swap_lock:
-            parts, tailer = self._parts, self._tailer
-            self._parts, self._tailer = LocalParts(parts.facts, ()), None
-        if tailer is not None:
-            tailer.close()
+            self._parts, self._tailer = LocalParts(self._parts.facts, ()), None
 
 
 class GenerationWriter:

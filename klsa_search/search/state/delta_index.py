@@ -9,18 +9,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, SparseRows
+from klsa_search.core.array_types import DocIds, GrowableArray, GrowableLists, Integers
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
-from klsa_search.delta.segment import DeltaSegment, SegmentCache, distinct
+from klsa_search.delta.segment import DeltaSegment, SegmentCache
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels.postings import Postings, Segment, Segments
-from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermGroups, TermWeighting
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
-from klsa_search.kernels.weighting import length_norms, live_length, quantised_length
+from klsa_search.kernels.weighting import length_norms, live_length
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
@@ -44,10 +45,6 @@ _MERGE_SIZE: Final = 1024
 """Documents from which a segment is kept instead of being rebuilt with every write."""
 
 
-_NEARBY: Final = 2 ** (1 / 1024)
-"""A sixteenth of a step of the quantised mean length: postings of a step so near are prepared."""
-
-
 class _Segment(NamedTuple):
     begin: int
     end: int
@@ -55,11 +52,11 @@ class _Segment(NamedTuple):
 
 
 class DeltaSegments:
-    """Counts of later documents, and segments of their postings.
+    """Segments of the postings of later documents.
 
     The last segment is rebuilt with every write up to some thousand documents; others are merged in
     pairs, so their number is logarithmic. The division into segments changes no bit of any score.
-    Memory: 12 bytes a posting.
+    Memory: 4 bytes a posting.
 
     first       first doc id
     block_bits, k1, b  as in the postings of the build
@@ -67,48 +64,52 @@ class DeltaSegments:
 
     def __init__(self, first: int, block_bits: int, *, k1: float, b: float) -> None:
         self._first, self._block_bits, self._k1, self._b = first, block_bits, k1, b
-        self._ends = GrowableArray(np.int64)  # where the counts of each document end
-        self._terms, self._counts = GrowableArray(np.int32), GrowableArray(np.int32)
-        self._lengths = GrowableArray(np.int32)
         self._segments: list[_Segment] = []
         self._average = 0.0
 
-    def append(self, segment: DeltaSegment) -> None:
-        """Add documents. Cost O(their counts)."""
-        self._ends.extend(segment.count_starts[1:] + len(self._terms))
-        self._terms.extend(segment.terms[segment.count_terms])
-        self._counts.extend(segment.counts)
-        self._lengths.extend(segment.lengths)
-
-    def segments(self, average: float) -> list[Segment]:
+    def segments(
+        self, forward: Forward, lengths: npt.NDArray[np.int32], average: float
+    ) -> list[Segment]:
         """Return segments of all documents, saturated by a quantised mean length.
 
+        forward, lengths  of these documents and those of the build
         Cost: the documents after the last kept segment, and some merges; all documents if the
         length has changed.
         """
         if average != self._average:
             self._segments, self._average = [], average
-        begin, end = self._segments[-1].end if self._segments else 0, len(self._lengths)
+        begin, end = self._segments[-1].end if self._segments else self._first, len(lengths)
         if end - begin >= _MERGE_SIZE:
             while (
                 self._segments and end - begin >= self._segments[-1].end - self._segments[-1].begin
             ):
                 begin = self._segments.pop().begin
-            self._segments.append(self._segment_of(begin, end))
+            self._segments.append(self._segment_of(begin, end, forward, lengths))
             begin = end
         segments_ = [kept.segment for kept in self._segments]
-        return segments_ if begin == end else [*segments_, self._segment_of(begin, end).segment]
+        if begin == end:
+            return segments_
+        return [*segments_, self._segment_of(begin, end, forward, lengths).segment]
 
-    def _segment_of(self, begin: int, end: int) -> _Segment:
-        ends = self._ends.rows
-        first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
-        numbers, term_numbers = distinct(self._terms.rows[first:after])
-        starts = np.concatenate(([first], ends[begin:end])) - first
-        shape = end - begin, len(numbers)
-        counts = SparseRows(starts, term_numbers, self._counts.rows[first:after], shape)
-        norms = length_norms(self._lengths.rows[begin:end], self._average, k1=self._k1, b=self._b)
+    def _segment_of(
+        self, begin: int, end: int, forward: Forward, lengths: npt.NDArray[np.int32]
+    ) -> _Segment:
+        rows = forward.rows(np.arange(begin, end))
+        numbers, term_numbers = _distinct(rows.indices)
+        counts = rows._replace(indices=term_numbers, shape=(end - begin, len(numbers)))
+        norms = length_norms(lengths[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
-        return _Segment(begin, end, Segment.of(self._first + begin, postings, numbers))
+        return _Segment(begin, end, Segment.of(begin, postings, numbers))
+
+
+def _distinct(terms: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return the distinct terms, ascending, and the index of each among them. Cost: O(V + n)."""
+    present = np.zeros(terms.max(initial=-1) + 1, np.bool_)
+    present[terms] = True
+    numbers = np.flatnonzero(present)
+    positions = np.empty(len(present), np.int32)
+    positions[numbers] = np.arange(len(numbers), dtype=np.int32)
+    return numbers, positions[terms]
 
 
 class _Later(NamedTuple):
@@ -202,7 +203,6 @@ class DeltaIndex:
         self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
         self._frequencies.extend(counts.frequencies)
         self._occurrences.extend(counts.occurrences)
-        self._groups = TermGroups()
         self._deleted = self._deleted_of_build = 0
         self._delta_words = self._unseen = 0  # of live documents of the delta
 
@@ -216,21 +216,14 @@ class DeltaIndex:
             records = [b"".join(record_of(document)) for document in documents]
             starts = np.array([0, *accumulate(map(len, records))], np.int64)
             self._records.extend(np.frombuffer(b"".join(records), np.uint8), starts)
-            self._delta_segments.append(segment)
             self._fields.extend(documents)
             self._vectors.extend(documents, doc_id)
             self._new_terms += segment.new_terms
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
-            self._count_terms(segment.terms[segment.count_terms], segment.counts, 1)
-            self._answers.write(segment.terms.tolist(), len(self._vocabulary))
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
             self._live.extend(np.ones(len(documents), np.bool_))
             self._lengths.extend(segment.lengths)
-            words = int(segment.lengths.sum(dtype=np.int64))
-            self._words += words
-            self._delta_words += words
-            is_new = segment.terms >= len(self._base.vocabulary)
-            self._unseen += int(segment.counts[is_new[segment.count_terms]].sum(dtype=np.int64))
+            self._count_words(np.arange(doc_id, segment.after), 1)
         deleted_ids: list[int] = []
         for write in writes:
             previous = (
@@ -249,21 +242,6 @@ class DeltaIndex:
         if length != self._length:
             self._length = length
             self._answers.forget()
-
-    def save(self) -> None:
-        """Store what was computed from the writes, so that other processes need not compute it.
-
-        Slow parts are computed in the background, before they are needed.
-        """
-        self.kept.save()
-        for ahead in (self._mean_length() * _NEARBY, self._mean_length() / _NEARBY):
-            length = quantised_length(ahead) if ahead else self._first_length
-            if length not in (self._length, self._first_length):
-                self._saturated.prepare(length)
-
-    def close(self) -> None:
-        """Wait for what is written in the background, and write no more."""
-        self._saturated.close()
 
     def drift(self) -> Drift:
         """Return the drift from the build. Cost: none."""
@@ -294,7 +272,8 @@ class DeltaIndex:
             length, answers = statistics.length, AnswerCache()  # of other numbers of terms
             spaces = statistics.spaces(spaces)
         terms = len(vocabulary)
-        segments = Segments(self._segments(length), terms)
+        forward = self._forward(terms)
+        segments = Segments(self._segments(forward, length), terms)
         _ = segments.best  # computed here, so that no query waits for it
         numbers = vocabulary.numbers
         later = sorted(numbers[term] for term in self._later_common if term in numbers)
@@ -307,7 +286,7 @@ class DeltaIndex:
             np.concatenate((self._frequencies.rows, later_terms)),
             np.concatenate((self._occurrences.rows, later_terms)),
         )
-        query_kernel = QueryKernel.of(segments, counts, weighting, collection, self._groups)
+        query_kernel = QueryKernel.of(segments, counts, weighting, collection)
         snapshot_ = replace(
             base,
             vocabulary=vocabulary.without(query_kernel.frequencies == 0),
@@ -321,7 +300,7 @@ class DeltaIndex:
             sparse_expansion=SegmentedExpansion(
                 [base.sparse_expansion.built, self._builder.expansion]
             ),
-            forward=self._forward(terms),
+            forward=forward,
             live=mask,
             reverse=self._reverse.build(len(live)),
             average_length=length,
@@ -358,37 +337,40 @@ class DeltaIndex:
         """Return the number of live documents."""
         return self._builder.after - self._deleted
 
-    def _segments(self, length: float) -> list[Segment]:
-        """Return segments of all postings, saturated by a quantised mean length."""
+    def _segments(self, forward: Forward, length: float) -> list[Segment]:
+        """Return segments of all postings, saturated by a quantised mean length.
+
+        Cost: if the length has changed, that of `SaturatedPostings.at`.
+        """
         if length != self._base_length:
             (self._base_segment,) = self._base.query_kernel.postings.parts
             if length != self._first_length:
                 self._base_segment = Segment(0, self._saturated.at(length))
             self._base_length = length
-        return [self._base_segment, *self._delta_segments.segments(length)]
+        later = self._delta_segments.segments(forward, self._lengths.rows, length)
+        return [self._base_segment, *later]
 
-    def _delete(self, doc_ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _delete(self, doc_ids: DocIds) -> None:
         """Mark documents as deleted."""
         if not len(doc_ids):
             return
-        terms = len(self._base.vocabulary) + len(self._new_terms)
-        counts = self._forward(terms).rows(doc_ids)
-        self._answers.write(np.unique(counts.indices).tolist(), terms)
-        self._count_terms(counts.indices, counts.data, -1)
+        self._count_words(doc_ids, -1)
         self._deleted += len(doc_ids)
-        lengths = self._lengths.rows[doc_ids].astype(np.int64)
-        later = doc_ids >= self._builder.first
-        self._deleted_of_build += int((~later).sum())
-        self._words -= int(lengths.sum())
-        self._delta_words -= int(lengths[later].sum())
-        is_new = counts.indices >= len(self._base.vocabulary)
-        self._unseen -= int(counts.data[is_new].sum(dtype=np.int64))
+        self._deleted_of_build += int((doc_ids < self._builder.first).sum())
         self._live.rows[doc_ids] = False
 
-    def _count_terms(self, terms: Integers, counts: Integers, sign: int) -> None:
-        """Add, or subtract, the counts of terms of documents."""
-        missing = len(self._base.vocabulary) + len(self._new_terms) - len(self._frequencies)
+    def _count_words(self, doc_ids: DocIds, sign: int) -> None:
+        """Add the words of documents to the statistics of live documents, or subtract them."""
+        built = len(self._base.vocabulary)
+        terms = built + len(self._new_terms)
+        rows = self._forward(terms).rows(doc_ids)
+        numbers, counts = rows.indices, rows.data.astype(np.int64)
+        self._answers.write(_distinct(numbers)[0].tolist(), terms)
         for array in (self._frequencies, self._occurrences):
-            array.extend(np.zeros(missing, np.int64))
-        np.add.at(self._frequencies.rows, terms, sign)
-        np.add.at(self._occurrences.rows, terms, sign * counts.astype(np.int64))
+            array.extend(np.zeros(terms - len(array), np.int64))
+        np.add.at(self._frequencies.rows, numbers, sign)
+        np.add.at(self._occurrences.rows, numbers, sign * counts)
+        lengths = self._lengths.rows[doc_ids].astype(np.int64)
+        self._words += sign * int(lengths.sum())
+        self._delta_words += sign * int(lengths[doc_ids >= self._builder.first].sum())
+        self._unseen += sign * int(counts[numbers >= built].sum())

@@ -146,17 +146,11 @@ class LogTailer:
         return state
 
     def save(self) -> None:
-        """Store what was folded in files of the generation: see `DeltaIndex.save`."""
+        """Store what was folded in files of the generation: see `SegmentCache.save`."""
         if self._delta is not None:
             self._delta.save()
 
-    def close(self) -> None:
-        """Wait for what is written in the background, and write no more; for any thread."""
-        if (delta := self._delta) is not None:
-            delta.close()
-
     def _forget(self) -> None:
-        self.close()
         self._delta = None
 
 
@@ -234,13 +228,7 @@ class _Delta:
         )
 
     def save(self) -> None:
-        """Store what was folded: see `DeltaIndex.save`."""
-        self._delta.save()
+        """Store what was folded: see `SegmentCache.save`."""
+        self._delta.kept.save()
         if self._passages is not None:
             self._passages.save()
-
-    def close(self) -> None:
-        """Wait for what is written in the background, and write no more."""
-        self._delta.close()
-        if self._passages is not None:
-            self._passages.close()

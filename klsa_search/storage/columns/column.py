@@ -139,7 +139,7 @@ class KeywordTexts(Sequence[str]):
 def texts_of(texts: Sequence[str]) -> KeywordTexts:
     """Return texts, which are in the order of code points, as stored by a column."""
     encoded = [text.encode() for text in texts]
-    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    starts = starts_of(np.array([*map(len, encoded)], np.int64))
     return KeywordTexts(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
 
