@@ -201,10 +201,12 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     names = [name for name, value in record.items() if not isinstance(value, dict)]
     if not set(TEXT_NAMES).isdisjoint(names):
         return True
+    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
+    if has_text and (columns.id_in(names) or columns.common("id", names)):
+        return True  # such as an order with its items
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
     # documents; the comments of a post are none.
     lists = [name for name, rows in _lists(record) if _has_texts(rows)]
-    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
     if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
         return False
     return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))

@@ -334,3 +334,22 @@ def test_a_feed_is_its_items_and_a_post_is_not_its_comments(tmp_path):
     assert read(path)[0] == [("2", "content_html", "It leaks")]
     path.write_text(json.dumps({"id": "1", "body": "It leaks", "comments": [{"body": "so"}]}))
     assert read(path)[0] == [("1", "", "It leaks")]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": "1", "description": "order of pumps", "items": [{"description": "valve"}]},
+        {
+            "key": "1",
+            "summary": "It leaks",
+            "description": "water",
+            "entries": [{"id": "x", "body": "seen"}, {"id": "y", "body": "mended"}],
+        },
+    ],
+)
+def test_an_object_with_id_and_text_is_a_document_whatever_lists_it_has(tmp_path, record):
+    path = tmp_path / "docs.json"
+    path.write_text(json.dumps(record))
+    document = read(path)[0]
+    assert [(id_, text) for id_, _, text in document] == [("1", record["description"])]
