@@ -17,7 +17,7 @@ from klsa_search.analysis import workers as numbering
 from klsa_search.analysis.workers import NO_TERM, AnalysisWorkers, TermNumbering
 from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.errors import KlsaError
-from tests.support.processes import child_processes
+from tests.support.processes import child_processes, started_children
 from tests.support.waiting import PATIENCE
 
 TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
@@ -76,11 +76,12 @@ def test_batches_keep_their_order_though_a_process_is_held_up():
     """A process that met a later batch first would number its terms otherwise than is told."""
     with AnalysisWorkers(Analyzer(), 2) as workers:
         batches = ["wings", "drag", "wings drag flow", "flow"]
-        os.kill(child_processes("analysis.workers")[0], signal.SIGSTOP)
+        first = started_children("analysis.workers", 2)[0]
+        os.kill(first, signal.SIGSTOP)
         futures = [workers.submit(AnalysedTexts([text])) for text in batches]
         for _ in zip(range(3), as_completed(futures, PATIENCE), strict=False):
             pass  # all but the one that is held up
-        os.kill(child_processes("analysis.workers")[0], signal.SIGCONT)
+        os.kill(first, signal.SIGCONT)
         dictionaries: dict[int, list[str]] = {}
         for text, future in zip(batches, futures, strict=True):
             found = future.result()
@@ -108,7 +109,7 @@ def test_a_script_without_a_guard_may_use_workers(tmp_path):
 def test_a_worker_that_dies_is_reported_with_its_signal():
     with AnalysisWorkers(Analyzer(), 1) as workers:
         workers.submit(AnalysedTexts(["wings"])).result()
-        os.kill(child_processes("analysis.workers")[0], signal.SIGKILL)
+        os.kill(started_children("analysis.workers", 1)[0], signal.SIGKILL)
         with pytest.raises(KlsaError, match=r"ended early \(signal 9\)"):
             workers.submit(AnalysedTexts(["wings"])).result()
 

@@ -15,7 +15,7 @@ from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.indexing import reading
 from klsa_search.storage.documents import DocumentReader
-from tests.support.processes import child_processes
+from tests.support.processes import started_children
 from tests.support.worlds import random_documents
 
 
@@ -80,7 +80,7 @@ def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, so
 
     class Doomed(AnalysisWorkers):
         def __enter__(self):
-            started.extend(child_processes("analysis.workers"))
+            started.extend(started_children("analysis.workers", 2))
             os.kill(started[0], signal.SIGKILL)
             return super().__enter__()
 

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.waiting import wait_until
+
+
+def started_children(word: str, count: int) -> list[int]:
+    """Return what `child_processes` does, once there are so many: a new one has no command yet."""
+    wait_until(lambda: len(child_processes(word)) >= count)
+    return child_processes(word)
+
 
 def child_processes(word: str) -> list[int]:
     """Return the process IDs of the children with a word in their command, ascending."""
