@@ -19,6 +19,7 @@ from klsa_search.search.query.syntax import (
     MAX_OPERANDS,
     BooleanQuery,
     Clause,
+    in_capitals,
     parse,
     parse_boolean,
     stray_signs,
@@ -70,7 +71,7 @@ class OperatorReader:
             relaxed |= dict.fromkeys(boolean.operators, why)
             boolean = None
         one_line = len(query.strip().splitlines()) == 1
-        if boolean is None and not query.isupper() and one_line:
+        if boolean is None and not in_capitals(query) and one_line:
             stray = (word for word in stray_words(query) if word not in relaxed)
             relaxed |= dict.fromkeys(stray, "not_an_operator")
         has_signs = traits_of(self._pieces.of(query)) & SIGNS
@@ -117,7 +118,7 @@ class OperatorReader:
     def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
         """Return why AND, OR and NOT are read as words, or None if they are operators."""
         operands = boolean.operands
-        if query.isupper():
+        if in_capitals(query):
             return "capitals"
         if all(operand.negated for operand in operands):
             return "nothing_to_exclude_from"

@@ -45,6 +45,7 @@ from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, 
 from klsa_search.search.query.syntax import (
     BooleanQuery,
     Clause,
+    in_capitals,
     last_word,
 )
 from klsa_search.search.query.term_dictionary import TermDictionary
@@ -182,14 +183,13 @@ class QueryParser:
         """Parse a query of words by the forms of its words; return None for any other."""
         if settings.match != "any" or self._reads_together:
             return None
-        in_capitals = query.isupper()
-        has_case = not (in_capitals and _is_in_capitals(query))
+        has_case = not _are_in_capitals(query)
         terms, traits = self._forms.read(
             query, settings.spelling, evidence, has_case=has_case, typed=typed
         )
         operators, refused = settings.operators, CHARACTERS | (HAS_UNKNOWN | DOUBTFUL) * typed
         if operators is not False:
-            refused |= SIGNS if operators is None and in_capitals else SIGNS | BOOLEAN
+            refused |= SIGNS | BOOLEAN * (has_case or operators is True)
         if traits & refused:
             return None
         if (
@@ -220,7 +220,7 @@ class QueryParser:
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         relaxed: dict[str, Relaxed] = {}
         boolean, clauses = self.operators.read(query, settings, evidence, relaxed)
-        has_case = not _is_in_capitals(query)
+        has_case = not _are_in_capitals(query)
         rules = ParsingRules(settings.spelling, synonyms, evidence=evidence, has_case=has_case)
         if typed:
             texts = [query] if boolean is not None else self._ranking_texts(clauses)
@@ -353,7 +353,7 @@ class QueryParser:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
         builder, variants = parsed.reading, dict[str, str]() if parsed.is_plain else None
         if builder is None and variants is None:
-            has_case = not _is_in_capitals(query)
+            has_case = not _are_in_capitals(query)
             variants = self._forms.variants(query, settings.spelling, has_case=has_case)
         if variants is not None:
             words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
@@ -369,6 +369,6 @@ class QueryParser:
         return {terms[number] for number in parsed.terms if number >= 0}
 
 
-def _is_in_capitals(query: str) -> bool:
+def _are_in_capitals(query: str) -> bool:
     """Return whether several words are all in capitals, which then say nothing about any."""
-    return query.isupper() and len(query.split(None, 1)) > 1
+    return in_capitals(query) and len(query.split(None, 1)) > 1

@@ -21,7 +21,7 @@ from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import containing_phrase, count_in_documents, pattern_names
-from klsa_search.search.query.syntax import Clause
+from klsa_search.search.query.syntax import Clause, in_capitals
 
 _MAY_BE_MEANT: Final = re.compile(r"(?<![^\W_])[A-Z]+(?![^\W_])|\w&\w")
 _Counts = npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ class StopWords:
         """
         if not _MAY_BE_MEANT.search(query) or len(written := query.split()) > longest:
             return []
-        shouted = query.isupper() and len(written) > 1
+        shouted = in_capitals(query) and len(written) > 1
         clauses: list[Clause] = []
         is_meant = False
         for word in written:
@@ -154,4 +154,4 @@ def _parts_of(word: str) -> tuple[str, list[str]]:
 def _has_case(text: str, numbers: Sequence[int]) -> bool:
     """Return whether capitals of stop words say something: not if all of several words are."""
     has_capitals = any(number < NO_TERM and (NO_TERM - number) % 2 == 0 for number in numbers)
-    return has_capitals and (len(numbers) == 1 or not text.isupper())
+    return has_capitals and (len(numbers) == 1 or not in_capitals(text))

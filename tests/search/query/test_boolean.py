@@ -111,6 +111,7 @@ def test_excluded_words_do_not_rank(index):
     [
         ("NOT dogs", {"NOT": "nothing_to_exclude_from"}),
         ("CATS NOT DOGS", {"NOT": "capitals"}),
+        ("飛機 機翼 OR", {"OR": "not_an_operator"}),
         ("why do cats chase mice when owls AND dogs sleep nearby", {"AND": "plain_text"}),
         ("cats AND\ndogs", {"AND": "plain_text"}),
         ("(cats AND dogs", {"(": "not_an_operator"}),
@@ -206,3 +207,16 @@ def test_an_operator_that_is_not_between_words_is_reported(index, query, relaxed
     found = index.search(query, k=16)
     assert found.interpretation.relaxed == dict.fromkeys(relaxed, "not_an_operator")
     assert {hit.id for hit in found} >= {str(number) for number in (3, 7, 11, 15)}
+
+
+@pytest.mark.parametrize("words", ["طائرة محرك", "飛機 機翼", "מטוס מנוע", "विमान इंजन", "飛機 DVD"])
+def test_letters_without_case_are_not_in_capitals(tmp_path, words):
+    first, second = words.split()
+    texts = [first, second, words]
+    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    expected = {"NOT": {"0"}, "AND": {"2"}, "OR": {"0", "1", "2"}}
+    with build(records, name="caseless", home=tmp_path, ranker="bm25") as index:
+        for operator, ids in expected.items():
+            found = index.search(f"{first} {operator} {second}")
+            assert {hit.id for hit in found} == ids, operator
+            assert not found.interpretation.relaxed
