@@ -339,6 +339,31 @@ def test_a_query_that_is_an_id_changes_no_other_order(home: Path) -> None:
             assert len(found) >= 20
 
 
+def test_the_first_document_of_a_partition_is_named_by_its_id(home: Path) -> None:
+    made = [{"id": f"pum*{number}", "text": "pump pumpkin soup"} for number in range(12)]
+    with build(made, name="first", home=home, partitions=2, workers=1) as index:
+        for part in index.partitions:
+            (first,) = part.ids([0])
+            results = index.search(first, prefix="last")
+            assert (results[0].id, results.interpretation.id) == (first, first)
+
+
+@pytest.mark.parametrize("prefix", [None, "last"])
+def test_a_number_that_ends_ids_of_several_partitions_names_none(home: Path, prefix: Any) -> None:
+    """One partition has a single such ID, and the others must not take it for the only one."""
+    there = [[id_ for n in range(9) if partition_of(id_ := f"x{n}-12", 2) == at] for at in (0, 1)]
+    made = [{"id": id_, "text": "soup"} for id_ in (there[0][0], *there[1][:2])]
+    made += [{"id": f"d{n}x", "text": f"station {1200 + n % 3} valve"} for n in range(30)]
+    with (
+        build(made, name=f"ending1{prefix}", home=home) as one,
+        build(made, name=f"ending2{prefix}", home=home, partitions=2, workers=1) as two,
+    ):
+        assert two.search("12", prefix=prefix).interpretation.id is None
+        expected, found = (scores(each, "12", prefix=prefix, ranker="bm25") for each in (one, two))
+        assert found == expected
+        assert len(found) == (30 if prefix else 0)
+
+
 @pytest.mark.parametrize("most", [10, 1_000])
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_any_history_of_writes_leaves_bm25_as_it_is(

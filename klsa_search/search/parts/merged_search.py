@@ -272,30 +272,32 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             request._replace(query=request.query.model_copy(update={"mask": mask}))
             for mask in masks_of(request.query.mask, searches.sizes)
         ]
-    begun = list(await searches.begin(requests))
-    named = [plan is not None and plan.named for plan in begun]
-    if any(named) and not all(named):
-        # The others rank by the words of the ID, as the partition that has the document does.
-        words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
-        requests = [
-            part
-            if is_named
-            else part._replace(query=part.query.model_copy(update=words), embedded=NOT_EMBEDDED)
-            for part, is_named in zip(requests, named, strict=True)
-        ]
-        again = await searches.begin(
-            [None if is_named else part for part, is_named in zip(requests, named, strict=True)]
-        )
-        begun = [
-            before if is_named else after
-            for before, after, is_named in zip(begun, again, named, strict=True)
-        ]
-    while any(asked := [plan.answers for plan in begun if plan is not None]):
+    words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
+    while True:
+        begun = list(await searches.begin(requests))
+        # Anew each time: whether an ID is the only one that ends with a number needs all answers.
+        named = [plan is not None and plan.named for plan in begun]
+        if any(named) and not all(named):
+            # The others rank by the words of the ID, as the partition that has the document does.
+            again = await searches.begin(
+                [
+                    None
+                    if is_named
+                    else part._replace(
+                        query=part.query.model_copy(update=words), embedded=NOT_EMBEDDED
+                    )
+                    for part, is_named in zip(requests, named, strict=True)
+                ]
+            )
+            begun = [
+                before if is_named else after
+                for before, after, is_named in zip(begun, again, named, strict=True)
+            ]
+        if not any(asked := [plan.answers for plan in begun if plan is not None]):
+            return begun
         if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
             answers = {**added(asked), **answers}  # another search may have learned all
         requests = [request._replace(evidence=answers) for request in requests]
-        begun = list(await searches.begin(requests))
-    return begun
 
 
 def merged_order(
