@@ -117,7 +117,8 @@ def row_documents(
     """
     intake.compare_header(path, header.names)
     columns, numbered = intake.begin(path, header.names, key=key)
-    columns.refuse_without_text(header.names, header.origin)
+    step = "; if this line is a document, add one above it with the names of the columns"
+    columns.refuse_without_text(header.names, header.origin, step)
     id_at = header.names.index(columns.id_in(header.names) or header.names[0])
 
     def without_totals() -> Iterator[tuple[str, Sequence[Any]]]:

@@ -197,6 +197,8 @@ def _description(path: Path) -> str:
         return "the file is empty"
     if start.startswith("SQLite format 3\0"):
         return "it is a SQLite database, which is read as sqlite:FILE?table=NAME"
+    if start.startswith("{\\rtf"):
+        return "it is RTF, which is not read: save it as DOCX, ODT or text"
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
     if start.lstrip().startswith("<"):

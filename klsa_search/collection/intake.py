@@ -43,7 +43,7 @@ class Intake:
     uniform    whether one set was used for all records
     has_texts  whether a document had a title or text
     unused_texts
-               while none had: characters of the texts of several words in other fields
+               while none had a text: characters of the texts of several words in other fields
     takes_objects
                whether a JSON file of one object without list is a document; in a folder it may be a
                file of settings
@@ -71,6 +71,8 @@ class Intake:
         self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
         self._number = 0
         self.has_texts = False
+        self._has_only_titles = True
+        self._title_length = 0  # characters of the titles, while there are only titles
         self.unused_texts: dict[str, int] = {}
         self._missing_columns = set(self.columns.names())
         self._present_columns: set[str] = set()  # of records before all of the former were found
@@ -271,11 +273,18 @@ class Intake:
             else:
                 decimal = ""
             seen.add(document.id)
-            if not self.has_texts:
+            if self._has_only_titles:
                 self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
             self.notes[f"no column {name!r}, in this and {count - 1:,} more records"] = [first]
+        longest = max(self.unused_texts, key=self.unused_texts.__getitem__, default="")
+        in_titles = self.has_texts and self._has_only_titles and self.header[0]
+        if in_titles and self.unused_texts.get(longest, 0) > self._title_length:
+            self.notes[
+                f"titles but no texts, except in {longest!r}; --text {shlex.quote(longest)} "
+                "searches it (in Python columns=)"
+            ] = [document.origin or "documents"]
         if decimal:
             self.notes[
                 f"all IDs are decimals such as {decimal}; write whole numbers as integers"
@@ -292,9 +301,11 @@ class Intake:
             )
 
     def _seek_texts(self, document: Document) -> None:
-        """Note whether a document has a title or text, or else which of its fields have texts."""
-        self.has_texts = bool(document.title.strip() or document.text.strip())
-        if not self.has_texts and document.metadata:
+        """Note whether a document has a title or text; without text, which fields have texts."""
+        self._has_only_titles = not document.text.strip()
+        self._title_length += len(document.title)
+        self.has_texts |= bool(document.title.strip()) or not self._has_only_titles
+        if self._has_only_titles and document.metadata:
             for name, value in flat(without_vectors(document.metadata)).items():
                 for text in value if isinstance(value, list) else [value]:
                     if isinstance(text, str) and " " in text.strip():

@@ -143,8 +143,15 @@ def json_format(path: Path) -> str | None:
     start = head(path).lstrip(_BLANKS)
     if ARRAY_START.match(start):
         return "json"
-    if not start.startswith("{"):
+    if not start.startswith("{") or start.startswith("{\\"):  # as RTF begins
         return None
+    size = CHUNK
+    while "\n" not in start and size < _LONGEST:  # to the end of a long first line
+        size *= 2
+        longer = head(path, size).lstrip(_BLANKS)
+        if len(longer) == len(start):
+            break
+        start = longer
     try:
         first, end = _LENIENT.raw_decode(start)
     except json.JSONDecodeError as error:

@@ -135,17 +135,13 @@ class Columns:
         """Return whether no column is named for titles and texts, nor has their own names."""
         return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))
 
-    def refuse_without_text(self, names: Sequence[str], origin: str) -> None:
-        """Raise CollectionError if no column is for titles or texts."""
-        if not self.lacks(names):
-            return
-        step = ""
-        if any(name.isdecimal() or (" " in name and name.endswith(".")) for name in names):
-            step = "; if this line is a document, add one with the names of the columns"
-        raise CollectionError(
-            f"{origin}: no column 'title' or 'text' among {listed(names)}; name them (--title, "
-            f"--text, in Python columns=){step}"
-        )
+    def refuse_without_text(self, names: Sequence[str], origin: str, step: str = "") -> None:
+        """Raise CollectionError if no column is for titles or texts; `step` ends its message."""
+        if self.lacks(names):
+            raise CollectionError(
+                f"{origin}: no column 'title' or 'text' among {listed(names)}; name them (--title, "
+                f"--text, in Python columns=){step}"
+            )
 
     def common(self, role: str, names: Iterable[str]) -> list[str]:
         """Return the columns with a common name for "id", "title" or "text".

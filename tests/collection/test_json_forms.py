@@ -353,3 +353,38 @@ def test_an_object_with_id_and_text_is_a_document_whatever_lists_it_has(tmp_path
     path.write_text(json.dumps(record))
     document = read(path)[0]
     assert [(id_, text) for id_, _, text in document] == [("1", record["description"])]
+
+
+@pytest.mark.parametrize("size", [10, 2**17])
+def test_an_object_in_one_long_line_is_read_as_in_a_short_one(tmp_path, size):
+    path = tmp_path / "docs.json"
+    rows = [PUMP, VALVE | {"note": "x" * size}]
+    for around in ({"data": rows}, {row["id"]: row for row in rows}):
+        path.write_text(json.dumps(around))
+        assert [id_ for id_, _, _ in read(path)[0]] == ["1", "2"]
+    for content in (PUMP | {"text": "leaks " * size, "comments": rows}, VALVE | {"parts": rows}):
+        path.write_text(json.dumps(content))
+        assert [id_ for id_, _, _ in read(path)[0]] == [content["id"]]
+        path.write_text(f"{json.dumps(content)}\n{json.dumps(PUMP | {'id': '3'})}")
+        assert read(path)[1].format == "jsonl"
+        assert [id_ for id_, _, _ in read(path)[0]] == [content["id"], "3"]
+
+
+def test_texts_beside_titles_are_named(tmp_path):
+    path = tmp_path / "docs.json"
+    article = {
+        "title": "Normans",
+        "paragraphs": [{"context": "They came from the north", "qas": []}],
+    }
+    path.write_text(json.dumps({"version": "2.0", "data": [article]}))
+    assert "--text paragraphs.context searches it" in read(path)[1].notes[-1]
+    for row in ({"author": "A B"}, {"url": "x" * 99}, {"text": "It leaks", "note": "a b " * 9}):
+        path.write_text(json.dumps([{"id": "1", "title": "Normans", **row}]))
+        assert not any("--text" in note for note in read(path)[1].notes)
+
+
+def test_rtf_is_no_json(tmp_path):
+    path = tmp_path / "a.rtf"
+    path.write_text(r"{\rtf1\ansi It leaks\par}")
+    with pytest.raises(CollectionError, match="it is RTF, which is not read: save it as DOCX"):
+        open_collection(path)
