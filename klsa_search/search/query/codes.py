@@ -41,6 +41,7 @@ _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _AMOUNT: Final = re.compile(r"\d+(?:[.,]\d+)?[^\W\d_]+(?:/[^\W\d_]+)?")
 _GROUPS: Final = re.compile(r"(?<=\d)(?=(?:\d{3})+\Z)")
 _AMOUNT_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_]{1,4})(?![^\W_])")
+_LETTER_APART: Final = re.compile(r"(?<![^\W_])(\d+) ([^\W\d_])\s*\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERSION: Final = re.compile(r"(v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
 _HEXADECIMAL: Final = re.compile(r"(0x)?([\da-f]{6,16})", re.IGNORECASE)
@@ -104,16 +105,17 @@ class CodeReader:
     def may_be_codes(self, text: str) -> list[str]:
         """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml.
 
-        And a number of `DIGITS` or more with a letter apart, which may be a stop word: *4711 A*.
+        And one of a number and a letter apart at the end, as *4711 A*: the only one with a blank.
         """
-        return codes_of(_AMOUNT_APART.sub(self._amount, text))
+        codes = codes_of(_AMOUNT_APART.sub(self._amount, text))
+        last = _LETTER_APART.search(text)
+        if last is not None and last[1] in codes_of(text):
+            codes.append(f"{last[1]} {last[2].upper()}")
+        return codes
 
     def _amount(self, match: re.Match[str]) -> str:
         (word,) = self._pieces.words(match[1] + match[2])[:1] or (None,)
-        if word is not None and word.number >= 0:
-            return word.text
-        is_one = len(match[1]) >= DIGITS and len(match[2]) == 1
-        return match[1] + match[2] if is_one else match[0]
+        return match[0] if word is None or word.number < 0 else word.text
 
     def read(self, text: str, evidence: Evidence) -> list[Code]:
         """Return the codes of a text that documents contain, written with any signs or none.
@@ -156,13 +158,14 @@ class CodeReader:
 
     def _code(self, text: str, evidence: Evidence) -> Code | None:
         documents = np.zeros(len(self._snapshot), np.bool_)
+        as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
         writings: dict[tuple[Word, ...], None] = {}
         for words in dict.fromkeys(self._writings(text)):
             numbers = self._stop_words.numbers(words)
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
-            matching = live_documents_of_phrase(self._snapshot, numbers)
-            question = "code", *pattern_names(self._snapshot, numbers)
+            matching = live_documents_of_phrase(self._snapshot, numbers, as_written=as_written)
+            question = "code", as_written, *pattern_names(self._snapshot, numbers)
             if evidence.of(question, lambda: len(matching)):  # noqa: B023 - called at once
                 documents[matching] = True
                 writings[words] = None

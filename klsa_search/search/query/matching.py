@@ -164,15 +164,17 @@ def _stops(words: Sequence[int], as_written: bool) -> int:
     return 2 if as_written else 1
 
 
-def live_documents_of_phrase(snapshot: Snapshot, words: Sequence[int]) -> Integers:
+def live_documents_of_phrase(
+    snapshot: Snapshot, words: Sequence[int], *, as_written: bool = False
+) -> Integers:
     """Return the live doc ids that contain words in sequence, ascending; cached if there are few.
 
     Queries repeat phrases, and one takes ten times as long as the rest of a search.
     """
-    question = "documents", *words
+    question = "documents", as_written, *words
     documents = snapshot.answers.get(question, words)
     if documents is None:
-        documents = documents_of_phrase(snapshot, words)
+        documents = documents_of_phrase(snapshot, words, as_written=as_written)
         documents = documents[snapshot.live_docs()[documents]].astype(np.int32)
         if len(documents) <= _MOST_CACHED:
             snapshot.answers.put(question, documents)

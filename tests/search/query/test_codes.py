@@ -118,3 +118,16 @@ def test_a_letter_apart_from_a_number_is_a_part_of_it(tmp_path, sign):
             for query in (f"4711 {letter}", f"4711 {letter.lower()}", f"part 4711 {letter}"):
                 assert index.search(query)[0].id == letter, query
                 assert [hit.id for hit in index.search(query, match="all")] == [letter], query
+
+
+def test_a_letter_after_a_number_may_be_a_word(tmp_path):
+    records = [
+        {"id": "0", "text": "it costs 250 per month"},
+        {"id": "1", "text": "the fee is 250 a month and costs 9"},
+        {"id": "2", "text": "from 2023 a 2024"},
+        {"id": "3", "text": "from 2023 to 2024"},
+    ]
+    with build(records, name="fees", home=tmp_path) as index:
+        assert {hit.id for hit in index.search("costs 250 a", match="all")} == {"0", "1"}
+        assert {hit.id for hit in index.search("it costs 250 a", match="all")} == {"0", "1"}
+        assert {hit.id for hit in index.search("2023 a 2024", match="all")} == {"2", "3"}
