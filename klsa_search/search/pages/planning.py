@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(r"(?=\S*[^\W\d_])(?=\S*(?:\d|_|[^\w\s]))[^\s\ud800-\udfff]+")
 """Queries that may be the ID of a document: others are words or numbers, even if they are IDs."""
-_NUMBER: Final = re.compile(r"#?(\d+)")
+_NUMBER: Final = re.compile(r"#?(\d{3,})")
+_DECIMAL: Final = re.compile(r"\d[.,]\d+\Z")
 _LETTERS_AND_DIGITS: Final = re.compile(r"([^\W\d_]+)[\s\W_]?(\d+)")
 
 
@@ -111,7 +112,7 @@ def plan_search(
         state, mask = opened.passages.state, opened.passages.mask(mask)
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
-    named = named_document(state, request, evidence or LOCAL) if finds_id else None
+    named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
@@ -160,14 +161,17 @@ def query_vector(
     return checked_vector(vector or None, state.snapshot.vectors), warnings
 
 
-def named_document(state: State, request: Query, evidence: Evidence) -> int | None:
+def named_document(
+    state: State, request: Query, mask: Mask | None, evidence: Evidence
+) -> int | None:
     """Return the doc id of the document whose ID is the query, or None.
 
-    A number that no document contains is the only ID that ends with it, if that has a letter.
+    A number of three digits or more that no document contains is the only ID that ends with it, if
+    that has a letter and its document may be a hit.
     """
     text = request.query.strip()
     if number := _NUMBER.fullmatch(text):
-        return _numbered_document(state, number[1], request, evidence)
+        return _numbered_document(state, number[1], request, mask, evidence)
     ids = [text] if " " not in text and _ID.fullmatch(text) else []
     if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
         ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
@@ -177,7 +181,9 @@ def named_document(state: State, request: Query, evidence: Evidence) -> int | No
     return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
 
 
-def _numbered_document(state: State, number: str, request: Query, evidence: Evidence) -> int | None:
+def _numbered_document(
+    state: State, number: str, request: Query, mask: Mask | None, evidence: Evidence
+) -> int | None:
     def containing() -> int:
         words, frequencies = state.query_parser.pieces.words(number), state.snapshot.query_kernel
         return sum(int(frequencies.frequencies[word.number]) for word in words if word.number >= 0)
@@ -186,17 +192,16 @@ def _numbered_document(state: State, number: str, request: Query, evidence: Evid
         return None
     live = state.snapshot.live_docs()  # without those that a view hides
     doc_ids = state.texts.ids.ending_with(number, state.documents, live)
-    doc_ids = [
-        doc_id
-        for doc_id, id_ in zip(doc_ids, state.documents.ids(doc_ids), strict=True)
-        if _ID.fullmatch(id_)
-    ]
     if evidence.of(("IDs of a number", number), lambda: len(doc_ids)) != 1 or not doc_ids:
         return None
-    (doc_id,) = doc_ids
-    # The answer names the ID, which a filter may hide.
-    matches = request.filter is None or state.filters.of(request.filter).allowed[doc_id]
-    return doc_id if matches else None
+    (doc_id,), (id_,) = doc_ids, state.documents.ids(doc_ids)
+    # The answer names the ID, which filters and masks may hide; it has no score.
+    allowed = (
+        (mask is None or doc_id in mask)
+        and (request.filter is None or doc_id in state.filters.of(request.filter))
+        and (request.min_score or 0.0) <= 0.0
+    )
+    return doc_id if allowed and _ID.fullmatch(id_) and not _DECIMAL.search(id_) else None
 
 
 def _parse(

@@ -204,7 +204,7 @@ class PartSearch:
         ):
             return None
         names_id = not request.ranks_only
-        if names_id and named_document(state, request.query, self._evidence) is not None:
+        if names_id and named_document(state, request.query, None, self._evidence) is not None:
             return None
         numbering = self._state.snapshot.numbering
         trained = 0 if numbering is None else len(numbering.collection.trained)  # alike in all

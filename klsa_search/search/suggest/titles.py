@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -78,8 +79,12 @@ class _Chunk:
 
     def ending_with(self, number: bytes) -> Iterator[int]:
         """Yield the doc ids of lines that end with these digits and no digit before, ascending."""
-        for match in re.finditer(rb"(?<!\d)%b(?=\n)" % number, self.text):
-            yield self.first + bisect_right(self.lines.data, match.start()) - 1
+        ending = number + b"\n"
+        at = self.text.find(ending)
+        while at >= 0:
+            if not self.text[at - 1 : at].isdigit():
+                yield self.first + bisect_right(self.lines.data, at) - 1
+            at = self.text.find(ending, at + 1)
 
 
 class Lines:
@@ -136,11 +141,12 @@ class Lines:
     def ending_with(
         self, number: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
     ) -> list[int]:
-        """Return the doc ids of live documents whose line ends with a number. Cost: see `find`."""
+        """Return the first two live documents whose line ends with a number. Cost: see `find`."""
         digits = self.folded(number).strip().encode()
         chunks = self._read_until(len(live), documents)
         doc_ids = (doc_id for chunk in chunks for doc_id in chunk.ending_with(digits))
-        return [doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id]]
+        is_live = (doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id])
+        return list(islice(is_live, 2))
 
     def folded(self, title: str) -> str:
         """Return what equal titles have in common."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,23 +68,26 @@ def test_a_number_that_no_document_contains_finds_the_id_with_it(tickets, query)
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_a_number_of_several_ids_or_of_documents_is_a_word(tmp_path, partitions):
-    ids_ = ["a-1", "b-1", "a-2024", "31", *(f"{a}/{n}" for a in "abc" for n in range(20, 30))]
+    ids_ = ["a-100", "b-100", "a-2024", "310", "a-310", "a-99", "a-2.105"]
+    ids_ += [f"{a}/{n}" for a in "abc" for n in range(200, 210)]
     records = [{"id": id_, "text": "in 2024", "for": id_[0]} for id_ in ids_]
     options = {"partitions": partitions, "workers": 1}
     with build(records, name="numbers", home=tmp_path, **options) as index:
-        numbers = ["1", "31", "2024", *map(str, range(20, 30))]
+        numbers = ["100", "310", "2024", "99", "105", *map(str, range(200, 210))]
         assert {index.search(number).interpretation.id for number in numbers} == {None}
-        index.add([{"id": "a-177", "text": "other"}, {"id": "a-77", "text": "alone"}])
-        assert ids(index.search("77")) == ["a-77"]
-        index.add([{"id": "b.77", "text": "no more"}])
-        assert ids(index.search("77")) == []
-        index.delete(["a-77"])
-        assert ids(index.search("77")) == ["b.77"]
-        # What a view hides does not count.
-        assert ids(index.restricted("for = b").search("20")) == ["b/20"]
-        assert ids(index.restricted("for = b").search("177")) == []
-        hidden = index.search("77", filter="for = a")
-        assert (ids(hidden), hidden.interpretation.id) == ([], None)
+        index.add([{"id": "a-1777", "text": "other"}, {"id": "a-777", "text": "alone"}])
+        assert ids(index.search("777")) == ["a-777"]
+        index.add([{"id": "b.777", "text": "no more"}])
+        assert ids(index.search("777")) == []
+        index.delete(["a-777"])
+        assert ids(index.search("777")) == ["b.777"]
+        # What a view, a filter, a mask or the least score hides does not count.
+        assert ids(index.restricted("for = b").search("200")) == ["b/200"]
+        assert ids(index.restricted("for = b").search("1777")) == []
+        nothing = np.zeros(0, np.int64)
+        for options in ({"filter": "for = a"}, {"mask": nothing}, {"min_score": 0.1}):
+            hidden = index.search("777", **options)
+            assert (ids(hidden), hidden.interpretation.id) == ([], None)
 
 
 @pytest.mark.parametrize("query", ["12", "leak", "gone-1", "SUP-1058 pump", "none-1", "sup"])
