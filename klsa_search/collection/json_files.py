@@ -205,6 +205,8 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     """Return whether an object has a title or text itself, under any name."""
     if any(has_path(record, name) for name in columns.names()):
         return True
+    if record.get("type") == "FeatureCollection" and record.get("features"):
+        return False  # but GeoJSON, which may have the name of a layer
     names = [name for name, value in record.items() if not isinstance(value, dict)]
     if not set(TEXT_NAMES).isdisjoint(names):
         return True

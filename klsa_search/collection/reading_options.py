@@ -231,6 +231,8 @@ def _in_one_object(names: Iterable[str]) -> dict[str, list[str]]:
             if name.lower() in role_names or name.lower() in COMMON_NAMES[role]:
                 objects.setdefault(outer, {}).setdefault(role, []).append(path)
     with_text = [outer for outer, roles in objects.items() if "text" in roles]
+    if not with_text and {"geometry", "properties"}.issubset(names):
+        with_text = ["properties"] if "properties" in objects else []  # of GeoJSON: a name alone
     depth = min((outer.count(".") for outer in with_text), default=0)
     outermost = [outer for outer in with_text if outer.count(".") == depth]
     if len(outermost) != 1:

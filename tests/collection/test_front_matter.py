@@ -148,9 +148,14 @@ def test_a_later_heading_is_no_title(tmp_path, content):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("a.org", "#+TITLE: Pump\n* Head\nleaks"), ("a.adoc", "= Pump\n:author: Ann\n\nleaks")],
+    [
+        ("a.org", "#+TITLE: Pump\n* Head\nleaks"),
+        ("a.adoc", "= Pump\n:author: Ann\n\nleaks"),
+        ("a.tex", "% \\title{Old}\n\\documentclass{a}\\title{Pump}\n\\section{Head}\nleaks"),
+        ("Pump.tex", "\\title{On \\emph{valves}}\nleaks"),
+    ],
 )
-def test_title_lines_of_org_and_asciidoc(tmp_path, name, content):
+def test_titles_of_org_asciidoc_and_tex(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     (document,) = open_collection(tmp_path).documents()
     assert document.title == "Pump"

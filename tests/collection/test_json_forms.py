@@ -388,3 +388,30 @@ def test_rtf_is_no_json(tmp_path):
     path.write_text(r"{\rtf1\ansi It leaks\par}")
     with pytest.raises(CollectionError, match="it is RTF, which is not read: save it as DOCX"):
         open_collection(path)
+
+
+@pytest.mark.parametrize("around", [{}, {"name": "cities", "crs": {"type": "name"}}])
+def test_features_of_geojson_are_documents_with_their_names(tmp_path, around):
+    path = tmp_path / "cities.geojson"
+    features = [
+        {"type": "Feature", "properties": {"name": name, "size": 2}, "geometry": None}
+        for name in ("Paris", "Rome")
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", **around, "features": features}))
+    assert read(path)[0] == [("1", "Paris", ""), ("2", "Rome", "")]
+    path.write_text("\n".join(map(json.dumps, features)))
+    assert read(path)[0] == [("1", "Paris", ""), ("2", "Rome", "")]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"type": "object", "properties": {"name": {"type": "string"}}},
+        {"id": "1", "user": {"name": "Ann"}, "geometry": None},
+        {"type": "FeatureCollection", "title": "Pump"},
+    ],
+)
+def test_other_properties_and_types_are_read_as_before(tmp_path, record):
+    path = tmp_path / "docs.json"
+    path.write_text(json.dumps(record))
+    assert read(path)[0] == [("1", record.get("title", ""), "")]

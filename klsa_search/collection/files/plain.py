@@ -25,8 +25,9 @@ from klsa_search.collection.text_cleaning import join_divided_words
 _TITLES: Final = {
     ".adoc": re.compile(r"^= +(\S.*)", re.MULTILINE),
     ".org": re.compile(r"^#\+title: *(\S.*)", re.MULTILINE | re.IGNORECASE),
+    ".tex": re.compile(r"^[^%\n]*\\title\{([^{}\\]+)\}", re.MULTILINE),
 }
-"""Line of the title of a document in AsciiDoc and Org, by suffix."""
+"""The title of a document in AsciiDoc, Org and TeX, by suffix."""
 
 
 _NO_CUE: Final = re.compile(r"(?:\A|(?<=\n\n))(?:WEBVTT|NOTE|STYLE|REGION)\b.*(?:\n.+)*")
