@@ -207,7 +207,8 @@ class SegmentCache:
     def __init__(self, generation: Path, manifest: Manifest) -> None:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
-        self._digest.update(f"{__version__} {manifest.fingerprint}\n".encode())
+        layout = " ".join(_ARRAYS)  # files of another one are not met
+        self._digest.update(f"{__version__} {layout} {manifest.fingerprint}\n".encode())
         settings = manifest.checked_settings()
         self._fields, self._language_field = settings.searched_fields, settings.language_field
         self._documents = 0

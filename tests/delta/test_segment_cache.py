@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -110,6 +111,16 @@ def test_a_file_that_is_damaged_is_made_again(path, folded, damage):
     assert sum(folded) == 10
     write(path, records([0]))
     assert first.read_bytes() == whole
+
+
+def test_files_of_another_layout_are_made_again(path, folded, monkeypatch):
+    with monkeypatch.context() as earlier:
+        names = [field.name for field in fields(segment.DeltaSegment)[2:]]
+        earlier.setattr(segment, "_ARRAYS", names)
+        found = write(path, records(range(40, 50)))
+    folded.clear()
+    assert opened(path) == found
+    assert sum(folded) == 10
 
 
 def test_undone_writes_are_not_read_from_the_cache(path, folded):
