@@ -36,7 +36,7 @@ TIMEOUT: Final = 10.0
 """Seconds to wait for the transaction of another process or thread."""
 
 _APPLICATION: Final = 0x4B4C5343  # "KLSC", in the file header
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 TABLES: Final[dict[str, dict[str, type]]] = {
     "indexes": {"id": str, "name": str},

@@ -213,6 +213,7 @@ def test_any_changed_byte_of_the_catalogue_is_found_or_changes_nothing(path):
         ("update judgements set document = 'd2'", "restore the index directory"),
         ("update queries set text = 'breaks'", "restore the index directory"),
         ("update indexes set name = 'boats'", "restore the index directory"),
+        ("pragma user_version = 1", "not a catalogue of this version"),
         ("pragma user_version = 9", "not a catalogue of this version"),
     ],
 )
