@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from traceback import format_exc
 from typing import IO, Any, Final, Generic, TypeVar
 
@@ -26,6 +26,9 @@ from klsa_search.errors import KlsaError
 S = TypeVar("S")
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+_EXIT_SECONDS: Final = 5.0
+"""Time to end for a worker that has closed its pipes."""
 
 _WORKER: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
@@ -149,7 +152,7 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
                 worker = start_worker(module)
                 self._workers.append(worker)
                 self._unassigned.put(worker)
-                self._send(worker, state)
+                self._send(worker, state, name)
         except BaseException:
             self.close()
             raise
@@ -158,9 +161,12 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
         """End the processes."""
         self.close()
 
-    def submit(self, request: Q) -> Future[A]:
-        """Answer a request in the next free process; KlsaError if that process dies."""
-        return self._threads.submit(self._exchange, request)
+    def submit(self, request: Q, name: str | None = None) -> Future[A]:
+        """Answer a request in the next free process; KlsaError if that process dies.
+
+        name  of the process while it answers, instead of that of all
+        """
+        return self._threads.submit(self._exchange, request, name or self._name)
 
     def close(self) -> None:
         """End the processes; pending requests fail."""
@@ -173,32 +179,38 @@ class WorkerPool(AbstractContextManager["WorkerPool[Q, A]"], Generic[Q, A]):
     def _take_process(self) -> None:
         self._local.worker = self._unassigned.get()
 
-    def _send(self, worker: subprocess.Popen[bytes], value: object) -> None:
+    @staticmethod
+    def _send(worker: subprocess.Popen[bytes], value: object, name: str) -> None:
+        if worker.returncode is not None:  # it died of an earlier request
+            raise _died(worker, name)
         try:
             send(worker, value)
         except BrokenPipeError as error:
-            raise self._died(worker) from error
+            raise _died(worker, name) from error
 
-    def _exchange(self, request: Q) -> A:
+    def _exchange(self, request: Q, name: str) -> A:
         worker: subprocess.Popen[bytes] = self._local.worker
-        self._send(worker, request)
+        self._send(worker, request, name)
         assert worker.stdout is not None
         try:
             answer: A = pickle.load(worker.stdout)  # noqa: S301 - our child process
         except (EOFError, pickle.UnpicklingError) as error:
-            raise self._died(worker) from error
+            raise _died(worker, name) from error
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def _died(self, worker: subprocess.Popen[bytes]) -> KlsaError:
-        """End a worker that does not answer, and return the error that names it."""
-        code = end(worker)
-        fact = f"signal {-code}" if code < 0 else f"exit code {code}"
-        advice = (
-            "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
-        )
-        return KlsaError(f"{self._name} ended early ({fact}); {advice}, then build again")
+
+def _died(worker: subprocess.Popen[bytes], name: str) -> KlsaError:
+    """End a worker that does not answer, and return the error that names it."""
+    with suppress(subprocess.TimeoutExpired):  # it closes its pipes before it ends
+        worker.wait(_EXIT_SECONDS)
+    code = end(worker)
+    fact = f"signal {-code}" if code < 0 else f"exit code {code}"
+    advice = (
+        "make sure that there is free memory" if code == -signal.SIGKILL else "see its messages"
+    )
+    return KlsaError(f"{name} ended early ({fact}); {advice}, then build again")
 
 
 def answer_requests(begin: Callable[[S], Callable[[Q], object]]) -> None:

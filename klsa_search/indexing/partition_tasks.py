@@ -295,7 +295,10 @@ def _in_processes(
     shares = [(number, workers) for number in range(workers)]
     name = "a process that built partitions"
     with WorkerPool[_Request, None](__name__, shares, name) as pool:
-        running = {pool.submit((step, task)): number for number, task in enumerate(tasks)}
+        running = {
+            pool.submit((step, task), f"the process that built partition `{task.name}`"): number
+            for number, task in enumerate(tasks)
+        }
         for future in as_completed(running):
             future.result()
             yield running[future]

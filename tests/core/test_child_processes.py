@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.core.child_processes import command_of
+from klsa_search.core.child_processes import WorkerPool, command_of
+from klsa_search.errors import KlsaError
 from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import PATIENCE
 
@@ -84,3 +85,22 @@ def test_a_worker_imports_modules_next_to_the_script(tmp_path):
     )
     told = subprocess.check_output([sys.executable, script], cwd="/", text=True, timeout=PATIENCE)
     assert told == "['p']\n"
+
+
+def test_a_worker_that_ends_is_reported_with_its_exit_code(tmp_path, monkeypatch):
+    (tmp_path / "leaving.py").write_text(
+        "import os, time\n"
+        "from klsa_search.core.child_processes import answer_requests\n"
+        "def leave(code):\n"
+        "    os.closerange(3, 100)  # as at the end of any process, pipes first\n"
+        "    time.sleep(0.3)\n"
+        "    os._exit(code)\n"
+        "def serve():\n"
+        "    answer_requests(lambda state: leave)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with WorkerPool[int, None]("leaving", [None], "a worker") as pool:
+        with pytest.raises(KlsaError, match=r"^the one of 7 ended early \(exit code 7\); see its"):
+            pool.submit(7, "the one of 7").result()
+        with pytest.raises(KlsaError, match=r"^a worker ended early \(exit code 7\)"):
+            pool.submit(8).result()
