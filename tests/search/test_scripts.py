@@ -165,6 +165,35 @@ def test_words_are_found_without_their_accents(tmp_path, language, text, queries
             assert not index.search(query, spelling="off").total
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_operators_apply_to_words_without_their_accents(tmp_path, partitions):
+    texts = ["målning i rummet metod", "vägg metod", "ett annat metod", "målning vägg"]
+    records = [
+        {"id": str(number), "title": text, "text": text} for number, text in enumerate(texts)
+    ]
+    options = {"language": "swedish", "ranker": "bm25", "partitions": partitions, "workers": 1}
+    with build(records, name="accents", home=tmp_path, **options) as index:
+        for query, ids in (
+            ("+malning", "03"),
+            ("+malning, metod", "03"),
+            ("title:malning", "03"),
+            ("malning AND metod", "0"),
+            ("malning OR vägg", "013"),
+            ("metod NOT malning", "012"),  # only words as typed exclude
+            ("metod -malning", "012"),
+            ('"malning"', "03"),
+            ('"malning i rummet"', "03"),  # relaxed
+            ("malning AND metod AND rummet", "0"),
+            ("malning metod", "0123"),
+        ):
+            found = index.search(query)
+            assert "".join(sorted(hit.id for hit in found)) == ids, query
+        assert not index.search("+malning", spelling="off").total
+        found = index.search("+malning vägg", match="all")
+        assert [hit.id for hit in found] == ["3"]
+        assert found.interpretation.unknown == ()
+
+
 def test_words_that_documents_contain_keep_their_accents(tmp_path):
     records = [{"id": "1", "text": "väärä"}, {"id": "2", "text": "vaara"}]
     with build(records, name="accents", home=tmp_path, language="finnish") as index:

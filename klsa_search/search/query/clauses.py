@@ -12,7 +12,6 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.compounds import Compounds, words_of
@@ -52,11 +51,6 @@ PREFIXED: Final = 5
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
 
-COMPOUNDING: Final = frozenset(
-    {"danish", "dutch", "estonian", "finnish", "german", "hungarian", "norwegian", "swedish"}
-)
-"""Languages that write compounds as one word."""
-
 LESS_LIKELY: Final = 3.0
 """Factor by which words may be less frequent in a further language of a query."""
 
@@ -88,8 +82,11 @@ class ClauseReader:
         self.corrector = Corrector(snapshot, analyzer, term_dictionary, compounds)
         self._stop_words = stop_words
 
-    def read(self, clause: Clause, builder: QueryBuilder) -> None:
-        """Add the terms of a clause to the query, and restrict the documents."""
+    def read(self, clause: Clause, builder: QueryBuilder, *, is_operand: bool = False) -> None:
+        """Add the terms of a clause to the query, and restrict the documents.
+
+        is_operand  whether it is one of a Boolean query
+        """
         if clause.has_sign:
             builder.plain_words.append(END)
         if clause.field in self._columns:
@@ -105,9 +102,20 @@ class ClauseReader:
         if clause.has_sign and len(words) == 1 and alone:
             self._read_terms(clause, alone[words[0].text], PAIRS, builder)
             return
+        restricts = is_operand or clause.has_sign
+        forms: dict[Word, list[int]] | None = {} if restricts else builder.contained
+        if clause.kind == "phrase" and len(words) > 1:
+            forms = None
         words, variants, divided = self.vary(
-            clause.text, words, builder, corrects=clause.sign != "-"
+            clause.text, words, builder, forms, corrects=clause.sign != "-"
         )
+        if restricts and forms:
+            names = self._snapshot.vocabulary.terms
+            variants += [
+                Variant(word.text, (), (Word(names[term], term),))
+                for word, terms in forms.items()
+                for term in terms
+            ]
         variants += [
             Variant(word.text, (word.number,), parts) for word, parts in divided.items() if parts
         ]
@@ -147,7 +155,7 @@ class ClauseReader:
         if operand.negated:
             self.read(clause._replace(sign="-"), builder)
             return None if builder.allowed is None else ~builder.allowed
-        self.read(clause._replace(sign=""), builder)
+        self.read(clause._replace(sign=""), builder, is_operand=True)
         if len(builder.unknown) > unknown:
             return np.zeros(len(self._snapshot), np.bool_)
         words, allowed = builder.alternatives.values(), builder.allowed
@@ -157,11 +165,18 @@ class ClauseReader:
         return containing if allowed is None else allowed & containing
 
     def vary(
-        self, text: str, words: list[Word], builder: QueryBuilder, *, corrects: bool = True
+        self,
+        text: str,
+        words: list[Word],
+        builder: QueryBuilder,
+        forms: dict[Word, list[int]] | None,
+        *,
+        corrects: bool = True,
     ) -> tuple[list[Word], list[Variant], dict[Word, Words]]:
         """Return corrected words, and how documents also write them: joined, and in parts.
 
         text      that the words are of
+        forms     gets terms that stand for words which no document contains; None if none may
         corrects  whether to correct words that no document contains
         The parts of a word are () if no document writes it in parts.
         """
@@ -170,11 +185,11 @@ class ClauseReader:
             return words, in_languages, {}
         joined = self._compounds.joined(text, builder.rules.evidence)
         if builder.rules.context is not None and builder.rules.spelling == "auto":
-            words, joined = self._replace_split(words, joined, builder.rules.evidence)
+            words, joined = self._compounds.replace_split(words, joined, builder.rules.evidence)
         joined += self._with_other_prefixes(words)
         if corrects:
             joined += self._more_common(words, builder)
-            words = self._correct(words, builder, covered_words(joined))
+            words = self._correct(words, builder, forms, covered_words(joined))
         return words, in_languages + joined, self._divided(words, builder)
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
@@ -234,19 +249,6 @@ class ClauseReader:
             frequencies[language] = kernel.documents if is_listed else frequency
         return numbers, frequencies
 
-    def _replace_split(
-        self, words: list[Word], joined: list[Variant], evidence: Evidence
-    ) -> tuple[list[Word], list[Variant]]:
-        """Leave out words that no document has side by side, but some as one: *head phones*."""
-        split: set[str] = set()
-        for position, variant in enumerate(joined):
-            is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
-            is_apart = not is_word or " " not in variant.written
-            if not is_apart and self._compounds.is_split(variant, evidence):
-                joined[position] = variant._replace(of=())
-                split.update(words_of(variant.written))
-        return [word for word in words if word.text not in split] if split else words, joined
-
     def _more_common(self, words: Sequence[Word], builder: QueryBuilder) -> list[Variant]:
         """Return what rare words that are similar to frequent ones are probably meant to be."""
         rules, variants = builder.rules, list[Variant]()
@@ -276,8 +278,9 @@ class ClauseReader:
             matching |= self._stop_words.containing(clause.text, numbers, clause.field)
         stops = [word.text for word in words if word.number == NO_TERM]
         builder.stop_words += stops if clause.sign != "-" else []
+        written = {clause.text, " ".join(word.text for word in words)}  # with signs or without
         for variant in variants:
-            if variant.written == clause.text:
+            if variant.written in written:
                 terms = [word.number for word in variant.words]
                 matching |= containing_phrase(self._snapshot, terms, clause.field)
         names = (pattern_names(self._snapshot, numbers) for numbers in patterns)
@@ -295,7 +298,11 @@ class ClauseReader:
         return divided
 
     def _correct(
-        self, words: list[Word], builder: QueryBuilder, joined: Collection[str]
+        self,
+        words: list[Word],
+        builder: QueryBuilder,
+        forms: dict[Word, list[int]] | None,
+        joined: Collection[str],
     ) -> list[Word]:
         """Replace words that no document contains by their corrections, or only record these.
 
@@ -307,10 +314,10 @@ class ClauseReader:
             if word.number != UNKNOWN or word == builder.last or is_meant:
                 corrected.append(word)
                 continue
-            if rules.spelling == "auto" and (
-                terms := self._term_dictionary.with_other_accents(word.text)
-            ):
-                builder.contained[word] = terms[:EXPANSIONS]
+            is_auto = rules.spelling == "auto"
+            terms = self._term_dictionary.with_other_accents(word.text) if is_auto else []
+            if forms is not None and terms:
+                forms[word] = terms[:EXPANSIONS]
                 corrected.append(word)
                 continue
             matching = None
@@ -325,8 +332,13 @@ class ClauseReader:
                 builder.corrected.update(matching.terms)
                 continue
             corrected.append(word)
-            if word != builder.last and (terms := self._in_compounds(word.text)):
-                builder.contained[word] = terms
+            terms = (
+                []
+                if word == builder.last
+                else self._term_dictionary.compounds(word.text)[:EXPANSIONS]
+            )
+            if forms is not None and terms:
+                forms[word] = terms
         return corrected
 
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
@@ -357,17 +369,6 @@ class ClauseReader:
             where = where._replace(unfinished=True)
             correction = self.corrector.correction(word.text, rules.evidence, where)
         return correction
-
-    def _in_compounds(self, word: str) -> list[int]:
-        """Return the terms of compounds that a word which no document contains is a part of.
-
-        Function words have none: *Mitarbeiter* begins with *mit*, but is not about it.
-        """
-        if COMPOUNDING.isdisjoint(self._analyzer.languages):
-            return []
-        if self._analyzer.term(word) in self._analyzer.common():
-            return []
-        return self._term_dictionary.compounds(word)[:EXPANSIONS]
 
     def term(self, word: Word) -> str:
         """Return the term of a word, known or not; "" if it has none."""

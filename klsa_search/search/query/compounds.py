@@ -344,7 +344,20 @@ class Compounds:
         is_heavier = int(weights[joined]) > sum(int(weights[n]) for n in numbers if n >= 0)
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
 
-    def is_split(self, variant: Variant, evidence: Evidence) -> bool:
+    def replace_split(
+        self, words: list[Word], joined: list[Variant], evidence: Evidence
+    ) -> tuple[list[Word], list[Variant]]:
+        """Leave out words that no document has side by side, but some as one: *head phones*."""
+        split: set[str] = set()
+        for position, variant in enumerate(joined):
+            is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
+            is_apart = not is_word or " " not in variant.written
+            if not is_apart and self._is_split(variant, evidence):
+                joined[position] = variant._replace(of=())
+                split.update(words_of(variant.written))
+        return [word for word in words if word.text not in split] if split else words, joined
+
+    def _is_split(self, variant: Variant, evidence: Evidence) -> bool:
         """Return whether a joined word is meant instead of its parts, as in *head phones*.
 
         No document has these side by side, and the word is at least half as frequent as the rarest

@@ -94,7 +94,7 @@ class QueryForms:
             return True
         builder, unsettled = QueryBuilder(rules), rules.evidence.unsettled
         before = [word for piece in pieces for word in piece.words]
-        words, joined, divided = self._clauses.vary(text, before, builder)
+        words, joined, divided = self._clauses.vary(text, before, builder, builder.contained)
         if rules.evidence.unsettled > unsettled:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)

@@ -47,6 +47,11 @@ chosen on beginnings of titles of cran, cacm, cisi and awsdocs.
 MAX_COMPLETIONS: Final = 100
 """Most frequent completions among which those are chosen that fit the other words."""
 
+_COMPOUNDING: Final = frozenset(
+    {"danish", "dutch", "estonian", "finnish", "german", "hungarian", "norwegian", "swedish"}
+)
+"""Languages that write compounds as one word."""
+
 _SOURCES: Final = 5
 """Documents that are read for each term."""
 
@@ -162,10 +167,14 @@ class TermDictionary:
     def compounds(self, word: str) -> list[int]:
         """Return the terms of longer words that begin or end with a word, most frequent first.
 
-        At least `SHORTEST_PART` letters long, as is the rest of each of them.
+        At least `SHORTEST_PART` letters long, as is the rest of each of them. Function words have
+        none: *Mitarbeiter* begins with *mit*, but is not about it.
         Cost: 1 ms per million characters of terms; the first time also that of joining these.
         """
         beginning, ending = self._analyzer.folded(word), self._analyzer.term(word)
+        has_none = _COMPOUNDING.isdisjoint(self._analyzer.languages)
+        if has_none or ending in self._analyzer.common():
+            return []
         if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
             return []
         runs, numbers = self._snapshot.vocabulary.runs, self._snapshot.vocabulary.numbers

@@ -39,6 +39,17 @@ def test_words_are_found_in_compounds(index):
         assert {hit.id for hit in index.search(query)} == expected, query
 
 
+def test_operators_apply_to_words_in_compounds(index):
+    for query, expected in (
+        ("+Haus", {"house"}),
+        ("Haus AND Wald", {"house"}),
+        ("Haus AND Ende", set()),
+        ("Frage OR Haus", {"question", "house"}),
+        ("Wald -Haus", {"house", "forest"}),  # only words as typed exclude
+    ):
+        assert {hit.id for hit in index.search(query)} == expected, query
+
+
 def test_the_interpretation_has_the_compounds(index):
     said = index.search("Frage").interpretation
     assert (said.unknown, said.prefixes) == ((), {"Frage*": ("fragezeich",)})
