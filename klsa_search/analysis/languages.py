@@ -11,6 +11,7 @@ which classes of words differ; a word of neither class may be changed as well, b
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -153,25 +154,29 @@ def prefixes_of(stemmer: str, language: str) -> re.Pattern[str] | None:
     return _PREFIXES.get(language) if stemmer == AUTO else None
 
 
-_JOINED: Final = (
+_JOINED_PREFIXES: Final = (
     (
+        "hebrew",
         re.compile("[\u05d0-\u05ea]+"),
         {3: ["ה", "וה", "שה", "כשה", "וכשה"], 4: ["ו", "ב", "כ", "ל", "מ", "ש", "וב", "ול"]},
     ),
-    (re.compile("[\u1200-\u137f]+"), {2: ["የ"], 3: ["በ", "ከ", "ለ"]}),
+    ("", re.compile("[\u1200-\u137f]+"), {2: ["የ"], 3: ["በ", "ከ", "ለ"]}),
 )
-"""Words of Hebrew and Ethiopic script, and the articles and prepositions that are joined to those
-with so many letters: shorter ones more often begin with these letters themselves."""
+"""Words of a language, "" for any, and the articles and prepositions that are joined to those with
+so many letters: shorter ones more often begin with these letters themselves. Amharic is no language
+of an index."""
 
 
-def joined_forms(word: str) -> list[str]:
-    """Return a folded word with each prefix of its script, or with another one or none.
+def with_joined_prefixes(word: str, languages: Collection[str]) -> list[str]:
+    """Return a folded word with each prefix of its language, or with another one or none.
 
-    >>> joined_forms("מחשב")[:3], joined_forms("המחשב")[:2], joined_forms("pump")
-    (['המחשב', 'והמחשב', 'שהמחשב'], ['מחשב', 'והמחשב'], [])
+    >>> with_joined_prefixes("מחשב", ["hebrew"])[:3], with_joined_prefixes("המחשב", ["hebrew"])[:2]
+    (['המחשב', 'והמחשב', 'שהמחשב'], ['מחשב', 'והמחשב'])
+    >>> with_joined_prefixes("מחשב", ["yiddish"])
+    []
     """
-    for pattern, prefixes_of_length in _JOINED:
-        if pattern.fullmatch(word) is None:
+    for language, pattern, prefixes_of_length in _JOINED_PREFIXES:
+        if pattern.fullmatch(word) is None or language not in ("", *languages):
             continue
         prefixes = [
             (prefix, length) for length, some in prefixes_of_length.items() for prefix in some

@@ -222,3 +222,10 @@ def test_articles_and_prepositions_may_be_joined(tmp_path, texts, found):
         results = index.search(texts[0].split()[0])
         assert {int(hit.id) for hit in results} == {*found} - {0}
         assert results.interpretation.unknown == ()
+
+
+def test_prefixes_of_hebrew_are_none_of_yiddish(tmp_path):
+    records = [{"id": "bread", "text": "ברויט מיט מילך"}, {"id": "red", "text": "רויט מילך"}]
+    with build(records, name="joined", home=tmp_path, language="yiddish") as index:
+        assert [hit.id for hit in index.search("רויט")] == ["red"]
+        assert [hit.id for hit in index.search("מילך -רויט")] == ["bread"]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.languages import joined_forms
+from klsa_search.analysis.languages import with_joined_prefixes
 from klsa_search.analysis.unicode import fold_accents
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
@@ -152,13 +152,15 @@ class TermDictionary:
     def with_other_prefixes(self, word: str) -> list[int]:
         """Return the terms that are a word but for a joined article or preposition.
 
-        Most frequent first. Cost: some look-ups of a word of Hebrew or Ethiopic script.
+        Most frequent first. Cost: some look-ups of a word of Hebrew or Amharic.
         """
         if word.isascii():
             return []
         vocabulary = self._snapshot.vocabulary
-        forms = map(self._analyzer.term, joined_forms(self._analyzer.folded(word)))
-        terms = {vocabulary.numbers[form] for form in forms if form in vocabulary.numbers}
+        analyzer = self._analyzer
+        forms = with_joined_prefixes(analyzer.folded(word), analyzer.languages)
+        numbers = vocabulary.numbers
+        terms = {numbers[term] for term in map(analyzer.term, forms) if term in numbers}
         return sorted(
             (term for term in terms if self.frequencies[term]),
             key=lambda term: (-int(self.frequencies[term]), vocabulary.terms[term]),
