@@ -22,10 +22,14 @@ def csv_of(rows: Iterable[Sequence[object]], line_end: str = "\r\n") -> str:
     >>> csv_of([["a b", 1.5, None], ["=HYPERLINK()", ["x", 2], {"y": 3}]], line_end="\n")
     'a b,1.5,\n\'=HYPERLINK(),x; 2,"{""y"": 3}"\n'
     """
+    return "".join(f"{_line(row)}{line_end}" for row in rows)
+
+
+def _line(row: Sequence[object]) -> str:
+    """Return a row; its line is ended later, as Python 3.11 quotes only what may end lines."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator=line_end)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    csv.writer(out).writerow([_cell(value) for value in row])
+    return out.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: object) -> str | float:
