@@ -189,3 +189,24 @@ def test_a_view_keeps_its_documents_when_others_are_written(tmp_path: Path) -> N
         with open_index(tmp_path / "in3") as other:
             expected = found(index.restricted(FILTER), "word01 quagga", ranker="bm25")
             assert found(other.restricted(FILTER), "word01 quagga", ranker="bm25") == expected
+
+
+def test_equally_good_corrections_are_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """Partitions number words that are written later as they get them."""
+    words = ["machine", "graved", "graves", "machinu", "machino", "gravez", "machina", "gravel"]
+    later = [
+        {"id": f"{word}{n}", "text": f"coffee {word}", "year": 2005 + 10 * (n == 2)}
+        for n in range(3)
+        for word in (*words[n:], *words[:n])
+    ]
+    views = []
+    for count in (1, 4):
+        index = written(tmp_path, count)
+        for at in range(0, len(later), 5):
+            index.add(later[at : at + 5])
+        views.append(index.restricted(FILTER))
+        index.close()
+    one, four = views
+    for query in ("machinx", "machinx coffee", "coffemachine", "coffeemachinx", "gravex", "gravet"):
+        assert found(four, query, ranker="bm25") == found(one, query, ranker="bm25"), query
+        assert four.suggest(query) == one.suggest(query), query

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -231,9 +231,8 @@ class Corrector:
             typed = halves[at].text
             terms, distances = self._near(typed, 1)
             near = terms[distances <= 1]
-            for term in near[np.argsort(-frequencies[near], kind="stable")][
-                :_HALF_CANDIDATES
-            ].tolist():
+            first = self._best_first({term: frequencies[term] for term in near.tolist()})
+            for term in first[:_HALF_CANDIDATES]:
                 (forms,) = self._term_dictionary.forms([term], evidence)
                 nearest = self._nearest_form(typed, forms, 1, unfinished=False)
                 if nearest is not None:
@@ -317,7 +316,7 @@ class Corrector:
         for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
             if frequencies[term] >= least:
                 prior[term] = max(score, prior.get(term, score))
-        candidates = sorted(prior, key=lambda term: (-prior[term], term))[:_CANDIDATES]
+        candidates = self._best_first(prior)[:_CANDIDATES]
         if not candidates:
             return None
         weights = self.weights(candidates, where.context or (), evidence)
@@ -404,8 +403,13 @@ class Corrector:
         """Return terms with a beginning at one edit of a folded text, best first."""
         terms, distances = self.similar.begun(beginning, 1)
         frequencies = self._snapshot.query_kernel.frequencies
-        order = np.lexsort((terms, -_priors(frequencies[terms], distances)))
-        return [term for term in terms[order].tolist() if frequencies[term]]
+        priors = _priors(frequencies[terms], distances).tolist()
+        ordered = self._best_first(dict(zip(terms.tolist(), priors, strict=True)))
+        return [term for term in ordered if frequencies[term]]
+
+    def _best_first(self, score_of: Mapping[int, float]) -> list[int]:
+        """Return terms, best first; equal ones by name, as later numbers differ in partitions."""
+        return sorted(score_of, key=lambda term: (-score_of[term], self._name(term)))
 
     def _name(self, term: int) -> str:
         return self._snapshot.vocabulary.terms[term]
