@@ -267,3 +267,11 @@ def test_unchanged_tables_and_archives_are_not_read_again(tmp_path):
     for id_ in ("t.csv#T1", "old.zip/t.csv#T2"):
         stored[id_] = replace(stored[id_], title="from the cache")
     assert list(collection.documents()) == list(stored.values())
+
+
+def test_features_of_geojson_lie_among_texts(tmp_path):
+    features = [{"type": "Feature", "properties": {"name": "Rome"}, "geometry": None}]
+    places = json.dumps({"type": "FeatureCollection", "name": "cities", "features": features})
+    fill(tmp_path, a_txt="It leaks", b_geojson=places)
+    titles = {each.id: each.title for each in open_collection(tmp_path).documents()}
+    assert titles == {"a.txt": "a", "b.geojson#1": "Rome"}
