@@ -328,6 +328,10 @@ WRITE_TIMEOUT = 60.0
 """Seconds after which a write is answered without its result; it continues, and is atomic."""
 
 
+READERS = 2
+"""Files that are read at once, in processes of up to 1 GiB each; others wait."""
+
+
 class Writes(Admission):
     """Runs writes one at a time in its own thread: see `Admission`.
 
@@ -347,6 +351,7 @@ class Writes(Admission):
         )
         self._max_active = waiting
         self._max_long = max(1, waiting // 2)
+        self.readers = asyncio.Semaphore(READERS)
         self._active_short = self._active_long = 0
 
     @contextmanager

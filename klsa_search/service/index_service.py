@@ -220,6 +220,20 @@ class IndexService:
         """Return whether the request may write to some index."""
         return self._writes is not None and "write" in self.access.scopes
 
+    async def look_up(self, name: str, compute: Callable[[Index], T]) -> T:
+        """Return what `compute` returns for an index that the request may write to, unchanged.
+
+        IndexNotFound, InsufficientScope; see `Catalog.use`.
+        """
+        target = self.visible.resolve("write", name) or name
+
+        def work() -> T:
+            with self.catalog.use(target) as index:
+                self.state["index"] = index.name
+                return compute(index)
+
+        return await self.admission.run(work)
+
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Run `change` on an index, and return its result: see `Catalog.writing`."""
         target = self.visible.resolve("write", name) or name
@@ -329,19 +343,11 @@ class IndexService:
         return await self.heavy.run(lambda: compute(recorder, index))
 
     async def refit(self, name: str) -> Job:
-        """Request a refit of an index, and return its job.
-
-        WritingRefused if the service is read-only, InsufficientScope.
-        """
+        """Request a refit of an index, and return its job; WritingRefused, InsufficientScope."""
         jobs = self._writable_jobs()
-        target = self.visible.resolve("write", name) or name
-
-        def work() -> Job:
-            with self.catalog.use(target) as index:
-                self.state["index"] = index.name
-                return jobs.request(index.name, index.generation, {})
-
-        return await self.admission.run(work)
+        return await self.look_up(
+            name, lambda index: jobs.request(index.name, index.generation, {})
+        )
 
     async def update_settings(self, name: str, settings: Mapping[str, Setting]) -> Job | None:
         """Change settings of an index at once, or by a refit if one needs it; return its job.
@@ -373,11 +379,8 @@ class IndexService:
             index = self.visible.resolve("write", index)
 
         def work() -> list[Job]:
-            return [
-                job
-                for job in jobs.all()
-                if self.visible.has_job(job) and index in (None, job.index)
-            ]
+            visible = filter(self.visible.has_job, jobs.all())
+            return [job for job in visible if index in (None, job.index)]
 
         return await self.admission.run(work)
 

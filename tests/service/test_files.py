@@ -5,16 +5,30 @@ import io
 import json
 import logging
 import shutil
+import signal
+import socket
 import tempfile
 import zipfile
 
 import pytest
+from starlette.testclient import TestClient
 
 from klsa_search import open_index
+from klsa_search.collection.files.sandbox import Limits
+from klsa_search.core.child_processes import start_worker
+from klsa_search.errors import CollectionError
+from klsa_search.service import file_reading
+from klsa_search.service.admission import Writes
+from klsa_search.service.file_reading import FileReader, FileTask
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware import bodies
-from klsa_search.service.routes import files
+from klsa_search.service.routes import documents, files
+from klsa_search.storage.columns.declared import DeclaredFields
+from tests.support.application import catalog_app
+from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import failure_of
+from .sockets import serving
 
 TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round";brown\nt2;Chair\n'
 
@@ -119,6 +133,87 @@ def test_batches_are_stored_one_by_one(writer, home, monkeypatch):
     assert error["code"] == "bad_collection"
     assert "no document has a column" in error["message"]
     assert "(30 documents before were added)" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["files/many.jsonl", "documents"])
+def test_an_alias_that_moves_between_batches_splits_nothing(
+    two_home, tmp_path, catalog_of, monkeypatch, path
+):
+    home = shutil.copytree(two_home, tmp_path / "two")
+    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(documents, "BATCH_DOCUMENTS", 10)
+    catalog = catalog_of(home)
+    catalog.set_alias("now", "first")
+    write = IndexService.write
+
+    async def move(service, name, change):
+        written = await write(service, name, change)
+        catalog.set_alias("now", "second")
+        return written
+
+    monkeypatch.setattr(IndexService, "write", move)
+    rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
+    client = TestClient(catalog_app(catalog, writes=Writes()))
+    send = client.put if path.startswith("files") else client.post
+    kind = {"Content-Type": "application/x-ndjson"}
+    assert send(f"/indexes/now/{path}", content="\n".join(rows), headers=kind).status_code == 200
+    sizes = [client.get(f"/indexes/{name}").json()["documents"] for name in ("first", "second")]
+    assert sizes == [40, 2]
+
+
+def task_of(folder, name, content, **limits):
+    path = folder / name
+    path.write_bytes(content)
+    return FileTask(
+        path=path,
+        reading={"format": None},
+        declared=DeclaredFields({}),
+        dimensions={},
+        batch=1000,
+        limits=Limits(**limits),
+    )
+
+
+def lines(count):
+    """Empty lines, compressed."""
+    return gzip.compress(b"\n" * 2**20) * (count >> 20)
+
+
+def test_a_file_that_takes_too_much_is_refused(tmp_path):
+    many = b"<l><item><id>1</id><title>a</title></item>" * 2 + b"<x/>" * 2**21 + b"</l>"
+    large = task_of(tmp_path, "a.xml", many, memory=2**27)
+    slow = task_of(tmp_path, "a.jsonl.gz", lines(2**27), seconds=0.5)
+    with FileReader(large) as reader, pytest.raises(CollectionError, match="too much memory"):
+        reader.next()
+    with FileReader(slow) as reader, pytest.raises(CollectionError, match=r"more than 0.5 s of"):
+        reader.next()
+
+
+def test_reading_ends_when_the_client_leaves_or_the_service_stops(home, catalog_of, monkeypatch):
+    begun = []
+
+    def start(module):
+        begun.append(start_worker(module))
+        return begun[-1]
+
+    def send(address):
+        content = lines(2**31)
+        connection = socket.create_connection(address)
+        head = "PUT /indexes/tiny/files/a.jsonl.gz HTTP/1.1\r\nHost: a\r\nContent-Length:"
+        connection.sendall(f"{head} {len(content)}\r\n\r\n".encode() + content)
+        return connection
+
+    monkeypatch.setattr(file_reading, "start_worker", start)
+    with serving(catalog_of(home), writes=Writes(), grace=1) as served:
+        with send(served.address):
+            wait_until(lambda: len(begun) == 1)
+            assert served.get("/health/live")[0] == 200
+        assert begun[0].wait(PATIENCE) == -signal.SIGKILL
+        with send(served.address):
+            wait_until(lambda: len(begun) == 2)
+            served.stop()
+            served.wait_for_end()
+        assert begun[1].wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_documents_that_do_not_fit_are_left_out(writer, home):

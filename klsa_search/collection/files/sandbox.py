@@ -136,7 +136,7 @@ def serve() -> None:
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
     limits: Limits = next(received)
-    memory_limit = _limit_memory(limits.memory)
+    memory_limit = limit_memory(limits.memory)
     for kind, path, encoding in received:
         for answer in _answers(kind, path, encoding, limits):
             if "content" not in answer:
@@ -150,7 +150,7 @@ def _answers(
     kind: FileFormat, path: Path, encoding: str | None, limits: Limits
 ) -> Iterator[dict[str, Any]]:
     try:
-        _limit_time(limits.seconds)
+        limit_time(limits.seconds)
         for content in kind.read(path, encoding):
             _check(content, limits.characters)
             yield {
@@ -162,7 +162,7 @@ def _answers(
                     "notes": content.notes,
                 }
             }
-            _limit_time(limits.seconds)
+            limit_time(limits.seconds)
     except Unreadable as fault:
         yield {"unreadable": [fault.kind, fault.detail, fault.line]}
     except TruncatedFile as cut:
@@ -176,7 +176,7 @@ def _answers(
     else:
         yield {"end": True}
     finally:
-        _limit_time(0)
+        limit_time(0)
 
 
 def _check(content: Content, characters: int) -> None:
@@ -190,7 +190,7 @@ def _content_of(answer: dict[str, Any]) -> Content:
     return Content(**{**answer, "sections": [Section(*section) for section in answer["sections"]]})
 
 
-def _limit_memory(memory: int) -> float:
+def limit_memory(memory: int) -> float:
     """Limit the address space of this process and return the limit in bytes."""
     if sys.platform != "linux":
         return float("inf")
@@ -211,6 +211,6 @@ def _address_space() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _limit_time(seconds: float) -> None:
+def limit_time(seconds: float) -> None:
     """Let SIGPROF end this process after this much processor time; 0 for no limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)

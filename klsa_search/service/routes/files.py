@@ -4,49 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 from starlette.requests import ClientDisconnect
 
-from klsa_search.collection.detection import sniff
-from klsa_search.collection.files.formats import format_of
-from klsa_search.collection.files.reading import check_size
-from klsa_search.collection.model import Document, Problems, batches
-from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.opening import open_collection
-from klsa_search.errors import BadDocument, CollectionError, KlsaError, QueryError
-from klsa_search.search.batches import (
-    BATCH_CHARACTERS,
-    BATCH_DOCUMENTS,
-    WriteResult,
-    declared_of,
-    with_dimensions,
-)
+from klsa_search.collection.model import Document, Problems
+from klsa_search.errors import KlsaError, QueryError
+from klsa_search.search.batches import BATCH_DOCUMENTS, declared_of
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.file_reading import FileReader, FileSummary, FileTask
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import spool
 from klsa_search.service.routes.documents import body_of
 from klsa_search.service.schemas.base import Answer, Name, RequestModel, elapsed
 from klsa_search.service.schemas.documents import CountedWarnings
-from klsa_search.storage.log import document_as_json
 
 router = APIRouter(dependencies=requires("write"))
 
-_REASONS: Final = 100
-"""Reasons for leaving out a record that an answer has, at most."""
-
-_BEGINNING: Final = 500
-"""Characters of a title or text in a preview."""
+T = TypeVar("T")
 
 _LONGEST_NAME: Final = 255
 """Bytes of a file name, as most file systems limit it."""
@@ -69,23 +51,16 @@ class FileRequest(RequestModel):
         None, ge=1, le=20, description="add nothing; answer the first documents, at most so many"
     )
 
-    def opened(self, path: Path) -> OpenedCollection:
-        """Open a file; CollectionError."""
-        kind = self.format
-        if kind is None and format_of(path) and not sniff(path):
-            kind = "text"  # also a plain text, which is hardly meant to be a whole collection
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The keyword arguments of `open_collection`."""
         chosen = {"id": self.id, "title": self.title, "text": self.text}
-        collection = open_collection(
-            path,
-            on_error="skip",
-            columns={role: names for role, names in chosen.items() if names},
-            format=kind,
-            encoding=self.encoding,
-            sections=self.sections,
-        )
-        if collection.format == "xlsx":  # which is in memory as a whole
-            check_size(path)
-        return collection
+        return {
+            "columns": {role: names for role, names in chosen.items() if names},
+            "format": self.format,
+            "encoding": self.encoding,
+            "sections": self.sections,
+        }
 
 
 class LeftOut(Answer):
@@ -111,6 +86,12 @@ class FileDocument(Answer):
     title: str
     text: str
     metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Return a document as it is shown."""
+        metadata = dict(document.metadata)
+        return cls(id=document.id, title=document.title, text=document.text, metadata=metadata)
 
 
 class FileAnswer(Answer):
@@ -159,43 +140,26 @@ async def add_file(
     if file in (".", "..") or "\0" in file or len(file.encode(errors="replace")) > _LONGEST_NAME:
         raise QueryError(f"{file[:60]!r} is not the name of a file; rename it", field="file")
     with service.writes.slot(None):
-        addition = await service.write(name, _Addition)
+        addition = await service.look_up(name, _Addition)
         async with _received(request, file) as path:
-            shown: list[FileDocument] = []
-            fault = None
             try:
-                collection = await asyncio.to_thread(params.opened, path)
-                documents = addition.documents(collection, file)
-                try:
-                    if params.preview:
-                        count = params.preview
-                        shown, fault = await asyncio.to_thread(_previewed, documents, count)
-                    else:
-                        await addition.write(documents, name, request, service)
-                finally:
-                    await asyncio.to_thread(documents.close)
+                async with service.writes.readers:
+                    work = addition.read(path, params, service)
+                    summary = await _while_connected(request, work)
             except KlsaError as error:
                 error.message = error.message.replace(f"{path.parent}/", "")
                 if addition.added:
                     error.message += f" ({addition.added:,} documents before were added)"
                 raise
-            columns, used = collection.header
             answer = FileAnswer(
                 index=addition.index,
                 generation=addition.generation,
-                format=collection.format,
                 added=addition.added,
-                skipped=collection.problems.as_json(),
-                unread=(await asyncio.to_thread(lambda: collection.unread)).as_json(),
-                numbered=collection.numbered,
-                notes=collection.notes,
-                columns=columns,
-                used=used.as_mapping(),
-                documents=shown,
-                fault=fault,
+                documents=addition.shown,
                 log_position=addition.log_position,
                 warnings=addition.warnings.as_json(),
                 time_ms=elapsed(begin),
+                **vars(summary),
             )
             content = answer.model_dump_json().replace(f"{path.parent}/", "")
     return Response(content, media_type="application/json")
@@ -219,6 +183,25 @@ async def _received(request: Request, name: str) -> AsyncIterator[Path]:
         await asyncio.to_thread(folder.cleanup)
 
 
+async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work; cancel it when the client leaves, ClientDisconnect."""
+    tasks = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise ClientDisconnect
+        return tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 class _Addition:
     """What an index takes of the documents of a file, and what was added."""
 
@@ -228,53 +211,33 @@ class _Addition:
         self.index, self.generation = index.name, index.generation
         self.log_position = index.last_write.seq
         self.added, self.warnings = 0, Problems()
+        self.shown: list[FileDocument] = []
 
-    def documents(self, collection: OpenedCollection, name: str) -> Generator[Document, None, None]:
-        """Yield the documents that the index takes; the collection counts the others.
+    async def read(self, path: Path, params: FileRequest, service: IndexService) -> FileSummary:
+        """Write the documents of a file in batches, between which other writes may run."""
+        task = FileTask(
+            path=path,
+            reading=params.reading,
+            declared=self._declared,
+            dimensions=self._dimensions,
+            batch=BATCH_DOCUMENTS,
+            preview=params.preview,
+        )
+        reader = FileReader(task)
+        try:
+            while not isinstance(answer := await asyncio.to_thread(reader.next), FileSummary):
+                if params.preview:
+                    self.shown = [FileDocument.of(document) for document in answer]
+                else:
+                    await self._write(answer, service)
+        finally:
+            await asyncio.to_thread(reader.__exit__)
+        return answer
 
-        name  of the file, for documents without IDs
-        """
-        documents = collection.documents()
-        collection.problems.keep = _REASONS
-        for document in documents:
-            if collection.numbered:
-                document = replace(document, id=f"{name}#{document.id}")
-            try:
-                if fault := self._declared.fault(document.metadata):
-                    raise BadDocument(f"document {document.id!r}: {fault}")
-                document_as_json(with_dimensions(document, self._dimensions))
-            except BadDocument as error:
-                collection.refuse(f"{document.origin or name}: {error.message}")
-            else:
-                yield document
-
-    async def write(
-        self, documents: Iterator[Document], name: str, request: Request, service: IndexService
-    ) -> None:
-        """Write documents in batches, between which other writes may run; ClientDisconnect."""
-        waiting = batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS)
-        while batch := await asyncio.to_thread(next, waiting, None):
-            if await request.is_disconnected():
-                raise ClientDisconnect
-            written = await service.write(name, partial(_written, batch))
-            self.added += written.added
-            self.generation, self.log_position = written.generation, written.log_position
-            for warning in written.warnings:
-                self.warnings.add(warning.message, kind=warning.field)
-
-
-def _written(batch: list[Document], index: Index) -> WriteResult:
-    return index.write(batch)
-
-
-def _previewed(documents: Iterator[Document], count: int) -> tuple[list[FileDocument], str | None]:
-    """Return the beginnings of the first documents, and the error that ended them, if any."""
-    shown: list[FileDocument] = []
-    try:
-        for document in islice(documents, count):
-            title, text = document.title[:_BEGINNING], document.text[:_BEGINNING]
-            metadata = dict(document.metadata)
-            shown.append(FileDocument(id=document.id, title=title, text=text, metadata=metadata))
-    except CollectionError as error:
-        return shown, error.message
-    return shown, None
+    async def _write(self, batch: list[Document], service: IndexService) -> None:
+        # The name of the index, not of an alias, which may be moved between batches.
+        written = await service.write(self.index, lambda index: index.write(batch))
+        self.added += written.added
+        self.generation, self.log_position = written.generation, written.log_position
+        for warning in written.warnings:
+            self.warnings.add(warning.message, kind=warning.field)

@@ -1,0 +1,238 @@
+"""Reading of a file that was sent, in a child process with limits on memory and time.
+
+A file may be crafted to take any amount of either, and parsing needs the interpreter that answers
+other requests. A process can be killed at any step, which a thread cannot.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from traceback import format_exc
+from typing import Any, Final
+
+from klsa_search.collection.detection import sniff
+from klsa_search.collection.files.formats import format_of
+from klsa_search.collection.files.reading import check_size
+from klsa_search.collection.files.sandbox import LIMITS, Limits, limit_memory, limit_time
+from klsa_search.collection.model import Document
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.opening import open_collection
+from klsa_search.core.child_processes import (
+    end,
+    exit_with_parent,
+    pipes_of_worker,
+    read_requests,
+    send,
+    start_worker,
+)
+from klsa_search.errors import BadDocument, CollectionError, KlsaError
+from klsa_search.search.batches import BATCH_CHARACTERS, with_dimensions
+from klsa_search.storage.columns.declared import DeclaredFields
+from klsa_search.storage.log import document_as_json
+
+_REASONS: Final = 100
+"""Reasons for leaving out a record that are kept, at most."""
+
+_BEGINNING: Final = 500
+"""Characters of a title or text in a preview."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileTask:
+    """A file to read, and what the index takes of its documents.
+
+    path        in a folder for it alone, in which archives are unpacked, too
+    reading     keyword arguments of `open_collection`
+    declared    fields of the index
+    dimensions  of its vector spaces by name
+    batch       documents of a batch, at most
+    preview     number of documents to read only the beginning of; None for all documents
+    """
+
+    path: Path
+    reading: Mapping[str, Any]
+    declared: DeclaredFields
+    dimensions: dict[str, int]
+    batch: int
+    preview: int | None = None
+    limits: Limits = LIMITS
+
+    def opened(self) -> OpenedCollection:
+        """Open the file; CollectionError."""
+        kind = self.reading["format"]
+        if kind is None and format_of(self.path) and not sniff(self.path):
+            kind = "text"  # also a plain text, which is hardly meant to be a whole collection
+        options = {**self.reading, "format": kind}
+        collection = open_collection(self.path, on_error="skip", **options)
+        if collection.format == "xlsx":  # which is in memory as a whole
+            check_size(self.path)
+        return collection
+
+    def documents(self, collection: OpenedCollection) -> Iterator[tuple[Document, int]]:
+        """Yield the documents that the index takes, and their characters as JSON.
+
+        The collection counts the others.
+        """
+        name = self.path.name
+        documents = collection.documents()
+        collection.problems.keep = _REASONS
+        for document in documents:
+            if collection.numbered:
+                document = replace(document, id=f"{name}#{document.id}")
+            try:
+                if fault := self.declared.fault(document.metadata):
+                    raise BadDocument(f"document {document.id!r}: {fault}")
+                written = document_as_json(with_dimensions(document, self.dimensions))
+            except BadDocument as error:
+                collection.refuse(f"{document.origin or name}: {error.message}")
+            else:
+                yield document, len(written)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSummary:
+    """What was read of a file; the fields are those of the answer."""
+
+    format: str
+    skipped: dict[str, Any]
+    unread: dict[str, Any]
+    numbered: list[str]
+    notes: list[str]
+    columns: list[str]
+    used: dict[str, str | list[str]]
+    fault: str | None
+
+
+class FileReader(AbstractContextManager["FileReader"]):
+    """The process that reads a file; a context manager that kills it.
+
+    Cost: 0.5 s until the first batch, with the imports.
+    """
+
+    def __init__(self, task: FileTask) -> None:
+        self._limits = task.limits
+        self._process = start_worker(__name__)
+        try:
+            send(self._process, task)
+        except BrokenPipeError:
+            raise self._died() from None
+
+    def __exit__(self, *failure: object) -> None:
+        """Kill the process, also while another thread waits for it."""
+        end(self._process)
+
+    def next(self) -> list[Document] | FileSummary:
+        """Return the next batch of documents, or the summary after the last one; KlsaError.
+
+        A batch has at most `BATCH_CHARACTERS` as JSON, or one document.
+        """
+        assert self._process.stdout is not None
+        try:
+            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - our child process
+        except (EOFError, pickle.UnpicklingError):
+            raise self._died() from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    def _died(self) -> CollectionError:
+        code = self._process.wait()  # its pipe is closed
+        if code == -signal.SIGPROF:
+            seconds = f"{self._limits.seconds:g} s"
+            return CollectionError(
+                f"the file takes too long: more than {seconds} of processor time without another "
+                "document; send less in one file"
+            )
+        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return CollectionError(
+            f"the file is damaged or takes too much memory: its reader ended with {ended}; it may "
+            f"use {self._limits.memory >> 20:,} MiB; send less in one file"
+        )
+
+
+def serve() -> None:
+    """Run the child process: read one file."""
+    exit_with_parent()
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # the parent may ignore it
+    requests, answers = pipes_of_worker()
+    task: FileTask = next(read_requests(requests))
+    tempfile.tempdir = str(task.path.parent)  # removed by the parent, however this process ends
+    memory = task.limits.memory
+
+    def answer(value: object) -> None:
+        answers.write(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+        answers.flush()
+
+    limit_memory(memory)
+    try:
+        for value in _read(task):
+            answer(value)
+    except (KlsaError, OSError) as error:
+        answer(error)
+    except MemoryError:
+        answer(
+            CollectionError(
+                f"the file takes too much memory: more than {memory >> 20:,} MiB; send less in one "
+                "file"
+            )
+        )
+    except Exception:  # noqa: BLE001 - a bug; raised again in the parent
+        answer(RuntimeError(f"the reader of a file failed:\n{format_exc()}"))
+
+
+def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
+    limit_time(task.limits.seconds)
+    collection = task.opened()
+    documents = task.documents(collection)
+    fault = None
+    if task.preview is None:
+        yield from _batches(documents, task)
+    else:
+        shown, fault = _previewed(documents, task.preview)
+        yield shown
+    columns, used = collection.header
+    yield FileSummary(
+        format=collection.format,
+        skipped=collection.problems.as_json(),
+        unread=collection.unread.as_json(),
+        numbered=collection.numbered,
+        notes=collection.notes,
+        columns=columns,
+        used=used.as_mapping(),
+        fault=fault,
+    )
+
+
+def _batches(documents: Iterator[tuple[Document, int]], task: FileTask) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    characters = 0
+    for document, size in documents:
+        limit_time(task.limits.seconds)
+        if batch and (len(batch) == task.batch or characters + size > BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(document)
+        characters += size
+    if batch:
+        yield batch
+
+
+def _previewed(
+    documents: Iterator[tuple[Document, int]], count: int
+) -> tuple[list[Document], str | None]:
+    """Return the beginnings of the first documents, and the error that ended them, if any."""
+    shown: list[Document] = []
+    try:
+        for document, _ in islice(documents, count):
+            title, text = document.title[:_BEGINNING], document.text[:_BEGINNING]
+            shown.append(replace(document, title=title, text=text))
+    except CollectionError as error:
+        return shown, error.message
+    return shown, None
