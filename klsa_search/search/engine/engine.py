@@ -124,9 +124,9 @@ class ScoreDetails(NamedTuple):
     by_seed    (n, z) what each seed adds to the exact expansion, but for rounding
     coverage   (n, terms) what each distinct term of the query adds, in its order
     impacts    (n, terms) of the terms in the document, if it is among the best, in steps of BM25
-    lenders    (n, neighbours) documents that lend it terms: doc ids, -1 for none, -2 - i for the
-               i-th remote one of `SharedSeeds`
-    lent       (n, neighbours, terms) what each lends, in steps of BM25
+    neighbours  (n, h) documents that lend it terms: doc ids, -1 for none, -2 - i for the i-th
+               remote one of `SharedSeeds`
+    lent       (n, h, terms) what each lends, in steps of BM25
     """
 
     alpha: float
@@ -139,7 +139,7 @@ class ScoreDetails(NamedTuple):
     by_seed: npt.NDArray[np.float32]
     coverage: npt.NDArray[np.float32]
     impacts: npt.NDArray[np.float32]
-    lenders: npt.NDArray[np.int32]
+    neighbours: npt.NDArray[np.int32]
     lent: npt.NDArray[np.float32]
 
 

@@ -284,7 +284,8 @@ class Explainer:
 
     def _coverage(self, covered: Covered) -> Coverage:
         """Return the coverage of each term, largest first."""
-        terms, lenders, entries = self._snapshot.vocabulary.terms, covered.lenders.tolist(), []
+        terms, neighbours = self._snapshot.vocabulary.terms, covered.neighbours.tolist()
+        entries = []
         for at, number in enumerate(covered.terms.tolist()):
             lent = covered.lent[:, at].tolist()
             near, first = float(sum(lent)), np.argsort(-covered.lent[:, at], kind="stable").tolist()
@@ -295,16 +296,16 @@ class Explainer:
                     in_document=float(covered.of_document[at]),
                     near=near,
                     neighbours=tuple(
-                        Neighbour(id=self._lender(lenders[i]), share=lent[i] / near)
+                        Neighbour(id=self._neighbour(neighbours[i]), share=lent[i] / near)
                         for i in first[:MAX_SEEDS]
-                        if lent[i] > 0 and lenders[i] != NOT_NAMED
+                        if lent[i] > 0 and neighbours[i] != NOT_NAMED
                     ),
                 )
             )
         entries.sort(key=lambda one: (-one.value, one.term))
         return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
 
-    def _lender(self, doc_id: int) -> str:
+    def _neighbour(self, doc_id: int) -> str:
         """Return the ID of a document, also of another partition: see `ScoreDetails`."""
         if doc_id < 0 and self._shared is not None:
             return self._shared.remote_names[-2 - doc_id][0]

@@ -76,7 +76,7 @@ class QueryWeights(NamedTuple):
 
 
 NOT_NAMED: Final = -1
-"""A lender of another partition whose ID is not known."""
+"""A neighbour in another partition whose ID is not known."""
 
 
 class Covered(NamedTuple):
@@ -85,14 +85,14 @@ class Covered(NamedTuple):
     terms    (n,) term numbers
     value    (n,) what each adds to the score
     of_document  (n,) what it adds to k_q
-    lenders  (d,) neighbours, as of `ScoreDetails`; `NOT_NAMED` for some
+    neighbours  (d,) as of `ScoreDetails`; `NOT_NAMED` for some
     lent     (d, n) what each lends to `of_document`
     """
 
     terms: Numbers
     value: Values
     of_document: Values
-    lenders: DocIds
+    neighbours: DocIds
     lent: Values
 
 
@@ -154,12 +154,12 @@ def engine_parts(
 
 
 def _covered(details: ScoreDetails, at: int, terms: Numbers, step: float) -> Covered:
-    has_lent = details.lenders[at] != -1
+    has_lent = details.neighbours[at] != -1
     return Covered(
         terms,
         details.coverage[at].astype(np.float64),
         step * details.impacts[at].astype(np.float64),
-        details.lenders[at][has_lent],
+        details.neighbours[at][has_lent],
         step * details.lent[at][has_lent].astype(np.float64),
     )
 
@@ -220,11 +220,11 @@ class RowSplitter:
         row = slice(near.indptr[document], near.indptr[document + 1])
         positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
         counted = positions >= 0
-        lenders, shares = near.indices[row][counted], near.data[row][counted]
+        neighbours, shares = near.indices[row][counted], near.data[row][counted]
         of_document = query.addends(np.array([document]))[0] * np.isin([document], columns)
         lent = NEIGHBOURHOOD * shares[:, None] * impacts[positions[counted]].astype(np.float64)
         together, half = of_document + lent.sum(axis=0), HALF * query.steps / UNIT
         value = query.weights * (together / np.where(half > 0, together + half, 1))
         value *= total / max(float(value.sum()), 1e-300)
-        lenders = np.where(lenders < near.shape[0], lenders, NOT_NAMED)
-        return Covered(query.numbers, value, of_document, lenders, lent)
+        neighbours = np.where(neighbours < near.shape[0], neighbours, NOT_NAMED)
+        return Covered(query.numbers, value, of_document, neighbours, lent)
