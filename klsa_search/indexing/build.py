@@ -18,7 +18,12 @@ from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
-from klsa_search.indexing.checks import memory_budget, refuse_beyond_memory
+from klsa_search.indexing.checks import (
+    memory_budget,
+    refuse_beyond_memory,
+    refuse_overlap,
+    refuse_to_replace,
+)
 from klsa_search.indexing.estimate import (
     Size,
     disk_needed,
@@ -143,6 +148,9 @@ def build(
             )
         source.add_vectors(vectors)
     path = index_path(index_directory(home), name)
+    refuse_overlap(path, source)
+    if not replace:
+        refuse_to_replace(path, source)  # before the source is sampled; and again with the lock
     budget = memory_budget(memory)
     size = None if is_small(source, budget) else size_of(source, chosen)
     if partitions is None:

@@ -170,7 +170,13 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
     return None
 
 
-def refuse_other_source(path: Path, collection: Collection) -> None:
+def refuse_to_replace(path: Path, collection: Collection) -> None:
+    """Raise StoreError if a build would lose documents or writes. Cost: some ms."""
+    _refuse_other_source(path, collection)
+    _refuse_to_drop_writes(path)
+
+
+def _refuse_other_source(path: Path, collection: Collection) -> None:
     """Raise StoreError if documents of another or an unknown source would be lost."""
     before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
@@ -210,7 +216,7 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, repl
         )
 
 
-def refuse_to_drop_writes(path: Path) -> None:
+def _refuse_to_drop_writes(path: Path) -> None:
     """Raise StoreError if an index was written to since its build: the source lacks these writes.
 
     An unreadable log may have writes. If CURRENT is unreadable, any generation may be in use.

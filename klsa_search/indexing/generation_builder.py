@@ -27,9 +27,7 @@ from klsa_search.indexing.checks import (
     address,
     reading_options,
     refuse_beyond_memory,
-    refuse_other_source,
-    refuse_overlap,
-    refuse_to_drop_writes,
+    refuse_to_replace,
     refuse_to_shrink,
     require_fields,
 )
@@ -226,11 +224,9 @@ def write_generation(
             commit, left when it is in use
     """
     started = time.monotonic()
-    refuse_overlap(path, collection)
     with new_generation(path, allow_writes=replay is not None) as generation:
         if not replace:
-            refuse_other_source(path, collection)
-            refuse_to_drop_writes(path)
+            refuse_to_replace(path, collection)
         built = write(generation)
         report(FILES, 0, None)
         manifest = manifest_of(collection, built, started, describe_files(generation))

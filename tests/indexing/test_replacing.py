@@ -66,6 +66,9 @@ def test_replacing_is_checked_before_the_source_is_read(tmp_path, tickets):
 
     with pytest.raises(StoreError, match="of another source"):
         build(records(), name="it", home=tmp_path / "index")
+    ten = written(tmp_path / "ten.jsonl", 10)
+    with pytest.raises(StoreError, match="of another source"):
+        build(ten, name="it", home=tmp_path / "index", memory=1)  # else refused once it is sampled
 
 
 def test_the_same_source_again_needs_none(tmp_path, tickets, monkeypatch):
