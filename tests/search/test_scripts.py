@@ -229,3 +229,11 @@ def test_prefixes_of_hebrew_are_none_of_yiddish(tmp_path):
     with build(records, name="joined", home=tmp_path, language="yiddish") as index:
         assert [hit.id for hit in index.search("רויט")] == ["red"]
         assert [hit.id for hit in index.search("מילך -רויט")] == ["bread"]
+
+
+def test_a_writing_with_the_stem_of_a_part_is_not_shown(tmp_path):
+    texts = ["خانه‌ها بزرگ است", "آن می‌شود خانه"]
+    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(records, name="joiner", home=tmp_path, language="persian") as index:
+        results = index.search("خانه‌ها", match="all")
+        assert ([hit.id for hit in results], results.interpretation.variants) == (["0", "1"], {})

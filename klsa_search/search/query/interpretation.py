@@ -234,7 +234,8 @@ class QueryBuilder:
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
         terms = tuple(word.number for word in variant.words)
-        if variant.shown != variant.written:  # else it is the same word in another language
+        # Else it is the same word in another language, or has the stem of one of its parts.
+        if variant.shown != variant.written and not {*terms} <= {*variant.of}:
             self.variants[variant.written] = variant.shown
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)
