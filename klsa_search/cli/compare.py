@@ -87,7 +87,7 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
     ]
     if extremes:
         echo()
-        values = numbers(comparison.baseline, "its own")
+        values = numbers(comparison.baseline, "value")
         write_table(["system", "end", *values, *wrapped("query")], extremes)
 
 
@@ -272,7 +272,7 @@ def _write_contrasts(comparison: Comparison, *, with_intervals: bool = False) ->
             cells.insert(0, "" if low_high is None else f"{low_high[0]:.4f} to {low_high[1]:.4f}")
         rows.append((name, f"{system.mean:.4f}", *cells))
     if with_intervals:
-        titles.insert(0, "95 %")
+        titles.insert(0, "95%")
     write_table(["system", *numbers(comparison.measure, *titles)], rows)
 
 

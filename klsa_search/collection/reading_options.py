@@ -60,7 +60,8 @@ _BEFORE_TEXT: Final = frozenset(
 _WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 
 _ID: Final = re.compile(
-    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)|.+(?:#|nummer|nr\.?))|.*[a-z]I[dD]"
+    r"(?i:(?:.*[\s_-])?(?:id|nos?\.?|nr\.?|num\.?|number|nummer|key|sku|#|№)"
+    r"|.+(?:#|nummer|nr\.?))|.*[a-z]I[dD]"
 )
 
 
