@@ -71,12 +71,18 @@ def _record_path(path: Path) -> _Path | None:
     """Return the path of the elements that are documents, by the start of a file, or None."""
     counts: Counter[_Path] = Counter()
     sizes: Counter[_Path] = Counter()
-    for at, element in _ended(path, _SAMPLE):
-        if at[-1] not in _NAMED and _is_record(element):
-            counts[at] += 1
-            sizes[at] += sum(map(len, element.itertext()))
-            sizes[at] += sum(map(len, element.attrib.values()))
+    fault = None
+    try:
+        for at, element in _ended(path, _SAMPLE):
+            if at[-1] not in _NAMED and _is_record(element):
+                counts[at] += 1
+                sizes[at] += sum(map(len, element.itertext()))
+                sizes[at] += sum(map(len, element.attrib.values()))
+    except TruncatedFile as error:  # the documents before are read all the same
+        fault = error
     repeated = [at for at, count in counts.items() if count > 1 or at[-1].lower() in _SINGLE]
+    if fault and not repeated:
+        raise fault
     return max(repeated, key=lambda at: (sizes[at], -len(at)), default=None)
 
 
@@ -104,7 +110,7 @@ def _ended(
     """Yield each element with its path, at its end.
 
     size    of bytes to read, at most
-    record  path of elements that are not needed any more after they are yielded
+    record  path of the elements that are used: after them, and others outside, memory is freed
     """
     # Expat loads no external entities, and limits how much internal ones may expand.
     parser: XMLPullParser[Any] = XMLPullParser(("start", "end"))
@@ -134,7 +140,8 @@ def _ended(
                 yield at, element
                 open_elements.pop()
                 names.pop()
-                if at == record and open_elements:
+                is_inside = record is None or (at != record and at[: len(record)] == record)
+                if open_elements and not is_inside:
                     open_elements[-1].clear()
             read += len(chunk)
             if size is not None and read >= size:

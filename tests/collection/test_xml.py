@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 import klsa_search as klsa
@@ -94,6 +96,29 @@ def test_a_large_file_is_read_to_its_end(tmp_path):
     rows = (f"<row><id>{number}</id><text>{'word ' * 40}</text></row>" for number in range(20_000))
     path.write_text(f"<?xml version='1.0'?><rows>{''.join(rows)}</rows>")
     assert sum(1 for _ in open_collection(path).documents()) == 20_000
+
+
+def test_elements_outside_documents_take_no_memory(tmp_path):
+    path = tmp_path / "x.xml"
+    items = "<b><title>x</title></b><b><title>y</title></b>"
+    nested = f"<c>{'<d/>' * 2**10}</c>" * 2**6
+    path.write_text(f"<?xml version='1.0'?><a>{items}{'<x/>' * 2**18}{nested}</a>")
+    documents = open_collection(path).documents()
+    next(documents)
+    tracemalloc.start()
+    try:
+        assert [document.title for document in documents] == ["y"]
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_documents_before_a_fault_are_read(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text("<?xml version='1.0'?><a><b><title>x</title></b><b><title>y</title></b><b>")
+    collection = open_collection(path, on_error="skip")
+    assert [document.title for document in collection.documents()] == ["x", "y"]
+    assert "no element found" in collection.problems.reasons[0]
 
 
 def test_feeds_in_a_folder_are_tables_and_settings_are_not_read(tmp_path):
