@@ -51,7 +51,6 @@ from klsa_search.search.pages.planning import (
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.query import Query
-from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.ranking.searcher import AllPartitions, ranks_by_seeds
 from klsa_search.search.state.state import State
 
@@ -219,7 +218,7 @@ class PartSearch:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
         assert self._evidence is not None, "nothing is merged with a part without others"
         snapshot, plan = self._state.snapshot, self.plan
-        params, seeds = klsa_params(snapshot, plan.parameters), None
+        params, seeds = self._state.searcher.params(plan.parameters), None
         if ranks_by_seeds(plan.parameters) and not self._evidence.local:
             if params.seeds > MAX_SEEDS:
                 raise QueryError(

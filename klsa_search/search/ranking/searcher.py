@@ -233,9 +233,13 @@ class Searcher:
 
         exact  which parts of each score are not estimates: see `TopDocs`
         """
-        params = klsa_params(self._snapshot, parameters)
         engine = self._snapshot.klsa_engine
-        return engine.explain(terms, doc_ids, exact, params, self._seeds)
+        return engine.explain(terms, doc_ids, exact, self.params(parameters), self._seeds)
+
+    def params(self, parameters: SearchSettings) -> KlsaParams:
+        """Return the parameters as the engine takes them: for those of the index, made once."""
+        is_default = parameters is self._defaults
+        return self._default_params if is_default else klsa_params(self._snapshot, parameters)
 
     def _klsa_top(
         self,
@@ -247,8 +251,7 @@ class Searcher:
         totals: bool,
     ) -> list[TopDocs] | None:
         check_deadline()
-        is_default = parameters is self._defaults
-        params = self._default_params if is_default else klsa_params(self._snapshot, parameters)
+        params = self.params(parameters)
         engine, seeds = self._snapshot.klsa_engine, self._seeds
         if self._partitions is None:
             return engine.top(queries, k, params, mask, totals=totals)
