@@ -166,7 +166,7 @@ class TermRuns:
         return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
 
     def accented(self, plain: str) -> _Numbers:
-        """Return the numbers of the terms with accents that are so without, run by run: (n,)."""
+        """Return the numbers of the terms whose plain letters are these, run by run: (n,)."""
         numbers_by_run = [run.without_accents.get(plain, ()) for run in self.runs]
         return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.analysis import Analyzer
+from klsa_search.search.query import term_dictionary
 
 SCRIPTS = {
     "latin": "abcdefgłđøæœıðþħŧŋßéüİſʻ'’",
@@ -237,3 +238,52 @@ def test_a_writing_with_the_stem_of_a_part_is_not_shown(tmp_path):
     with build(records, name="joiner", home=tmp_path, language="persian") as index:
         results = index.search("خانه‌ها", match="all")
         assert ([hit.id for hit in results], results.interpretation.variants) == (["0", "1"], {})
+
+
+def test_the_writings_of_every_word_are_searched(tmp_path):
+    words = [
+        "מחשב",
+        "ספרים",
+        "מכונה",
+        "חלון",
+        "שולחן",
+        "כיסא",
+        "מקרר",
+        "טלפון",
+        "מכונית",
+        "אופניים",
+    ]
+    forms = [f"{prefix}{word}" for word in words for prefix in ("ה", "וה", "ב", "ל", "מ")]
+    records = [{"id": form, "text": form} for form in forms]
+    records += [{"id": word, "text": f"{word} {word}"} for word in words]
+    with build(records, name="joined", home=tmp_path, language="hebrew") as index:
+        for query in (" ".join(words), " ".join(reversed(words))):
+            found = index.search(query, 100)
+            assert {hit.id for hit in found} == {record["id"] for record in records}
+
+
+def test_the_most_frequent_writing_is_shown(tmp_path):
+    records = [{"id": str(number), "text": "המחשב"} for number in range(3)]
+    records += [{"id": "b", "text": "והמחשב"}, {"id": "c", "text": "מחשב"}]
+    with build(records, name="joined", home=tmp_path, language="hebrew") as index:
+        for query in ("מחשב", "+מחשב"):
+            assert index.search(query).interpretation.variants == {"מחשב": "המחשב"}
+
+
+def test_many_words_without_their_accents_take_linear_time(tmp_path, monkeypatch):
+    chosen = []
+    counts_with = term_dictionary.counts_with
+    monkeypatch.setattr(
+        term_dictionary, "counts_with", lambda *args: chosen.append(args) or counts_with(*args)
+    )
+    words = [f"v{a}{b}ng" for a in "áàâ" for b in "óòôíìîúùû"]
+    plain = [f"v{a}{b}ng" for a in "a" for b in "oiu"]
+    records = [{"id": word, "text": f"{word} pump"} for word in words]
+    names = ["q" * length for length in range(2, 14)]
+    records += [{"id": f"{x}{n}", "text": f"{n}{x}"} for n in names for x in "áà"]
+    with build(records, name="accents", home=tmp_path, language="vietnamese") as index:
+        query = " ".join(["pump", *plain, *(f"{name}a" for name in names)])
+        found = index.search(query, 100).interpretation
+    assert found.unknown == ()
+    assert len(found.prefixes) == 15
+    assert len(chosen) == 10

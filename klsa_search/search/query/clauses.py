@@ -14,7 +14,7 @@ from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.compounds import Compounds, words_of
+from klsa_search.search.query.compounds import Compounds, covered_words
 from klsa_search.search.query.corrections import (
     Circumstances,
     Correction,
@@ -22,6 +22,7 @@ from klsa_search.search.query.corrections import (
 )
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
+    Alternatives,
     containing_any,
     containing_phrase,
     containing_words,
@@ -43,7 +44,7 @@ ALONE: Final = 8
 """Factor by which a single character counts more where it stands alone than in a pair."""
 
 MAX_VARIANTS: Final = 32
-"""Other writings of words of one query that are searched, at most."""
+"""Words of one query of which other writings are searched, at most."""
 
 PREFIXED: Final = 5
 """Forms of a word with other joined articles and prepositions, the most frequent, at most."""
@@ -56,8 +57,6 @@ LESS_LIKELY: Final = 3.0
 
 UNSEEN: Final = 0.1
 """Frequency of a word that is in no document."""
-
-_NO_WORDS: Final[frozenset[str]] = frozenset()
 
 
 class ClauseReader:
@@ -119,11 +118,16 @@ class ClauseReader:
         variants += [
             Variant(word.text, (word.number,), parts) for word, parts in divided.items() if parts
         ]
-        variants = variants[: MAX_VARIANTS - len(builder.variants)]
+        written = [*dict.fromkeys(variant.written for variant in variants)]
+        written = written[: MAX_VARIANTS - len(builder.variants)]
+        variants = [variant for variant in variants if variant.written in written]
         if alone:
             builder.contained |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
-            _rank(words, variants, builder)
+            covered = covered_words(variants)
+            builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
+            for variant in variants:
+                builder.vary(variant)
         if not clause.has_sign:
             builder.plain_words += words
         if clause.sign or clause.field or clause.kind == "phrase":
@@ -376,18 +380,36 @@ class ClauseReader:
             return self._snapshot.vocabulary.terms[word.number]
         return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
 
-    def complete(self, word: Word, terms: Sequence[int], shown: str, builder: QueryBuilder) -> None:
+    def complete(self, builder: QueryBuilder) -> None:
+        """Add completions of the last word, and terms that stand for words of plain queries.
+
+        For the first `MAX_CORRECTIONS` the one that fits the other words, else the most frequent.
+        """
+        if (last := builder.last) is not None:
+            terms = self._term_dictionary.completions(last.text, builder.rules.evidence)
+            self._complete(last, terms, f"{last.text}*", builder.context(last), builder)
+        context = builder.context()
+        for word, terms in builder.contained.items():
+            self._complete(word, terms, word.text, context, builder)
+
+    def _complete(
+        self,
+        word: Word,
+        terms: Sequence[int],
+        shown: str,
+        context: Sequence[Alternatives],
+        builder: QueryBuilder,
+    ) -> None:
         """Add the completions of a word, or the pairs with a single character."""
-        evidence = builder.rules.evidence
-        keys = {part.key for part in (*builder.contained, word)}
-        context = [words for key, words in builder.alternatives.items() if key not in keys]
         for term in terms:
             builder.count(word.key, (term,))
         if word in builder.contained and not context:
             best = list(terms[:PAIRS])
             builder.terms += [word.number] * (ALONE - 1) * (word.number >= 0)
         else:
-            best = best_completions(self._snapshot, word, terms, context, evidence)
+            if len(builder.prefixes) >= MAX_CORRECTIONS:
+                terms = terms[:1]
+            best = best_completions(self._snapshot, word, terms, context, builder.rules.evidence)
         if not best:
             return
         names = self._snapshot.vocabulary.terms
@@ -420,22 +442,6 @@ class ClauseReader:
             builder.restrict(clause, names, allowed)
         elif clause.sign:
             builder.restrict(clause, names, containing_any(self._snapshot, terms))
-
-
-def _rank(words: list[Word], variants: Sequence[Variant], builder: QueryBuilder) -> None:
-    """Rank by words and by their other writings."""
-    if covered := covered_words(variants):
-        words = [word for word in words if word.number >= 0 or word.text not in covered]
-    builder.rank(words)
-    for variant in variants:
-        builder.vary(variant)
-
-
-def covered_words(variants: Sequence[Variant]) -> Collection[str]:
-    """Return the words that have other writings."""
-    if not variants:
-        return _NO_WORDS
-    return {word for variant in variants for word in words_of(variant.written)}
 
 
 def _trim(numbers: list[int]) -> list[int]:

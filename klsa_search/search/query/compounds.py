@@ -8,7 +8,7 @@ side in documents. Adjacent words are joined if documents contain the joined wor
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
@@ -422,3 +422,8 @@ def _with_name(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def _cut(word: str, borders: Sequence[int]) -> Sequence[str]:
     bounds = [0, *borders, len(word)]
     return [word[first:after] for first, after in pairwise(bounds)]
+
+
+def covered_words(variants: Sequence[Variant]) -> Collection[str]:
+    """Return the words that have other writings."""
+    return {word for variant in variants for word in words_of(variant.written)}

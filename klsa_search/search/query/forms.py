@@ -17,9 +17,8 @@ from klsa_search.search.query.clauses import (
     MAX_CORRECTIONS,
     MAX_VARIANTS,
     ClauseReader,
-    covered_words,
 )
-from klsa_search.search.query.compounds import Compounds
+from klsa_search.search.query.compounds import Compounds, covered_words
 from klsa_search.search.query.interpretation import ParsingRules, QueryBuilder, Variant, Word
 from klsa_search.search.query.pieces import (
     ALL_TRAITS,
@@ -103,6 +102,10 @@ class QueryForms:
         is_split = any(" " in variant.written for variant in joined)
         traits |= DOUBTFUL * (is_split or any(map(self._clauses.corrector.is_doubtful, before)))
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
+        shown = dict[str, str]()
+        for variant in variants:
+            if variant.shown not in ("", variant.written):
+                shown.setdefault(variant.written, variant.shown)
         table.add(
             text=text,
             first=pieces[0].first.first,
@@ -115,12 +118,7 @@ class QueryForms:
             joined=_numbers(word for variant in joined for word in variant.words),
             corrected=[word for word in unknown if word in builder.checked],
             divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
-            variants={
-                variant.written: variant.shown
-                for variant in variants
-                if variant.shown not in ("", variant.written)
-            }
-            or _NO_VARIANTS,
+            variants=shown or _NO_VARIANTS,
         )
         return True
 

@@ -219,6 +219,11 @@ class QueryBuilder:
         """Let documents that contain all of these terms count as containing a word."""
         self.alternatives.setdefault(word, {})[terms] = None
 
+    def context(self, *words: Word) -> list[dict[tuple[int, ...], None]]:
+        """Return what counts as the words of the query, without these and `contained`."""
+        keys = {word.key for word in (*self.contained, *words)}
+        return [terms for key, terms in self.alternatives.items() if key not in keys]
+
     def rank(self, words: Sequence[Word]) -> None:
         """Add the known ones of these words to the terms."""
         for word in words:
@@ -236,7 +241,7 @@ class QueryBuilder:
         terms = tuple(word.number for word in variant.words)
         # Else it is the same word in another language, or has the stem of one of its parts.
         if variant.shown != variant.written and not {*terms} <= {*variant.of}:
-            self.variants[variant.written] = variant.shown
+            self.variants.setdefault(variant.written, variant.shown)  # the most frequent
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)
         self.writings.append((keys, variant.words))

@@ -305,11 +305,7 @@ class QueryParser:
             self._clauses.read(clause, builder)
         if boolean is not None:
             self._clauses.read_boolean(boolean, builder)
-        if (last := builder.last) is not None:
-            terms = self.term_dictionary.completions(last.text, rules.evidence)
-            self._clauses.complete(last, terms, f"{last.text}*", builder)
-        for word, terms in builder.contained.items():
-            self._clauses.complete(word, terms, word.text, builder)
+        self._clauses.complete(builder)
         return builder
 
     def _unmatched(self, builder: QueryBuilder) -> set[Clause]:

@@ -251,7 +251,7 @@ def best_completions(
     if word.number >= 0:
         least = MORE_FREQUENT * frequencies[word.number]
         best = [term for term in best if frequencies[term] >= least]
-    if not context or not best:
+    if not context or len(best) < 2:
         return best[:COMPLETIONS]
     counts = counts_with(snapshot, context, best, evidence)
     return [max(best, key=lambda term: counts[term])]  # the first of equals
