@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
-from klsa_search.analysis.unicode import fold_accents
+from klsa_search.analysis.unicode import fold_accents, may_have_accents
 from klsa_search.core.lazy import cached_method, lazy_property
 
 _LAST: Final = "\U0010ffff"
@@ -96,11 +96,8 @@ class TermRun:
     def without_accents(self) -> Mapping[str, Sequence[int]]:
         """The numbers of terms with accents by what they are without, in order of the terms."""
         numbers_of: dict[str, list[int]] = {}
-        accented = [
-            (number, name)
-            for number, name in zip(self.numbers.tolist(), self.names, strict=True)
-            if not name.isascii()
-        ]
+        numbers = zip(self.numbers.tolist(), self.names, strict=True)
+        accented = [(number, name) for number, name in numbers if may_have_accents(name)]
         plain = fold_accents("\n".join(name for _, name in accented)).split("\n")  # all at once
         for (number, name), without in zip(accented, plain, strict=bool(accented)):
             if without != name:

@@ -59,3 +59,13 @@ def test_a_vocabulary_of_arrays_is_that_of_strings(
         assert all(term not in vocabulary.numbers for term in (terms | words) - set(expected))
         left = {term: n for n, term in enumerate(expected) if n % 2}
         assert dict(vocabulary.without(np.arange(len(expected)) % 2 == 0).numbers) == left
+
+
+def test_terms_without_accents_are_not_folded(monkeypatch):
+    folded = []
+    monkeypatch.setattr(
+        "klsa_search.kernels.vocabulary.fold_accents", lambda text: folded.append(text) or "lodz"
+    )
+    terms = sorted(["飛機", "вода", "מטוס", "pump", "łódź"])
+    assert Vocabulary(terms).runs.accented("lodz").tolist() == [terms.index("łódź")]
+    assert folded == ["łódź"]
