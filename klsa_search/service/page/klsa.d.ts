@@ -17,7 +17,7 @@ export interface ClientOptions {
   /** API key. */
   key?: string;
   /** Times that a request is repeated after 429, 503 or a failed connection; 3 by default. What would
-   * give another result if it was processed twice is repeated only if it was refused for now. */
+   * give another result if it was processed twice is repeated only if it was refused for now, a Blob never. */
   retries?: number;
   /** Sends requests, instead of the global `fetch`. */
   fetch?: typeof fetch;

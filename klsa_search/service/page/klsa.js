@@ -38,7 +38,7 @@ export class Client {
    * @param {{key?: string, retries?: number, fetch?: typeof fetch}} [options] API key; how often a
    *   request is repeated after 429, 503 or a failed connection, when `Retry-After` allows it: what
    *   would give another result if it was processed twice is repeated only if the service refused it
-   *   for now; what sends requests instead of `fetch`
+   *   for now, and a Blob never; what sends requests instead of `fetch`
    */
   constructor(url, { key, retries = 3, fetch = (...sent) => globalThis.fetch(...sent) } = {}) {
     this.#url = new URL(url, globalThis.location?.href).href.replace(/\/+$/, "");
@@ -113,17 +113,18 @@ export class Client {
     if (body !== undefined) headers.set("Content-Type", contentType);
     const isWritten = body === undefined || typeof body === "string" || body instanceof Blob;
     const content = isWritten ? body : JSON.stringify(body);
+    const retries = body instanceof Blob ? 0 : this.#retries; // a file may have gigabytes
     for (let attempt = 0; ; attempt += 1) {
       let answer, failure;
       try {
         answer = await this.#fetch(address, { method, headers, body: content, signal });
         const refused = BUSY.has(answer.status) && (idempotent || answer.headers.has("Retry-After"));
-        if (!refused || attempt >= this.#retries) return await read(answer);
+        if (!refused || attempt >= retries) return await read(answer);
       } catch (error) {
         if (signal?.aborted || error instanceof KlsaError) throw error;
         failure = error;
       }
-      if (failure && (!idempotent || attempt >= this.#retries)) {
+      if (failure && (!idempotent || attempt >= retries)) {
         const hint = "check that klsa-serve runs there and, in a browser, allows this origin";
         const message = `no answer from \`${this.#url}\`: ${failure.message}; ${hint}`;
         throw new KlsaError(message, { code: "service_failed", cause: failure });

@@ -98,6 +98,15 @@ test("IDs that an address cannot contain are refused", async () => {
   assert.equal(requests.length, 0);
 });
 
+test("a file is sent once", async () => {
+  const file = new Blob(["id,text"]);
+  for (const answer of [new TypeError("lost"), busy({}), busy({ "Retry-After": "0" })]) {
+    const requests = answering(answer, json({}));
+    await assert.rejects(client.index("shop").addFile(file, { name: "a.csv" }));
+    assert.equal(requests.length, 1);
+  }
+});
+
 test("Retry-After is honoured, up to half a minute", async (context) => {
   const pauses = [];
   context.mock.method(globalThis, "setTimeout", (done, ms) => { pauses.push(ms); done(); });
