@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import stat
 import zlib
@@ -27,6 +28,10 @@ FAULTS: Final = (
     zlib.error,
 )
 """Exceptions of the standard library for damaged archives and XML."""
+_OF_SYSTEM: Final = (errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
+"""Codes of OSError that another archive would meet as well."""
+_NAME: Final = 60
+"""Characters of the name of an unpacked file, which has at most 255 bytes."""
 
 
 class Archive:
@@ -70,10 +75,12 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 @contextmanager
 def archive_faults() -> Iterator[None]:
-    """Raise Unreadable for errors of reading an archive."""
+    """Raise Unreadable for errors of reading an archive; OSError for those of the system."""
     try:
         yield
     except FAULTS as error:
+        if isinstance(error, OSError) and error.errno in _OF_SYSTEM:
+            raise
         raise Unreadable("is damaged", error) from None
     except RuntimeError as error:  # of zipfile for an encrypted part
         raise Unreadable("needs a password", error) from None
@@ -100,8 +107,8 @@ class ZippedFile(NamedTuple):
         """Unpack the file into an existing folder; remove it at the end. Unreadable."""
         if self.info.file_size > LARGEST:
             raise Unreadable("is too large", f"more than {LARGEST >> 20} MiB unpacked")
-        # Nothing else of the name is used: it may contain `..` or begin with a slash.
-        path = folder / PurePosixPath(self.name).name
+        # Nothing else of the name is used: it may contain `..`, begin with a slash, or be long.
+        path = folder / PurePosixPath(self.name).name[-_NAME:]
         try:
             with archive_faults(), self.archive.open(self.info) as packed, path.open("wb") as copy:
                 shutil.copyfileobj(packed, copy)

@@ -154,7 +154,7 @@ def _file_documents(
     path: Path, name: str, intake: FileIntake, sandbox: Sandbox
 ) -> Iterator[Document]:
     kind, sections = format_of_file(path), intake.options.sections
-    number = 0
+    number, file = 0, PurePosixPath(name)
     try:
         contents = (
             sandbox.read(kind, path, intake.options.encoding)
@@ -165,7 +165,7 @@ def _file_documents(
             for note in content.notes:
                 intake.note(path, note)
             metadata = {**content.metadata, "kind": kind.name, "path": name}
-            title = content.title or Path(path.name[: len(uncompressed_name(path))]).stem
+            title = content.title or Path(file.name[: len(uncompressed_name(file))]).stem
             parts = _sections(content, title) if sections else [(title, content.text)]
             several = sections or is_mailbox(path)
             for heading, text in parts:
