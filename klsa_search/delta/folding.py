@@ -37,7 +37,13 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import GrowableArray, GrowableLists, Integers, starts_of
+from klsa_search.core.array_types import (
+    GrowableArray,
+    GrowableLists,
+    Integers,
+    SparseRows,
+    starts_of,
+)
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import CandidateTerms, TermMap, document_features
@@ -281,8 +287,11 @@ class DeltaBuilder:
             reverse_values=reverse_values,
         )
 
-    def add_segment(self, segment: DeltaSegment) -> None:
-        """Add the documents of an existing segment; ValueError if it is not the next one."""
+    def add_segment(self, segment: DeltaSegment) -> SparseRows:
+        """Add the documents of an existing segment, and return their counts: see `Forward.rows`.
+
+        ValueError if it is not the next one.
+        """
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
         self._terms.add_terms(segment.new_terms)
@@ -293,12 +302,14 @@ class DeltaBuilder:
         forward = self._statistics.forward.extended(
             (segment.forward_codes, segment.forward_starts), len(self._terms.ranks)
         )
-        starts, terms, counts, _ = forward.rows(np.arange(self.first, self.first + len(segment)))
+        rows = forward.rows(np.arange(self.first, self.first + len(segment)))
+        starts, terms, counts, _ = rows
         documents.index(
             *_build_terms(self._statistics.terms, starts, terms, counts.astype(np.int32)),
             segment.lengths,
         )
         documents.append_rows(segment.rows, segment.scales)
+        return rows
 
     def _nearest(
         self,

@@ -244,7 +244,7 @@ class BuildStatistics:
 
 
 def open_statistics(
-    generation: Path, settings: Settings, vocabulary: Vocabulary
+    generation: Path, settings: Settings, vocabulary: Vocabulary, forward: Forward
 ) -> BuildStatistics:
     """Open the statistics of a generation.
 
@@ -269,7 +269,7 @@ def open_statistics(
         vocabulary=vocabulary,
         postings=postings,
         expansion=open_sparse_expansion(array),
-        forward=Forward.open(generation, settings.searched_fields),
+        forward=forward,
         common=common,
         pairs=Pairs.of(array("epoch_pairs"), trained.frequencies),
         trained=trained,

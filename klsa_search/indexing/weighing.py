@@ -51,6 +51,7 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays, write_vocabulary
+from klsa_search.storage.forward_index import Forward
 
 SMALL: Final = 2**13
 """Largest collection that stores its eigenvectors in any case, and complete rows of D."""
@@ -201,7 +202,8 @@ def train(
 
 def open_training(folder: Path, settings: Settings) -> BuildStatistics:
     """Open the statistics that `train` has written. Cost: O(V + P)."""
-    return open_statistics(folder, settings, Vocabulary(read_vocabulary(folder)))
+    forward = Forward.open(folder, settings.searched_fields)
+    return open_statistics(folder, settings, Vocabulary(read_vocabulary(folder)), forward)
 
 
 def weigh_partition(

@@ -25,4 +25,5 @@ def documents(texts: Sequence[str]) -> list[Document]:
 
 
 def epoch_of(index: Index) -> BuildStatistics:
-    return open_statistics(index.path, index.settings, index.arrays.vocabulary)
+    arrays = index.arrays
+    return open_statistics(index.path, index.settings, arrays.vocabulary, arrays.forward)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import vectors_of
-from klsa_search.core.array_types import DocIds, GrowableArray, GrowableLists, Integers
+from klsa_search.core.array_types import DocIds, GrowableArray, GrowableLists, Integers, SparseRows
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, SegmentCache
@@ -168,7 +168,7 @@ class DeltaIndex:
         base, info = state.snapshot, state.info
         self._base, self._documents = base, state.documents
         self._settings = settings = info.settings
-        statistics = open_statistics(info.path, settings, base.vocabulary)
+        statistics = open_statistics(info.path, settings, base.vocabulary, base.forward)
         self._builder = DeltaBuilder(statistics)
         self.kept = SegmentCache(info.path, info.manifest)
         self._codes, self._records = GrowableLists(np.uint8), GrowableLists(np.uint8)
@@ -211,7 +211,7 @@ class DeltaIndex:
         documents = [write.document for write in writes if write.document is not None]
         doc_id = self._builder.after
         if documents:
-            segment = self._segment(documents)
+            segment, rows = self._segment(documents)
             self._codes.extend(segment.forward_codes, segment.forward_starts)
             records = [b"".join(record_of(document)) for document in documents]
             starts = np.array([0, *accumulate(map(len, records))], np.int64)
@@ -223,7 +223,7 @@ class DeltaIndex:
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
             self._live.extend(np.ones(len(documents), np.bool_))
             self._lengths.extend(segment.lengths)
-            self._count_words(np.arange(doc_id, segment.after), 1)
+            self._count_words(np.arange(doc_id, segment.after), 1, rows)
         deleted_ids: list[int] = []
         for write in writes:
             previous = (
@@ -315,15 +315,14 @@ class DeltaIndex:
         )
         return snapshot_, reader, self._fields.fields(live, only_built=weighing is not None)
 
-    def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
-        """Return the segment of the next documents, stored or new."""
+    def _segment(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows | None]:
+        """Return the segment of the next documents, stored or new; and their counts, if stored."""
         segment = self.kept.get(documents)
-        if segment is None:
-            segment = self._builder.fold(documents)
-            self.kept.append(segment)
-        else:
-            self._builder.add_segment(segment)
-        return segment
+        if segment is not None:
+            return segment, self._builder.add_segment(segment)
+        segment = self._builder.fold(documents)
+        self.kept.append(segment)
+        return segment, None
 
     def _forward(self, terms: int) -> Forward:
         """Return the forward index of all documents and terms."""
@@ -359,11 +358,15 @@ class DeltaIndex:
         self._deleted_of_build += int((doc_ids < self._builder.first).sum())
         self._live.rows[doc_ids] = False
 
-    def _count_words(self, doc_ids: DocIds, sign: int) -> None:
-        """Add the words of documents to the statistics of live documents, or subtract them."""
+    def _count_words(self, doc_ids: DocIds, sign: int, rows: SparseRows | None = None) -> None:
+        """Add the words of documents to the statistics of live documents, or subtract them.
+
+        rows  counts of the documents, unless they are to be decoded
+        """
         built = len(self._base.vocabulary)
         terms = built + len(self._new_terms)
-        rows = self._forward(terms).rows(doc_ids)
+        if rows is None:
+            rows = self._forward(terms).rows(doc_ids)
         numbers, counts = rows.indices, rows.data.astype(np.int64)
         self._answers.write(_distinct(numbers)[0].tolist(), terms)
         for array in (self._frequencies, self._occurrences):
