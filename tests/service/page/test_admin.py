@@ -130,6 +130,42 @@ def test_columns_that_several_could_be_are_chosen(admin):
     expect(page.locator(".file .trouble")).to_have_count(0)
 
 
+def test_the_beginning_of_a_large_file_is_shown(admin):
+    page = admin
+    row = f"<row><id>r</id><title>Row</title><text>{'word ' * 9_999}</text></row>"
+    drop(page, ("rows.xml", f"<?xml version='1.0'?><rows>{row * 30}</rows>"))
+    expect(page.locator(".sample td").nth(1)).to_have_text("Row")
+    items = [{"id": str(n), "title": "Item", "text": "word " * 9_999} for n in range(30)]
+    drop(page, ("items.json", json.dumps({"items": items}, indent=1)))
+    expect(page.locator(".file .trouble")).to_contain_text("All of it is read when it is added")
+
+
+def test_why_a_file_has_no_documents_is_shown(admin):
+    page = admin
+    drop(page, ("lines.jsonl", '{"id": "1" "title": "x"}\n'))
+    expect(page.locator(".file .trouble")).to_contain_text("invalid JSON")
+
+
+def test_columns_that_are_chosen_quickly_are_all_used(admin):
+    page = admin
+    drop(page, ("two.csv", "id,name,subject,body\n1,a,b,c\n"))
+    page.get_by_text("could each be the title").wait_for()
+    waiting = []
+    page.route("**/files/**", lambda route: waiting.append(route))
+    page.get_by_label("Title", exact=True).select_option("subject")
+    page.get_by_label("Text", exact=True).select_option("body")
+    while len(waiting) < 2:
+        page.wait_for_timeout(20)
+    for route in reversed(waiting):
+        route.continue_()
+    expect(page.locator(".sample td").nth(1)).to_have_text("b")
+    expect(page.locator(".sample td").nth(2)).to_have_text("c")
+    assert page.get_by_label("Title", exact=True).input_value() == "subject"
+    assert page.get_by_label("Id", exact=True).locator("option").all_inner_texts() == [
+        "id", "name", "subject", "body"
+    ]  # fmt: skip
+
+
 def test_unreadable_files_are_reported(browser, home):
     with writable(home) as address, watched(browser, address, expected=("422",)) as page:
         page.goto(f"{address}/?view=admin")

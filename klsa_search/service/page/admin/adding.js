@@ -2,6 +2,7 @@
 
 import { client, uploading } from "../session.js";
 import { alertOf, el, fill, reasonOf } from "../dom.js";
+import { Latest, STALE } from "../latest.js";
 import { count, many } from "../words.js";
 
 const TABLES = /\.(csv|tsv|jsonl?|ndjson|xml|xlsx|parquet)(\.(gz|zip|zst))?$/i; // which have columns
@@ -9,19 +10,20 @@ const IN_ROWS = /\.(csv|tsv|jsonl?|ndjson|xml)$/i; // of which the beginning can
 const BEGINNING = 2 ** 20; // bytes
 const REFRESH = 2000; // ms, while documents are added
 const ROLES = { id: "Id", title: "Title", text: "Text" };
+const USUAL = { id: ["_id", "id"], title: ["title"], text: ["text", "contents"] }; // always used
 
 /** The panel: {node, leave()}. `changed` is called when documents were added. */
 export function adding(index, changed) {
   let stopping = null;
   const input = el("input.unseen", { id: "files", type: "file", multiple: true,
     on: { change: () => take(input.files) } });
-  const place = el("div.drop", {
+  const target = el("div.drop", {
     on: {
-      dragover: (event) => (event.preventDefault(), (place.dataset.over = "yes")),
-      dragleave: () => delete place.dataset.over,
+      dragover: (event) => (event.preventDefault(), (target.dataset.over = "yes")),
+      dragleave: () => delete target.dataset.over,
       drop: (event) => {
         event.preventDefault();
-        delete place.dataset.over;
+        delete target.dataset.over;
         take(event.dataTransfer.files);
       },
     },
@@ -31,7 +33,7 @@ export function adding(index, changed) {
     "archives of these. A document with an existing ID is replaced."));
   const plan = el("div");
   const node = el("section.sheet", { "aria-labelledby": "adding-title" },
-    el("h2", { id: "adding-title" }, "Add documents"), place, plan);
+    el("h2", { id: "adding-title" }, "Add documents"), target, plan);
 
   async function take(files) {
     const sources = [...files].map((file) => ({ file, chosen: {} }));
@@ -46,15 +48,15 @@ export function adding(index, changed) {
     }
   }
 
-  /** Ask how the service reads a file: {columns, used, documents, notes, fault}. */
-  async function look(source) {
+  /** Ask how the service reads a file: {columns, used, documents, notes, skipped, fault}. */
+  async function look(source, signal) {
     const { file, chosen } = source;
     if (!TABLES.test(file.name)) return;
     const isCut = file.size > BEGINNING && IN_ROWS.test(file.name);
     const sent = isCut ? file.slice(0, BEGINNING) : file;
-    const options = { name: file.name, ...chosen, preview: 3 };
+    const options = { name: file.name, ...chosen, preview: 3, signal };
     try {
-      source.read = await client.index(index).addFile(sent, options);
+      source.read = { ...await client.index(index).addFile(sent, options), isCut };
     } catch (failure) {
       if (!isCut) throw failure;
     }
@@ -78,8 +80,8 @@ export function adding(index, changed) {
     const bar = el("progress", { max: total || 1, value: 0, "aria-label": "Sent so far" });
     const status = el("p.quiet", { role: "status" });
     const stop = el("button", { type: "button", on: { click: () => stopping.abort() } }, "Stop");
-    const told = el("div");
-    fill(plan, bar, status, el("div.buttons", stop), told);
+    const report = el("div");
+    fill(plan, bar, status, el("div.buttons", stop), report);
     const refreshing = setInterval(changed, REFRESH);
     const result = { added: 0, refused: 0, faults: [], notes: [] };
     let before = 0;
@@ -104,7 +106,7 @@ export function adding(index, changed) {
     stop.remove();
     const refused = result.refused ? `, ${count(result.refused)} refused` : "";
     status.textContent = `${many(result.added, "document")} added${refused}. ${end}`;
-    fill(told, drawnFaults(result), result.notes.map(drawnNote));
+    fill(report, drawnFaults(result), result.notes.map(drawnNote));
     changed();
   }
 
@@ -117,15 +119,15 @@ function planOf(source, number, look) {
   const head = el("p", el("strong", file.name), " ", el("span.quiet", about.join(", ")));
   const sample = el("div.file");
   const selects = {};
+  const latest = new Latest();
   const draw = () => {
     for (const [role, select] of Object.entries(selects)) select.value = [source.read.used[role] ?? ""].flat()[0];
     fill(sample, drawnSample(file, source.read));
   };
   const choose = async (role) => {
-    Object.assign(chosen, source.read.used, { [role]: selects[role].value || null });
+    Object.assign(chosen, { ...source.read.used, ...chosen, [role]: selects[role].value || null });
     try {
-      await look(source);
-      draw();
+      if (await latest.run((signal) => look(source, signal)) !== STALE) draw();
     } catch (failure) {
       fill(sample, alertOf(failure));
     }
@@ -133,7 +135,8 @@ function planOf(source, number, look) {
   const choice = (role) => {
     const id = `column-${number}-${role}`;
     selects[role] = el("select", { id, on: { change: () => choose(role) } },
-      el("option", { value: "" }, role === "id" ? "the number of its row" : "nothing"),
+      read.columns.some((name) => USUAL[role].includes(name)) ? null
+        : el("option", { value: "" }, role === "id" ? "the number of its row" : "nothing"),
       read.columns.map((name) => el("option", { value: name }, name)));
     return el("div", el("label", { for: id }, ROLES[role]), selects[role]);
   };
@@ -144,7 +147,7 @@ function planOf(source, number, look) {
 }
 
 /** The first documents of a file, as they would be added. */
-function drawnSample(file, { documents, notes, fault }) {
+function drawnSample(file, { documents, notes, skipped, fault, isCut }) {
   const rows = documents.map(({ id, title, text, metadata }) => ({ Id: id, Title: title, Text: text, ...metadata }));
   const names = [...new Set(rows.flatMap(Object.keys))];
   const inFile = (message) => plain(message).replace(`${file.name}: `, "");
@@ -152,8 +155,12 @@ function drawnSample(file, { documents, notes, fault }) {
     const text = typeof value === "object" ? JSON.stringify(value) : String(value ?? "");
     return el("td", text.length > 60 ? `${text.slice(0, 60)}…` : text);
   };
+  const refused = isCut
+    ? ["No document can be read from the beginning of this large file alone. All of it is read when it is added."]
+    : skipped.first;
+  const faults = fault ? [fault] : rows.length ? [] : refused;
   return [
-    fault && el("p.trouble", { role: "alert" }, inFile(fault)),
+    faults.map((message) => el("p.trouble", { role: "alert" }, inFile(message))),
     notes.map((note) => drawnNote(inFile(note))),
     rows.length > 0 && el("div.scroller", { tabindex: "0", role: "region", "aria-label": `First documents of ${file.name}` },
       el("table.sample", el("thead", el("tr", names.map((name) => el("th", { scope: "col" }, name)))),
