@@ -171,11 +171,11 @@ def test_unreadable_files_are_reported(browser, home):
         page.goto(f"{address}/?view=admin")
         drop(page, ("binary.pdf", "%PDF-1.4 cut short"), ("note.txt", "A note."))
         page.get_by_role("button", name="Add 2 files").click()
-        page.get_by_text("1 document added, 1 refused. The file").wait_for()
+        page.get_by_text("1 document added, 1 refused. The file was read completely").wait_for()
         assert page.locator(".faults li").inner_text().startswith("binary.pdf:1: ")
         drop(page, ("photo.jpg", "\0\0\0"))
         page.get_by_role("button", name="Add photo.jpg").click()
-        page.get_by_text("0 documents added, 1 refused. The file").wait_for()
+        page.get_by_text("0 documents added, 1 refused. The file below was not read").wait_for()
         assert page.locator(".faults li").inner_text().startswith("photo.jpg: ")
 
 

@@ -83,7 +83,7 @@ export function adding(index, changed) {
     const report = el("div");
     fill(plan, bar, status, el("div.buttons", stop), report);
     const refreshing = setInterval(changed, REFRESH);
-    const result = { added: 0, refused: 0, faults: [], notes: [] };
+    const result = { added: 0, refused: 0, faults: [], notes: [], isCut: false };
     let before = 0;
     let end = "The file was read completely.";
     try {
@@ -98,6 +98,7 @@ export function adding(index, changed) {
         before += file.size;
       }
       bar.value = total;
+      if (result.isCut) end = "The file below was not read to its end; what was stored of it is kept.";
     } catch (failure) {
       end = failure.name === "AbortError" ? "Stopped; added documents are kept." : reasonOf(failure);
     }
@@ -191,6 +192,7 @@ function refuse(result, file, failure) {
   if (!isTooLarge && !/^bad_(document|collection|query)$/.test(failure.code)) throw failure;
   const reason = isTooLarge ? "is larger than the proxy of this service allows" : plain(failure.message);
   result.refused += 1;
+  result.isCut = true;
   result.faults.push(`${file.name}: ${reason}`);
 }
 
