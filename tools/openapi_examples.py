@@ -220,7 +220,7 @@ REQUESTS = {
     "POST /indexes": {"body": {"name": "shop", "settings": {"fields": ["price:number"]}}},
     "DELETE /indexes/{name}": {"parameters": NAMES},
 }
-"""By route, what is asked: in this order, as some write."""
+"""The request to each route: in this order, as some write."""
 
 WITH_KEY = {
     "POST /tenant-tokens",
@@ -229,7 +229,7 @@ WITH_KEY = {
     "POST /sign-in",
     "DELETE /people/{name}",
 }
-"""Routes that are asked with an API key."""
+"""Routes whose requests have an API key."""
 
 ALIKE = {
     "token": "eyJhbGciOi...",
@@ -261,17 +261,17 @@ def page(told):
         "A request to each endpoint of the [HTTP API](http-api.md), and its answer from an "
         "index of six reports. Requests with a body are sent with its `Content-Type`."
     )
-    for route, asked in told["operations"].items():
+    for route, example in told["operations"].items():
         yield f"## `{route}`"
-        yield block("text", f"{route.split()[0]} {address(route, asked)}")
-        if "body" in asked:
-            body = asked["body"]
+        yield block("text", f"{route.split()[0]} {address(route, example)}")
+        if "body" in example:
+            body = example["body"]
             yield block("text", body) if isinstance(body, str) else block("json", spread(body))
-        if "lines" in asked:
-            either = "or, with" if "body" in asked else "with"
+        if "lines" in example:
+            either = "or, with" if "body" in example else "with"
             yield f"{either} `Content-Type: application/x-ndjson`,"
-            yield block("text", in_lines(asked["lines"]))
-        for kind, answer in asked["answers"].items():
+            yield block("text", in_lines(example["lines"]))
+        for kind, answer in example["answers"].items():
             yield f"Answer as {kind}:" if kind == LINES else f"Answer, status {kind}:"
             if isinstance(answer, str):
                 yield block("text", answer)
@@ -325,10 +325,10 @@ def examples():
             keyed.headers |= {"Origin": "http://testserver", PAGE_HEADER: "klsa-search"}
             operations = {
                 route: {
-                    **asked,
-                    "answers": answered(keyed if route in WITH_KEY else client, route, asked),
+                    **example,
+                    "answers": answered(keyed if route in WITH_KEY else client, route, example),
                 }
-                for route, asked in REQUESTS.items()
+                for route, example in REQUESTS.items()
             }
         damaged = home / "damaged"
         (damaged / "reports").mkdir(parents=True)
@@ -343,7 +343,7 @@ def examples():
 
 
 def made(home):
-    """Make the index that is asked."""
+    """Make the index of the examples."""
     reports = [
         {"id": id_, "title": title, "text": text, "metadata": METADATA[id_]}
         for id_, title, text in REPORTS
@@ -395,34 +395,34 @@ def service(home, **options):
         yield TestClient(app, raise_server_exceptions=False)
 
 
-def answered(client, route, asked):
+def answered(client, route, example):
     """Ask what the example asks, and return what is answered, of each kind."""
     answers = {}
     for body in ("body", "lines"):
-        if body in asked or (body == "body" and "lines" not in asked):
-            answer = sent(client, route, asked, body)
+        if body in example or (body == "body" and "lines" not in example):
+            answer = sent(client, route, example, body)
             assert answer.is_success, f"{route}: {answer.text}"
             kind = answer.headers.get("content-type", "")
             answers[LINES if kind == LINES else str(answer.status_code)] = told(answer)
     return answers
 
 
-def sent(client, route, asked, body="body"):
+def sent(client, route, example, body="body"):
     """Send the request of an example."""
     content, headers = None, {}
-    if body in asked:
-        given = asked[body]
-        is_file = isinstance(given, str)
+    if body in example:
+        value = example[body]
+        is_file = isinstance(value, str)
         kind = "application/octet-stream" if is_file else JSON
         headers = {"Content-Type": LINES if body == "lines" else kind}
-        content = in_lines(given) if body == "lines" else given if is_file else json.dumps(given)
-    method, url = route.split()[0], address(route, asked)
+        content = in_lines(value) if body == "lines" else value if is_file else json.dumps(value)
+    method, url = route.split()[0], address(route, example)
     return client.request(method, url, content=content, headers=headers)
 
 
-def address(route, asked):
+def address(route, example):
     """Return path and query of an example."""
-    path, query = route.split()[1], dict(asked.get("parameters", {}))
+    path, query = route.split()[1], dict(example.get("parameters", {}))
     for name in [name for name in query if f"{{{name}}}" in path]:
         path = path.replace(f"{{{name}}}", quote(str(query.pop(name)), safe=""))
     query = {k: str(value).lower() if value is True else value for k, value in query.items()}

@@ -120,7 +120,7 @@ class FileResult:
     format    in which the file was read
     added     number of documents added or replaced
     skipped   records that could not be read
-    unread    files of an archive that are no documents
+    unread    files of an archive that are not documents
     numbered  tables without IDs, whose documents are numbered
     notes     what was recognised, such as encodings and columns
     warnings  values of the wrong type, which count as missing

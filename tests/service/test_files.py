@@ -239,7 +239,10 @@ def test_what_is_refused(writer, monkeypatch):
 
 
 def test_a_page_of_another_site_cannot_send_files(writer):
-    assert writer.post("/indexes/tiny/files/a.csv", content=TABLE).status_code == 405
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PUT"}
+    answer = writer.options("/indexes/tiny/files/a.csv", headers=headers)
+    assert answer.status_code == 405
+    assert "access-control-allow-origin" not in answer.headers
 
 
 def test_a_file_is_in_the_audit_log(writer, caplog):
