@@ -68,11 +68,16 @@ class DeltaSegments:
         self._average = 0.0
 
     def segments(
-        self, forward: Forward, lengths: npt.NDArray[np.int32], average: float
+        self,
+        forward: Forward,
+        lengths: npt.NDArray[np.int32],
+        latest: SparseRows,
+        average: float,
     ) -> list[Segment]:
         """Return segments of all documents, saturated by a quantised mean length.
 
         forward, lengths  of these documents and those of the build
+        latest  counts of the last of them
         Cost: the documents after the last kept segment, and some merges; all documents if the
         length has changed.
         """
@@ -84,17 +89,23 @@ class DeltaSegments:
                 self._segments and end - begin >= self._segments[-1].end - self._segments[-1].begin
             ):
                 begin = self._segments.pop().begin
-            self._segments.append(self._segment_of(begin, end, forward, lengths))
+            self._segments.append(self._segment_of(begin, end, forward, lengths, latest))
             begin = end
         segments_ = [kept.segment for kept in self._segments]
         if begin == end:
             return segments_
-        return [*segments_, self._segment_of(begin, end, forward, lengths).segment]
+        return [*segments_, self._segment_of(begin, end, forward, lengths, latest).segment]
 
     def _segment_of(
-        self, begin: int, end: int, forward: Forward, lengths: npt.NDArray[np.int32]
+        self,
+        begin: int,
+        end: int,
+        forward: Forward,
+        lengths: npt.NDArray[np.int32],
+        latest: SparseRows,
     ) -> _Segment:
-        rows = forward.rows(np.arange(begin, end))
+        is_latest = end - begin == latest.shape[0]
+        rows = latest if is_latest else forward.rows(np.arange(begin, end))
         numbers, term_numbers = _distinct(rows.indices)
         counts = rows._replace(indices=term_numbers, shape=(end - begin, len(numbers)))
         norms = length_norms(lengths[begin:end], self._average, k1=self._k1, b=self._b)
@@ -203,6 +214,7 @@ class DeltaIndex:
         self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
         self._frequencies.extend(counts.frequencies)
         self._occurrences.extend(counts.occurrences)
+        self._latest = base.forward.rows(np.zeros(0, np.int64))  # of the documents added last
         self._deleted = self._deleted_of_build = 0
         self._delta_words = self._unseen = 0  # of live documents of the delta
 
@@ -212,18 +224,17 @@ class DeltaIndex:
         doc_id = self._builder.after
         if documents:
             segment, rows = self._segment(documents)
-            self._codes.extend(segment.forward_codes, segment.forward_starts)
+            self._latest = rows
             records = [b"".join(record_of(document)) for document in documents]
             starts = np.array([0, *accumulate(map(len, records))], np.int64)
             self._records.extend(np.frombuffer(b"".join(records), np.uint8), starts)
             self._fields.extend(documents)
             self._vectors.extend(documents, doc_id)
-            self._new_terms += segment.new_terms
             self._vocabulary = self._vocabulary.extended(segment.new_terms)
             self._reverse.append(segment.after, segment.reverse, segment.reverse_values)
             self._live.extend(np.ones(len(documents), np.bool_))
             self._lengths.extend(segment.lengths)
-            self._count_words(np.arange(doc_id, segment.after), 1, rows)
+            self._count_words(np.arange(doc_id, segment.after), rows, 1)
         deleted_ids: list[int] = []
         for write in writes:
             previous = (
@@ -315,14 +326,23 @@ class DeltaIndex:
         )
         return snapshot_, reader, self._fields.fields(live, only_built=weighing is not None)
 
-    def _segment(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows | None]:
-        """Return the segment of the next documents, stored or new; and their counts, if stored."""
-        segment = self.kept.get(documents)
-        if segment is not None:
-            return segment, self._builder.add_segment(segment)
-        segment = self._builder.fold(documents)
-        self.kept.append(segment)
-        return segment, None
+    def _segment(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows]:
+        """Return the segment of the next documents, stored or new, and their counts."""
+        segment, rows = self.kept.get(documents), None
+        if segment is None:
+            segment = self._builder.fold(documents)
+            self.kept.append(segment)
+        else:
+            rows = self._builder.add_segment(segment)
+        self._codes.extend(segment.forward_codes, segment.forward_starts)
+        self._new_terms += segment.new_terms
+        if rows is None:
+            rows = self._counts(np.arange(segment.first, segment.after))
+        return segment, rows
+
+    def _counts(self, doc_ids: DocIds) -> SparseRows:
+        """Return the counts of documents."""
+        return self._forward(len(self._base.vocabulary) + len(self._new_terms)).rows(doc_ids)
 
     def _forward(self, terms: int) -> Forward:
         """Return the forward index of all documents and terms."""
@@ -346,27 +366,22 @@ class DeltaIndex:
             if length != self._first_length:
                 self._base_segment = Segment(0, self._saturated.at(length))
             self._base_length = length
-        later = self._delta_segments.segments(forward, self._lengths.rows, length)
+        later = self._delta_segments.segments(forward, self._lengths.rows, self._latest, length)
         return [self._base_segment, *later]
 
     def _delete(self, doc_ids: DocIds) -> None:
         """Mark documents as deleted."""
         if not len(doc_ids):
             return
-        self._count_words(doc_ids, -1)
+        self._count_words(doc_ids, self._counts(doc_ids), -1)
         self._deleted += len(doc_ids)
         self._deleted_of_build += int((doc_ids < self._builder.first).sum())
         self._live.rows[doc_ids] = False
 
-    def _count_words(self, doc_ids: DocIds, sign: int, rows: SparseRows | None = None) -> None:
-        """Add the words of documents to the statistics of live documents, or subtract them.
-
-        rows  counts of the documents, unless they are to be decoded
-        """
+    def _count_words(self, doc_ids: DocIds, rows: SparseRows, sign: int) -> None:
+        """Add the words of documents to the statistics of live documents, or subtract them."""
         built = len(self._base.vocabulary)
         terms = built + len(self._new_terms)
-        if rows is None:
-            rows = self._forward(terms).rows(doc_ids)
         numbers, counts = rows.indices, rows.data.astype(np.int64)
         self._answers.write(_distinct(numbers)[0].tolist(), terms)
         for array in (self._frequencies, self._occurrences):
