@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -56,12 +55,18 @@ _JOINS_WORDS: Final = "’‘·\xad–—"
 _SIGNS: Final = "ƒªº"  # letters for Unicode, which no word has inside
 _GREEK: Final = ("cp1253", "iso8859_7")
 
+_OF_NAMES_AND_CODE: Final = frozenset(
+    ["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"]
+)
+"""Codecs of Python for host names and source code, by which no file is encoded."""
+
 
 def check_encoding(name: str | None) -> None:
     """Raise CollectionError if a name is not that of an encoding of text."""
     try:
-        with suppress(UnicodeError):
-            b"a".decode(name or "utf-8")
+        if codecs.lookup(name or "utf-8").name in _OF_NAMES_AND_CODE:
+            raise LookupError
+        b"a".decode(name or "utf-8", "replace")
     except LookupError:
         raise CollectionError(
             f"unknown encoding {name!r}; give one of Python's, such as {', '.join(sorted(NAMES))}",

@@ -42,6 +42,8 @@ class Intake:
     completed  columns recognised by their common names, one set for each file without others
     uniform    whether one set was used for all records
     has_texts  whether a document had a title or text
+    missing_columns
+               columns given that no record so far has
     unused_texts
                while none had a text: characters of the texts of several words in other fields
     takes_objects
@@ -74,7 +76,7 @@ class Intake:
         self._has_only_titles = True
         self._title_length = 0  # characters of the titles, while there are only titles
         self.unused_texts: dict[str, int] = {}
-        self._missing_columns = set(self.columns.names())
+        self.missing_columns = set(self.columns.names())
         self._present_columns: set[str] = set()  # of records before all of the former were found
 
     def refuse(self, message: str, *, kind: str | None = None) -> None:
@@ -181,7 +183,7 @@ class Intake:
 
     def without_columns(self) -> None:
         """Require no columns: the source has documents, which have none."""
-        self._missing_columns.clear()
+        self.missing_columns.clear()
 
     def document(
         self,
@@ -196,9 +198,9 @@ class Intake:
         columns   as `begin` has returned for its file; by default those given for the source
         numbered  use the next number as its id
         """
-        if self._missing_columns:
-            self._missing_columns -= {
-                name for name in self._missing_columns if has_path(record, name)
+        if self.missing_columns:
+            self.missing_columns -= {
+                name for name in self.missing_columns if has_path(record, name)
             }
             self._present_columns.update(path_names(record))
         if columns is None:
@@ -289,16 +291,21 @@ class Intake:
             self.notes[
                 f"all IDs are decimals such as {decimal}; write whole numbers as integers"
             ] = [first_origin]
-        if self._missing_columns and seen:
-            missing, present = (
-                ", ".join(map(repr, sorted(names)[:_SHOWN_COLUMNS]))
-                for names in (self._missing_columns, self._present_columns)
-            )
-            step = f"; the columns are {present}" if present else ""
-            raise CollectionError(
-                f"no document has a column {missing}; check the spelling{step}",
-                field="columns",
-            )
+        if seen:
+            self.refuse_missing_columns()
+
+    def refuse_missing_columns(self) -> None:
+        """Raise CollectionError if no document so far has one of the columns given."""
+        if not self.missing_columns:
+            return
+        missing, present = (
+            ", ".join(map(repr, sorted(names)[:_SHOWN_COLUMNS]))
+            for names in (self.missing_columns, self._present_columns)
+        )
+        step = f"; the columns are {present}" if present else ""
+        raise CollectionError(
+            f"no document has a column {missing}; check the spelling{step}", field="columns"
+        )
 
     def _seek_texts(self, document: Document) -> None:
         """Note whether a document has a title or text; without text, which fields have texts."""

@@ -99,6 +99,15 @@ class OpenedCollection:
             for fact, files in self._intake.notes.items()
         ]
 
+    @property
+    def lacks_columns(self) -> bool:
+        """Return whether one of the columns given is in no document of the last pass so far."""
+        return bool(self._intake.missing_columns)
+
+    def refuse_missing_columns(self) -> None:
+        """Raise CollectionError if no document of the last pass so far has one of the columns."""
+        self._intake.refuse_missing_columns()
+
     def refuse_unused_texts(self) -> None:
         """Raise CollectionError if no document of the last pass has a title or text, but others.
 

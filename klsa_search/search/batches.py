@@ -11,8 +11,9 @@ from klsa_search.collection.model import Document
 from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
 from klsa_search.core.config import Settings
-from klsa_search.errors import BadDocument
+from klsa_search.errors import BadDocument, WritingRefused
 from klsa_search.search.models import without_outdated
+from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import (
     DeclaredFields,
@@ -160,6 +161,16 @@ def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
             )
     dimensions.update({name: rows.shape[1] for name, rows in vectors.items()})
     return document
+
+
+def refuse_read_only(name: str, settings: Settings) -> None:
+    """Raise WritingRefused for the settings of an index to which no document can be added."""
+    if field := needs_eigenvectors(settings):
+        raise WritingRefused(
+            f"index `{name}` is read-only: {field} = {getattr(settings, field)} reads "
+            "eigenvectors, which documents written after the build do not have; rebuild it with "
+            "the spectral function gvsm, head 0 and another ranker to allow writes"
+        )
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:

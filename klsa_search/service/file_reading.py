@@ -128,6 +128,10 @@ class FileReader(AbstractContextManager["FileReader"]):
         """Kill the process, also while another thread waits for it."""
         end(self._process)
 
+    def kill(self) -> None:
+        """Kill the process, without waiting for its end."""
+        self._process.kill()
+
     def next(self) -> list[Document] | FileSummary:
         """Return the next batch of documents, or the summary after the last one; KlsaError.
 
@@ -190,12 +194,11 @@ def serve() -> None:
 def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
     limit_time(task.limits.seconds)
     collection = task.opened()
-    documents = task.documents(collection)
     fault = None
     if task.preview is None:
-        yield from _batches(documents, task)
+        yield from _batches(collection, task)
     else:
-        shown, fault = _previewed(documents, task.preview)
+        shown, fault = _previewed(collection, task, task.preview)
         yield shown
     columns, used = collection.header
     yield FileSummary(
@@ -210,12 +213,13 @@ def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
     )
 
 
-def _batches(documents: Iterator[tuple[Document, int]], task: FileTask) -> Iterator[list[Document]]:
+def _batches(collection: OpenedCollection, task: FileTask) -> Iterator[list[Document]]:
     batch: list[Document] = []
     characters = 0
-    for document, size in documents:
+    for document, size in task.documents(collection):
         limit_time(task.limits.seconds)
         if batch and (len(batch) == task.batch or characters + size > BATCH_CHARACTERS):
+            collection.refuse_missing_columns()  # before a document is replaced by an empty one
             yield batch
             batch, characters = [], 0
         batch.append(document)
@@ -225,14 +229,20 @@ def _batches(documents: Iterator[tuple[Document, int]], task: FileTask) -> Itera
 
 
 def _previewed(
-    documents: Iterator[tuple[Document, int]], count: int
+    collection: OpenedCollection, task: FileTask, count: int
 ) -> tuple[list[Document], str | None]:
-    """Return the beginnings of the first documents, and the error that ended them, if any."""
+    """Return the beginnings of the first documents, and why they would not be added, if so."""
     shown: list[Document] = []
+    documents = task.documents(collection)
     try:
         for document, _ in islice(documents, count):
             title, text = document.title[:_BEGINNING], document.text[:_BEGINNING]
             shown.append(replace(document, title=title, text=text))
+        rest = islice(documents, task.batch - len(shown))
+        while collection.lacks_columns and next(rest, None):
+            pass
+        if shown:
+            collection.refuse_missing_columns()
     except CollectionError as error:
         return shown, error.message
     return shown, None

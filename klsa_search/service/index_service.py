@@ -234,8 +234,8 @@ class IndexService:
 
         return await self.admission.run(work)
 
-    async def write(self, name: str, change: Callable[[Index], T]) -> T:
-        """Run `change` on an index, and return its result: see `Catalog.writing`."""
+    async def write(self, name: str, change: Callable[[Index], T], *, dry_run: bool = False) -> T:
+        """Run `change`, which a `dry_run` does not, and return its result: `Catalog.writing`."""
         target = self.visible.resolve("write", name) or name
 
         def work() -> T:
@@ -243,7 +243,7 @@ class IndexService:
                 self.state["index"] = index.name
                 return change(index)
 
-        return await self._run_write(target, work)
+        return await (self.writes.run(work) if dry_run else self._run_write(target, work))
 
     async def configure(
         self, name: str, change: Callable[[Index], None], answer: Callable[[Index], bytes]

@@ -16,7 +16,8 @@ from starlette.testclient import TestClient
 from klsa_search import open_index
 from klsa_search.collection.files.sandbox import Limits
 from klsa_search.core.child_processes import start_worker
-from klsa_search.errors import CollectionError
+from klsa_search.errors import CollectionError, StoreError
+from klsa_search.indexing.build import build
 from klsa_search.service import file_reading
 from klsa_search.service.admission import Writes
 from klsa_search.service.file_reading import FileReader, FileTask
@@ -27,7 +28,7 @@ from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
-from .conftest import failure_of
+from .conftest import DOCUMENTS, failure_of
 from .sockets import serving
 
 TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round";brown\nt2;Chair\n'
@@ -128,11 +129,41 @@ def test_batches_are_stored_one_by_one(writer, home, monkeypatch):
     monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
     assert read(writer, "many.jsonl", "\n".join(rows))["log_position"] == 35
-    columns = {"id": "id", "text": "text", "title": "headline"}  # which no document has
-    error = failure_of(sent(writer, "many.jsonl", "\n".join(rows), **columns), 422)
-    assert error["code"] == "bad_collection"
-    assert "no document has a column" in error["message"]
-    assert "(30 documents before were added)" in error["message"]
+
+
+def test_documents_are_not_replaced_by_those_without_a_misspelt_column(writer, home, monkeypatch):
+    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    rows = "\n".join(json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35))
+    read(writer, "many.jsonl", rows)
+    columns = {"id": "id", "text": "txet"}
+    error = failure_of(sent(writer, "many.jsonl", rows, **columns), 422)
+    assert (error["code"], error["field"]) == ("bad_collection", "columns")
+    assert error["message"].startswith("no document has a column 'txet'; check the spelling")
+    assert read(writer, "many.jsonl", rows, preview=2, **columns)["fault"] == error["message"]
+    assert stored(home, "m1")[0].text == "word 1"
+    later = f"{rows}\n" + json.dumps({"id": "m5000", "txet": "rare"})
+    failure_of(sent(writer, "many.jsonl", later, **columns), 422)
+    early = "\n".join(reversed(later.split("\n")))
+    assert read(writer, "many.jsonl", early, **columns)["added"] == 36
+
+
+def test_a_preview_says_nothing_about_writes(writer, home):
+    failures = writer.app.state.write_failures
+    failures.failed("tiny", StoreError("the disk is full"))
+    read(writer, "stock.csv", TABLE, preview=2)
+    path = "/indexes/tiny/sync?dry_run=true&max_delete=100%25"
+    kind = {"Content-Type": "application/x-ndjson"}
+    assert writer.post(path, content='{"id": "a", "text": "b"}', headers=kind).status_code == 200
+    assert failures.failing() == {"tiny"}
+    read(writer, "stock.csv", TABLE)
+    assert failures.failing() == set()
+
+
+def test_a_read_only_index_refuses_before_the_body_is_received(tmp_path, client_of, monkeypatch):
+    build(DOCUMENTS, name="tiny", home=tmp_path, dimensions=3, spectral="von-neumann").close()
+    monkeypatch.setattr(files, "spool", None)
+    client = client_of(tmp_path, writes=Writes())
+    assert failure_of(sent(client, "a.csv", TABLE), 403)["code"] == "writing_refused"
 
 
 @pytest.mark.parametrize("path", ["files/many.jsonl", "documents"])
@@ -233,9 +264,12 @@ def test_what_is_refused(writer, monkeypatch):
     assert failure_of(sent(writer, "%00.csv", b"a"), 422)["field"] == "file"
     assert failure_of(sent(writer, "a.csv", b"a", format="none"), 422)["field"] == "format"
     assert failure_of(sent(writer, "a.csv", b"a", preview=0), 422)["field"] == "preview"
+    for name in ("idna", "punycode", "unicode_escape"):
+        error = failure_of(sent(writer, "a.csv", b"a", encoding=name), 422)
+        assert error["field"] == "encoding"
     assert failure_of(writer.put("/indexes/none/files/a.csv", content=b"a"), 404)
     monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
-    assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 422)["message"]
+    assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 413)["message"]
 
 
 def test_a_page_of_another_site_cannot_send_files(writer):

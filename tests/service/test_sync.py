@@ -89,7 +89,7 @@ def test_other_bodies_are_refused(writer, home, monkeypatch):
     monkeypatch.setattr(reading, "MAX_BODY", 50)
     assert "more than 50 bytes" in failure_of(sent(writer, [{"id": "x" * 50}]), 422)["message"]
     monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
-    error = failure_of(sent(writer, [{"id": "x" * 50}]), 422)
+    error = failure_of(sent(writer, [{"id": "x" * 50}]), 413)
     assert "larger than 50 bytes" in error["message"]
     assert (
         "no index" in failure_of(writer.post("/indexes/none/sync", headers=LINES), 404)["message"]

@@ -18,6 +18,7 @@ from klsa_search.search.batches import (
     declared_of,
     of_spaces,
     patched_documents,
+    refuse_read_only,
 )
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
@@ -27,7 +28,6 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.part_set import LocalPart, LocalParts
 from klsa_search.search.parts.reading import dimensions
-from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.search.state.log_tailer import (
     LogTailer,
     PointInTime,
@@ -153,12 +153,7 @@ class GenerationWriter:
         """
         state = self.generation.state
         name = state.info.path.parent.name
-        if field := needs_eigenvectors(state.info.settings):
-            raise WritingRefused(
-                f"index `{name}` is read-only: {field} = {getattr(state.info.settings, field)} "
-                "reads eigenvectors, which documents written after the build do not have; rebuild "
-                "it with the spectral function gvsm, head 0 and another ranker to allow writes"
-            )
+        refuse_read_only(name, state.info.settings)
         used = len(state.snapshot)
         if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
             raise WritingRefused(

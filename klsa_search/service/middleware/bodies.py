@@ -50,14 +50,15 @@ def content_type(headers: Mapping[str, str]) -> str:
 
 
 async def spool(request: Request, file: IO[bytes]) -> None:
-    """Write the body of a request to a file, outside of the event loop; QueryError."""
+    """Write the body of a request to a file, outside of the event loop; HTTPException."""
     received = 0
     async for chunk in request.stream():
         received += len(chunk)
         if received > MAX_SPOOLED:
-            raise QueryError(
+            raise HTTPException(
+                413,
                 f"the body is larger than {MAX_SPOOLED:,} bytes; run klsa-index on the machine of "
-                "the service"
+                "the service",
             )
         await asyncio.to_thread(file.write, chunk)
 

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search.batches import BATCH_DOCUMENTS, declared_of
+from klsa_search.search.batches import BATCH_DOCUMENTS, declared_of, refuse_read_only
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.file_reading import FileReader, FileSummary, FileTask
@@ -206,6 +206,7 @@ class _Addition:
     """What an index takes of the documents of a file, and what was added."""
 
     def __init__(self, index: Index) -> None:
+        refuse_read_only(index.name, index.settings)  # before the body is received
         self._declared = declared_of(index.settings, index.fields)
         self._dimensions = {space.name: space.dimension for space in index.vector_spaces}
         self.index, self.generation = index.name, index.generation
@@ -231,6 +232,7 @@ class _Addition:
                 else:
                     await self._write(answer, service)
         finally:
+            reader.kill()  # at once: a service that stops waits for nothing
             await asyncio.to_thread(reader.__exit__)
         return answer
 

@@ -98,4 +98,5 @@ async def sync_index(
                     **result.as_json(ids=params.ids),
                 ).model_dump_json(exclude=None if params.ids else {"ids"})
 
-            return Response(await service.write(name, work), media_type="application/json")
+            content = await service.write(name, work, dry_run=params.dry_run)
+            return Response(content, media_type="application/json")
