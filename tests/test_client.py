@@ -128,12 +128,14 @@ def test_the_answer_to_a_file_is_waited_for(tmp_path):
     asked = []
     transport = httpx.MockTransport(lambda request: asked.append(request) or httpx.Response(503))
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
-    with Client("http://service", transport=transport) as client, pytest.raises(ServiceFailed):
+    patient = Client("http://service", timeout=7, transport=transport)
+    with patient as client, pytest.raises(ServiceFailed):
         client.index("shop").add_file(tmp_path / "a.pdf", sections=True)
     (request,) = asked
     assert request.headers["content-type"] == "application/octet-stream"
     assert str(request.url) == "http://service/indexes/shop/files/a.pdf?sections=true"
-    assert (request.extensions["timeout"]["read"], request.read()) == (None, b"%PDF")
+    assert request.extensions["timeout"] == {"connect": 7, "read": None, "write": 7, "pool": 7}
+    assert request.read() == b"%PDF"
 
 
 def test_vectors_are_sent_and_returned(client, tmp_path):

@@ -99,7 +99,7 @@ class AsyncClient:
         retries: int = RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._service = Service(url, key, retries)
+        self._service = Service(url, key, retries, timeout)
         self._http = httpx.AsyncClient(
             headers=self._service.headers, timeout=timeout, transport=transport
         )

@@ -97,7 +97,7 @@ class Client:
         retries: int = RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._service = Service(url, key, retries)
+        self._service = Service(url, key, retries, timeout)
         self._http = httpx.Client(
             headers=self._service.headers, timeout=timeout, transport=transport
         )

@@ -77,7 +77,13 @@ class Service:
     SettingsError for an invalid address or key.
     """
 
-    def __init__(self, url: str, key: str | None = None, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        retries: int = RETRIES,
+        timeout: float = TIMEOUT,
+    ) -> None:
         try:
             parts = httpx.URL(url)
         except httpx.InvalidURL:
@@ -94,7 +100,7 @@ class Service:
             )
         self.url = url.rstrip("/")
         self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self.retries = retries
+        self.retries, self.timeout = retries, timeout
 
     def request(self, call: Call[Any]) -> dict[str, Any]:
         """Return the arguments of `httpx.Client.request`."""
@@ -108,7 +114,7 @@ class Service:
             arguments["content"] = call.body if is_written else json.dumps(call.body).encode()
             arguments["headers"] = {"Content-Type": call.stream or "application/json"}
         if call.stream:  # the service answers when all of it is written
-            arguments["timeout"] = httpx.Timeout(TIMEOUT, read=None)
+            arguments["timeout"] = httpx.Timeout(self.timeout, read=None)
         return arguments
 
     def pause(self, call: Call[Any], answer: Answer, attempt: int) -> float | None:

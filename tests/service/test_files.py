@@ -1,5 +1,7 @@
 """PUT /indexes/{name}/files/{file}: the documents of a file in any format that builds read."""
 
+import asyncio
+import errno
 import gzip
 import io
 import json
@@ -270,6 +272,22 @@ def test_what_is_refused(writer, monkeypatch):
     assert failure_of(writer.put("/indexes/none/files/a.csv", content=b"a"), 404)
     monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
     assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 413)["message"]
+
+
+def test_a_full_folder_of_temporary_files_is_named(writer, monkeypatch):
+    call = asyncio.to_thread
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def run(work, *arguments, **options):
+        is_write = getattr(work, "__name__", "") == "write"
+        return call(full if is_write else work, *arguments, **options)
+
+    monkeypatch.setattr(asyncio, "to_thread", run)
+    error = failure_of(sent(writer, "a.csv", TABLE), 503)
+    assert "No space left on device; free space in the folder of temp" in error["message"]
+    assert "TMPDIR" in error["message"]
 
 
 def test_a_page_of_another_site_cannot_send_files(writer):

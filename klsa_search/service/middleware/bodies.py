@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from klsa_search.errors import BodyTooSlow, QueryError
+from klsa_search.errors import BodyTooSlow, QueryError, StoreError
 from klsa_search.service.schemas.documents import MAX_BODY as MAX_WRITE_BODY
 
 LINES: Final = "application/x-ndjson"
@@ -50,7 +50,10 @@ def content_type(headers: Mapping[str, str]) -> str:
 
 
 async def spool(request: Request, file: IO[bytes]) -> None:
-    """Write the body of a request to a file, outside of the event loop; HTTPException."""
+    """Write the body of a request to a file outside of the event loop.
+
+    HTTPException if it is too large, StoreError if the file cannot be written.
+    """
     received = 0
     async for chunk in request.stream():
         received += len(chunk)
@@ -60,7 +63,13 @@ async def spool(request: Request, file: IO[bytes]) -> None:
                 f"the body is larger than {MAX_SPOOLED:,} bytes; run klsa-index on the machine of "
                 "the service",
             )
-        await asyncio.to_thread(file.write, chunk)
+        try:
+            await asyncio.to_thread(file.write, chunk)
+        except OSError as error:
+            raise StoreError(
+                f"the body cannot be kept in a temporary file: {error.strerror}; free space in the "
+                "folder of temporary files of the service, or set TMPDIR to another one"
+            ) from error
 
 
 class RequestBody:
