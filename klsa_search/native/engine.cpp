@@ -118,8 +118,8 @@ nb::tuple tuple_of(Rows&& rows) {
     size_t columns = size_t(rows.columns), count = rows.steps.size() / 2;
     rows.check(count);
     return nb::make_tuple(owned(std::move(rows.documents), {count, columns}),
-                          owned(std::move(rows.levels), {count, columns}),
-                          owned(std::move(rows.steps), {count, 2}), rows.width, rows.near);
+                          owned(std::move(rows.levels), {count, columns}), owned(std::move(rows.steps), {count, 2}),
+                          rows.width, rows.near);
 }
 
 // `KlsaParams` and `RerankDepths`: named tuples, of which items are read faster than attributes.
@@ -229,11 +229,10 @@ class EngineObject {
         }
         size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
         return nb::make_tuple(d.alpha, owned(std::move(d.seeds)), owned(std::move(d.weights)),
-                              owned(std::move(d.exact)), owned(std::move(d.expansion)),
-                              owned(std::move(d.latent)), owned(std::move(d.lexical)),
-                              owned(std::move(d.by_seed), {n, z}), owned(std::move(d.coverage), {n, m}),
-                              owned(std::move(d.impacts), {n, m}), owned(std::move(d.lenders), {n, lenders}),
-                              owned(std::move(d.lent), {n, lenders, m}));
+                              owned(std::move(d.exact)), owned(std::move(d.expansion)), owned(std::move(d.latent)),
+                              owned(std::move(d.lexical)), owned(std::move(d.by_seed), {n, z}),
+                              owned(std::move(d.coverage), {n, m}), owned(std::move(d.impacts), {n, m}),
+                              owned(std::move(d.lenders), {n, lenders}), owned(std::move(d.lent), {n, lenders, m}));
     }
 
     Seeds seeds(const Query& query, const ParamsTuple& params) const {

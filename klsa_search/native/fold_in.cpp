@@ -98,8 +98,8 @@ class FoldInNeighbours {
                 "starts, values and neighbours: they have different numbers of documents");
         require(length(terms) == length(weights), "terms and weights: their lengths differ");
         require_offsets(starts.data(), length(starts), length(terms), "starts");
-        require_between(terms.data(), length(terms), 0,
-                        std::min({length(starts_) - 1, later.terms(), last.terms()}), "terms");
+        require_between(terms.data(), length(terms), 0, std::min({length(starts_) - 1, later.terms(), last.terms()}),
+                        "terms");
         require(candidates > 0 && candidates <= NeighbourSearch::LAST, "candidates: give one or more");
         const CandidateTerms query{
             {starts.data(), starts.shape(0)}, {terms.data(), terms.shape(0)}, {weights.data(), weights.shape(0)}};
@@ -151,8 +151,8 @@ void bind_fold_in(nb::module_& module) {
              nb::arg("documents"), exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
              nb::arg("block_bits"), nb::arg("mean_square"))
         .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
-             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("last"),
-             nb::arg("documents"), nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
+             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("last"), nb::arg("documents"),
+             nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
 }
 
 }  // namespace klsa

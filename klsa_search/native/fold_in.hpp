@@ -68,8 +68,7 @@ class NeighbourSearch {
                     std::span<const LaterPostings* const> later, i64 budget) {
         const i64 begin = query.starts[row], end = query.starts[row + 1];
         order_.clear();
-        for (i64 i = begin; i < end; i++)
-            order_.push_back(float_key(query.weights[i], i - begin));
+        for (i64 i = begin; i < end; i++) order_.push_back(float_key(query.weights[i], i - begin));
         std::sort(order_.begin(), order_.end(), std::greater<i64>());
         touched_.clear();
         for (const i64 key : order_) {

@@ -9,8 +9,7 @@ inline void select_query(const KnnDocuments& part, i64 row, const i64* starts, c
     const i64 begin = part.starts[row], size = part.starts[row + 1] - begin;
     auto& order = buffers.order;
     order.resize(size_t(size));
-    for (i64 i = 0; i < size; i++)
-        order[size_t(i)] = float_key(part.weights[begin + i], i);
+    for (i64 i = 0; i < size; i++) order[size_t(i)] = float_key(part.weights[begin + i], i);
     std::sort(order.begin(), order.end(), std::greater<>());
     buffers.query.clear();
     buffers.query_weights.clear();

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pickle
 import signal
+import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -111,45 +113,60 @@ class FileSummary:
 
 
 class FileReader(AbstractContextManager["FileReader"]):
-    """The process that reads a file; a context manager that kills it.
+    """The process that reads a file, started by the first `next`; a context manager that kills it.
 
     Cost: 0.5 s until the first batch, with the imports.
     """
 
     def __init__(self, task: FileTask) -> None:
-        self._limits = task.limits
-        self._process = start_worker(__name__)
-        try:
-            send(self._process, task)
-        except BrokenPipeError:
-            raise self._died() from None
+        self._task = task
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_killed = False
 
     def __exit__(self, *failure: object) -> None:
         """Kill the process, also while another thread waits for it."""
-        end(self._process)
+        self.kill()
+        if self._process is not None:
+            end(self._process)
 
     def kill(self) -> None:
         """Kill the process, without waiting for its end."""
-        self._process.kill()
+        with self._lock:
+            self._is_killed = True
+            if self._process is not None:
+                self._process.kill()
 
     def next(self) -> list[Document] | FileSummary:
         """Return the next batch of documents, or the summary after the last one; KlsaError.
 
         A batch has at most `BATCH_CHARACTERS` as JSON, or one document.
         """
-        assert self._process.stdout is not None
+        process = self._process or self._start()
+        assert process.stdout is not None
         try:
-            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - our child process
+            answer: Any = pickle.load(process.stdout)  # noqa: S301 - our child process
         except (EOFError, pickle.UnpicklingError):
-            raise self._died() from None
+            raise self._died(process) from None
         if isinstance(answer, Exception):
             raise answer
         return answer  # type: ignore[no-any-return]
 
-    def _died(self) -> CollectionError:
-        code = self._process.wait()  # its pipe is closed
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._is_killed:
+                raise CollectionError("the file is not read to its end")
+            self._process = process = start_worker(__name__)
+        try:
+            send(process, self._task)
+        except BrokenPipeError:
+            raise self._died(process) from None
+        return process
+
+    def _died(self, process: subprocess.Popen[bytes]) -> CollectionError:
+        code, limits = process.wait(), self._task.limits  # its pipe is closed
         if code == -signal.SIGPROF:
-            seconds = f"{self._limits.seconds:g} s"
+            seconds = f"{limits.seconds:g} s"
             return CollectionError(
                 f"the file takes too long: more than {seconds} of processor time without another "
                 "document; send less in one file"
@@ -157,7 +174,7 @@ class FileReader(AbstractContextManager["FileReader"]):
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         return CollectionError(
             f"the file is damaged or takes too much memory: its reader ended with {ended}; it may "
-            f"use {self._limits.memory >> 20:,} MiB; send less in one file"
+            f"use {limits.memory >> 20:,} MiB; send less in one file"
         )
 
 
