@@ -18,7 +18,7 @@ NEEDED = {
     "PyTerrier": "pyterrier",
     "LangChain": "langchain_core",
     "Haystack": "haystack",
-    "Frames": "pandas",
+    "Data frames": "pandas",
     "ir_datasets": "ir_datasets",
     "LlamaIndex": "llama_index",
     "BEIR": "beir",
