@@ -33,7 +33,7 @@ _ZEROS: Final = {
 }  # fmt: skip
 """Encodings by which of the first four bytes are 0, if the first characters are ASCII."""
 _WIDE_HEAD: Final = 64
-"""Bytes by which UTF-16 and UTF-32 are told from other files with zeros."""
+"""Bytes that distinguish UTF-16 and UTF-32 from other files with zeros."""
 ESCAPES: Final = {
     "\x1b$@": "iso2022_jp_ext", "\x1b$B": "iso2022_jp_ext", "\x1b$)C": "iso2022_kr",
 }  # fmt: skip

@@ -275,7 +275,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
     words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
     while True:
         begun = list(await searches.begin(requests))
-        # Anew each time: whether an ID is the only one that ends with a number needs all answers.
+        # In each round: that an ID is the only one ending with a number needs all answers.
         named = [plan is not None and plan.named for plan in begun]
         if any(named) and not all(named):
             # The others rank by the words of the ID, as the partition that has the document does.

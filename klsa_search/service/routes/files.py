@@ -24,7 +24,7 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import spool
 from klsa_search.service.routes.documents import body_of
 from klsa_search.service.schemas.base import Answer, Name, RequestModel, elapsed
-from klsa_search.service.schemas.documents import CountedWarnings
+from klsa_search.service.schemas.documents import ProblemCounts
 
 router = APIRouter(dependencies=requires("write"))
 
@@ -63,14 +63,6 @@ class FileRequest(RequestModel):
         }
 
 
-class LeftOut(Answer):
-    """Records that were left out."""
-
-    count: int
-    first: list[str] = Field(description="the first reasons, at most 100")
-    kinds: dict[str, int] = Field(description="number of unreadable files by suffix and fault")
-
-
 class UnreadFiles(Answer):
     """Files of an archive that are not read as documents."""
 
@@ -101,7 +93,7 @@ class FileAnswer(Answer):
     generation: str
     format: str = Field(description="format in which the file was read")
     added: int = Field(description="documents added or replaced")
-    skipped: LeftOut
+    skipped: ProblemCounts = Field(description="records that were left out")
     unread: UnreadFiles
     numbered: list[str] = Field(description="tables without IDs, whose documents are numbered")
     notes: list[str] = Field(description="what was recognised, such as encodings and columns")
@@ -110,9 +102,9 @@ class FileAnswer(Answer):
         description="columns that are the ID, the title and the text of documents"
     )
     documents: list[FileDocument] = Field(description="with `preview`: the first documents")
-    fault: str | None = Field(description="with `preview`: why the file cannot be added so")
+    fault: str | None = Field(description="with `preview`: why it cannot be added as requested")
     log_position: int = Field(description="position of the last row in the log of writes")
-    warnings: CountedWarnings
+    warnings: ProblemCounts = Field(description="values of the wrong type, which count as missing")
     time_ms: float
 
 
@@ -129,10 +121,11 @@ async def add_file(
     params: Annotated[FileRequest, Depends(FileRequest.of_url)],
     service: Service,
 ) -> Response:
-    """Add the documents of a file, the body: a table, JSON, XML, a text, page, PDF, ZIP archive ...
+    """Add the documents of a file: a table, JSON, XML, text, web page, PDF or ZIP archive.
 
-    Formats, columns and encodings are recognised as by `klsa-index add`. A document replaces the
-    one with the same ID; the rows of a table without IDs are named after the file, as `a.csv#1`.
+    The body is the file. Formats, columns and encodings are recognised as by `klsa-index add`. A
+    document replaces the one with the same ID; the rows of a table without IDs are named after the
+    file, as `a.csv#1`, so rows that a shorter version no longer has stay: use a sync for those.
     Records that cannot be read are left out and reported. Documents are stored in batches of 1,000;
     if one fails, or the connection ends, those before it stay. The same file can be sent again.
     """

@@ -362,12 +362,12 @@ class SyncIdsAnswer(Answer):
     deleted: list[str]
 
 
-class CountedWarnings(Answer):
-    """Values of the wrong type for their fields, which count as missing."""
+class ProblemCounts(Answer):
+    """Records that were left out, or values that count as missing."""
 
     count: int
-    first: list[str] = Field(description="the first ones")
-    kinds: dict[str, int] = Field(description="number of them by field")
+    first: list[str] = Field(description="the first reasons, at most 100")
+    kinds: dict[str, int] = Field(description="number of values by field, or of files by fault")
 
 
 class SyncAnswer(Answer):
@@ -386,7 +386,7 @@ class SyncAnswer(Answer):
     dry_run: bool
     ids: SyncIdsAnswer | None = Field(None, description="with `ids`: the IDs")
     log_position: int = Field(description="position of the last row in the log of writes")
-    warnings: CountedWarnings
+    warnings: ProblemCounts = Field(description="values of the wrong type, which count as missing")
     time_ms: float
 
 
