@@ -218,19 +218,34 @@ class Engine:
     def rows(self, documents: _I64) -> tuple[_I64, _U8, _F32, int, int]:
         """Return rows of D, by the fields of `SeedRows`."""
 
+    @staticmethod
+    def score_all(
+        parts: Sequence[tuple[Engine, _Query, KlsaParams, RerankDepths]],
+        step: float,
+        totals: bool,
+        documents: _I32,
+        scores: _F32,
+        exact: _U8,
+    ) -> list[tuple[int, int]]:
+        """Find the k best documents of a query in each of several engines by the seeds of all."""
+
     def score_shared(
         self,
         query: _Query,
         params: KlsaParams,
         depths: RerankDepths,
         shared: SharedSeeds,
+        local: LocalSeeds | None,
         mask: _Words,
         totals: bool,
         documents: _I32,
         scores: _F32,
         exact: _U8,
     ) -> tuple[int, int]:
-        """Find the k best documents of one query by the seeds of all partitions."""
+        """Find the k best documents of one query by the seeds of all partitions.
+
+        local  what `seeds` returned for the query, so that postings are not read again
+        """
 
 def insert_neighbours(
     row_of: _I32, pairs: _I32, values: _F32, neighbours: _I32, strongest: _F32

@@ -27,7 +27,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
-from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, run_rounds
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.partitions import (
     OpenPartitions,
@@ -37,6 +37,7 @@ from klsa_search.search.parts.partitions import (
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
+from klsa_search.search.parts.rounds import run_rounds
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.storage.columns.columns import Fields
@@ -271,12 +272,11 @@ class RemotePartitions:
 
 @coroutine
 def _answers(calls: Sequence[Call | None]) -> Generator[Sequence[Call | None], Answers, Answers]:
-    """Wait for the answers to a round of calls."""
     return (yield calls)
 
 
 class RemoteSearches:
-    """One search in all partitions of a version: see `search.parts.part_search.PartSearches`.
+    """One search in all partitions of a version: see `search.parts.rounds.PartSearches`.
 
     All rounds call the same replicas first, which keep the search; others begin it again: see
     `RemoteParts.complete`.
@@ -300,8 +300,11 @@ class RemoteSearches:
     @property
     def sizes(self) -> list[int]:
         """Return the numbers of doc ids of the partitions."""
-        numbers = range(self.count)
-        return [self._partitions.read_part(self._version, n, max_doc, (), {}) for n in numbers]
+        read, version = self._partitions.read_part, self._version
+        return [read(version, n, max_doc, (), {}) for n in range(self.count)]
+
+    def at_once(self, request: PartRequest) -> None:
+        """Return None: all searches need rounds."""
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
@@ -346,8 +349,7 @@ class RemoteSearches:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
         call = id_, shared, dict(answers)
         calls = [call if n == partition else None for n in range(self.count)]
-        explanations = await self._round("explain", calls)
-        explanation: Explanation | None = explanations[partition]
+        explanation: Explanation | None = (await self._round("explain", calls))[partition]
         if explanation is None:
             raise missing(self._failed, self.count)
         return explanation
@@ -386,8 +388,7 @@ class RemotePart:
     @lazy_property
     def fields(self) -> Fields:
         """Return the metadata fields, without their values."""
-        types = self.read(field_types)
-        return cast(Fields, {name: RemoteField(kind) for name, kind in types.items()})
+        return cast(Fields, {n: RemoteField(kind) for n, kind in self.read(field_types).items()})
 
     @property
     def state(self) -> State:
@@ -414,8 +415,7 @@ class RemoteParts(PartSet):
     @classmethod
     def of(cls, partitions: RemotePartitions, version: Version, facts: IndexFacts) -> RemoteParts:
         """Return all partitions in a version."""
-        numbers = range(partitions.count)
-        parts = [RemotePart(partitions, version, number) for number in numbers]
+        parts = [RemotePart(partitions, version, n) for n in range(partitions.count)]
         return cls(facts, parts, partitions, version)
 
     def searches(self) -> RemoteSearches:

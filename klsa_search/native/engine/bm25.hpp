@@ -53,7 +53,7 @@ inline i64 State::best_keys(const Mask& mask, i64 k) {
     total_ = 0;
     if (terms == 0) return 0;
     if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));
-    for (i64 margin : {MARGIN, i64(0)}) {
+    for (i64 margin : {least_ > 0 ? 0 : MARGIN, i64(0)}) {
         bool guessed = false;
         filled = collect_keys(mask, k, margin, guessed);
         if (filled >= k || !guessed) break;
@@ -67,7 +67,7 @@ inline i64 State::best_keys(const Mask& mask, i64 k) {
 // Collect the keys of the k best and some more; return how many, and whether by a guess.
 inline i64 State::collect_keys(const Mask& mask, i64 k, i64 margin, bool& guessed) {
     i64 width = i64(1) << p.block_bits, block = 0;
-    i64 threshold = is_masked_ ? 0 : initial_threshold(k + p.deleted);
+    i64 threshold = is_masked_ ? 0 : std::max(initial_threshold(k + p.deleted), least_ - 1);
     Collected c{k, 0, threshold << 32 | LOW};
     i32* scores = b.accumulator.data();
     for (size_t s = 0; s < p.segments.size(); s++) {

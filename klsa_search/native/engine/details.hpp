@@ -11,7 +11,7 @@ namespace klsa::KLSA_NS {
 inline Details State::explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
                               const SharedSeeds* shared) {
     Request request{1, p.live};
-    Prepared s = shared ? prepare_shared(query, request, params, {}, *shared) : prepare(query, request, params, {});
+    Prepared s = shared ? prepare_shared(query, request, params, {}, *shared, nullptr) : prepare(query, request, params, {});
     Details d;
     d.alpha = s.alpha;
     i64 n = documents.size, seeds = shared ? 0 : s.ranges.seeds;

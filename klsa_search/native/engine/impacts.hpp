@@ -51,6 +51,27 @@ inline i64 State::term_impact(i64 term, i64 document) {
     return impact(b.terms[term].weight, entries[at] & 0xFFFF);
 }
 
+// Make room for the impacts of the best documents, and of others after them; return their stride.
+inline i64 State::reserve_impacts(i64 best, i64 others) {
+    i64 stride = (terms + TERM_GROUP - 1) / TERM_GROUP * TERM_GROUP;
+    Buffers::grow(b.impacts, stride * (best + others + 1) + PADDING);
+    for (auto* each : {&b.term_weights, &b.half}) Buffers::grow(*each, stride + PADDING);
+    std::fill_n(b.impacts.data(), stride * (best + 1), 0.f);
+    std::fill_n(b.term_weights.data(), stride, 0.f);
+    std::fill_n(b.half.data(), stride, 1.f);
+    return stride;
+}
+
+// Take the impacts of the best documents from what `seeds` found; return their stride.
+inline i64 State::load_impacts(const Seeds& local, i64 best, i64 others) {
+    i64 stride = reserve_impacts(best, others);
+    std::copy_n(local.term_weights.data(), terms, b.term_weights.data());
+    std::copy_n(local.half.data(), terms, b.half.data());
+    for (i64 i = 0; i < best; i++)
+        std::copy_n(&local.impacts[i * terms], terms, b.impacts.data() + (i + 1) * stride);
+    return stride;
+}
+
 // Compute the impacts of all terms in the best documents, in steps; return their stride.
 //
 // Columns have the order of the query: floats are added in it, so no bit of a score depends on the
@@ -59,13 +80,8 @@ inline i64 State::term_impact(i64 term, i64 document) {
 // read: its impact is what the other terms leave of the score. `others` documents of other
 // partitions follow the best.
 inline i64 State::look_up_impacts(i64 best, i64 others) {
-    i64 stride = (terms + TERM_GROUP - 1) / TERM_GROUP * TERM_GROUP, longest = 0, most = -1;
-    Buffers::grow(b.impacts, stride * (best + others + 1) + PADDING);
-    for (auto* each : {&b.term_weights, &b.half}) Buffers::grow(*each, stride + PADDING);
+    i64 stride = reserve_impacts(best, others), longest = 0, most = -1;
     Buffers::grow(b.hits, SCAN_CHUNK + PADDING);
-    std::fill_n(b.impacts.data(), stride * (best + 1), 0.f);
-    std::fill_n(b.term_weights.data(), stride, 0.f);
-    std::fill_n(b.half.data(), stride, 1.f);
     for (i64 j = 0; j < terms; j++) {
         const Term& t = b.terms[j];
         b.term_weights[t.place] = f32(t.count) * p.term_weights[t.term];

@@ -31,16 +31,30 @@ inline Hits State::score(Array<QueryTerm> query, const Request& request, const P
     return hits;
 }
 
-// Step 1: collect the keys of the best documents; return how many.
+// Step 1: collect the keys of the `depth` best documents; return how many.
 //
 // from_rows  number of entries of the rows of the seeds, at most
-inline i64 State::find_best(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
+inline i64 State::find_best(Array<QueryTerm> query, const Request& request, i64 depth, const Depths& depths,
                             i64 from_rows) {
     totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
-    i64 matched = std::max(request.k, params.best) + depths.filtered;
+    i64 matched = depth + depths.filtered;
     load_query(query, matched);
     b.reserve_slots(p, *model_, matched, matched + std::min(p.size, from_rows) + 1);
-    return best_keys(p.live, std::max(params.best, request.k));
+    return best_keys(p.live, depth);
+}
+
+// The same of the `best` documents that `seeds` found, without their postings.
+inline i64 State::load_best(Array<QueryTerm> wanted, const Request& request, const Seeds& local, i64 best,
+                            i64 from_rows) {
+    query = wanted;
+    terms = query.size;
+    totals_ = request.totals;
+    total_ = local.total;
+    std::copy(local.matches.begin(), local.matches.end(), b.matches.data());
+    for (auto* each : {&b.keys, &b.spare_keys}) Buffers::grow(*each, best + 1);
+    b.reserve_slots(p, *model_, best, best + std::min(p.size, from_rows) + 1);
+    for (i64 i = 0; i < best; i++) b.keys[i] = key_of(local.steps[i], local.documents[i]);
+    return best;
 }
 
 // Add the best documents within a mask to the slots; return how many have one.
@@ -55,7 +69,8 @@ inline i64 State::add_masked(const Request& request, const Depths& depths, i64 c
 inline Prepared State::prepare(Array<QueryTerm> query, const Request& request, const Params& params,
                                const Depths& depths) {
     Prepared s;
-    i64 count = find_best(query, request, params, depths, params.seeds * (model_->row_width + reverse_->rows.width));
+    i64 from_rows = params.seeds * (model_->row_width + reverse_->rows.width);
+    i64 count = find_best(query, request, std::max(params.best, request.k), depths, from_rows);
     if (count == 0) return s;
     i64 best = std::min(count, params.best), seeds = std::min(count, params.seeds);
     s.first = assign_slots(count, best, seeds, 0);
@@ -105,18 +120,22 @@ inline Hits State::rescore(const Request& request, const Params& params, const D
 }
 
 // The best documents of one partition, of which the first may be seeds of a query to all.
-inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
-    load_query(query, params.best);
-    b.reserve_slots(p, *model_, params.best, params.best + 1);
+//
+// least  in steps: those that score less are left out
+inline Seeds State::seeds(Array<QueryTerm> query, const Params& params, i64 least) {
+    least_ = least;
+    i64 count = find_best(query, {params.best, p.live, false, true}, params.best, {}, 1);
     Seeds result;
-    i64 count = best_keys(p.live, params.best);
-    if (count == 0) return result;
+    result.total = total_;
+    result.matches.assign(b.matches.data(), b.matches.data() + p.size / 64 + 1);
+    if (terms == 0) return result;
     assign_slots(count, count, count, 0);
     i64 stride = look_up_impacts(count, 0);
-    result.angle = project_query();
-    result.share = matched_share(stride);
     result.term_weights.assign(b.term_weights.data(), b.term_weights.data() + terms);
     result.half.assign(b.half.data(), b.half.data() + terms);
+    if (count == 0) return result;
+    result.angle = project_query();
+    result.share = matched_share(stride);
     for (i64 i = 0; i < count; i++) {
         result.documents.push_back(b.documents[i + 1]);
         result.steps.push_back(b.keys[i] >> 32);
@@ -131,20 +150,33 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params) {
 }
 
 // Search one partition by the seeds of all.
+//
+// local  the best documents that `seeds` found for this query, if they are at hand
 inline Hits State::score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
-                                const Depths& depths, const SharedSeeds& shared) {
-    Hits hits = rescore(request, params, depths, prepare_shared(query, request, params, depths, shared));
+                                const Depths& depths, const SharedSeeds& shared, const Seeds* local) {
+    Hits hits = rescore(request, params, depths, prepare_shared(query, request, params, depths, shared, local));
     clear_shared(shared);
     return hits;
 }
 
+// Up to `Params::best` results are of the best documents of all partitions, and of those in the rows
+// of the seeds, as in an index without partitions. Others need more documents of each partition.
 inline Prepared State::prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params,
-                                      const Depths& depths, const SharedSeeds& shared) {
-    i64 count = find_best(query, request, params, depths, i64(shared.near.size()));
+                                      const Depths& depths, const SharedSeeds& shared, const Seeds* local) {
+    bool is_deep = request.k > params.best || request.is_masked;
+    i64 depth = is_deep ? std::max(params.best, request.k) : std::max<i64>(shared.best, 1);
+    i64 from_rows = i64(shared.near.size()), count;
+    if (is_deep) local = nullptr;
+    if (local)
+        count = load_best(query, request, *local, shared.best, from_rows);
+    else
+        count = find_best(query, request, depth, depths, from_rows);
     i64 best = std::min(count, shared.best), seeds = std::min(count, shared.seeds);
+    if (!is_deep) count = best;
     f32 first = assign_slots(count, best, seeds, shared.first);
     count = add_masked(request, depths, count, first);
-    i64 stride = look_up_impacts(best, i64(shared.remote.size()));
+    i64 stride = local ? load_impacts(*local, best, i64(shared.remote.size()))
+                       : look_up_impacts(best, i64(shared.remote.size()));
     load_elsewhere(shared, stride, best);
     project_query();
     if (params.coverage > 0) {

@@ -94,6 +94,10 @@ struct Seeds {
     Rows rows;
     Names names;  // ID and title of each document, if scores are explained
 
+    // What only the partition needs again, to rank its documents by the seeds of all: it is not sent.
+    i64 total = 0;             // number of documents that contain a term
+    std::vector<u64> matches;  // a bit of each document, set if it does
+
     // Check seeds, which may come from another process, before they are used with those of `first`.
     void check(i64 wanted, const Seeds& first) const {
         size_t best = documents.size(), n = latent.size(), terms = first.half.size();
@@ -168,9 +172,9 @@ class Searcher {
     virtual ~Searcher() = default;
     virtual Hits bm25(Array<QueryTerm> query, const Request& request) = 0;
     virtual Hits score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) = 0;
-    virtual Seeds seeds(Array<QueryTerm> query, const Params& params) = 0;
+    virtual Seeds seeds(Array<QueryTerm> query, const Params& params, i64 least) = 0;
     virtual Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params,
-                              const Depths& depths, const SharedSeeds& shared) = 0;
+                              const Depths& depths, const SharedSeeds& shared, const Seeds* local) = 0;
     virtual Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
                             const SharedSeeds* shared) = 0;
 };

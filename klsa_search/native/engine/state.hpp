@@ -37,9 +37,9 @@ class State final : public Searcher {
 
     Hits bm25(Array<QueryTerm> query, const Request& request) override;
     Hits score(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths) override;
-    Seeds seeds(Array<QueryTerm> query, const Params& params) override;
+    Seeds seeds(Array<QueryTerm> query, const Params& params, i64 least) override;
     Hits score_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
-                      const SharedSeeds& shared) override;
+                      const SharedSeeds& shared, const Seeds* local) override;
     Details explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
                     const SharedSeeds* shared) override;
 
@@ -54,6 +54,7 @@ class State final : public Searcher {
     Array<QueryTerm> query{};  // distinct terms in the order of the query, during a search
     i64 terms = 0;             // their number
     i64 total_ = 0;            // documents counted so far that contain a term
+    i64 least_ = 0;            // score in steps below which documents are not collected
     bool has_elsewhere_ = false;
 
     // terms.hpp
@@ -92,6 +93,8 @@ class State final : public Searcher {
     // impacts.hpp
     i64 posting_count(i64 term);
     i64 term_impact(i64 term, i64 document);
+    i64 reserve_impacts(i64 best, i64 others);
+    i64 load_impacts(const Seeds& local, i64 best, i64 others);
     i64 look_up_impacts(i64 best, i64 others);
     template <class Visit>
     void scan_postings(i64 term, Visit visit);
@@ -139,12 +142,12 @@ class State final : public Searcher {
     i32* score_bits() { return reinterpret_cast<i32*>(b.scores.data()); }
 
     // rank.hpp
-    i64 find_best(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
-                  i64 from_rows);
+    i64 find_best(Array<QueryTerm> query, const Request& request, i64 depth, const Depths& depths, i64 from_rows);
+    i64 load_best(Array<QueryTerm> query, const Request& request, const Seeds& local, i64 best, i64 from_rows);
     i64 add_masked(const Request& request, const Depths& depths, i64 count, f32 top);
     Prepared prepare(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths);
     Prepared prepare_shared(Array<QueryTerm> query, const Request& request, const Params& params, const Depths& depths,
-                            const SharedSeeds& shared);
+                            const SharedSeeds& shared, const Seeds* local);
     Hits rescore(const Request& request, const Params& params, const Depths& depths, const Prepared& s);
     void clear_sums(i64 seeds);
     void clear_shared(const SharedSeeds& shared);

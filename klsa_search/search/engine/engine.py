@@ -316,17 +316,48 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        local: LocalSeeds | None = None,
     ) -> TopDocs:
-        """Return the k best of these documents by the seeds of all partitions. See `top`."""
+        """Return the k best of these documents by the seeds of all partitions. See `top`.
+
+        local  what `seeds` returned for the query, so that postings are not read again
+        """
         k = min(k, self._kernel.size)
         if not k:
             return NO_HITS
         documents, scores, exact = _results(1, k)
         depths = self.depths(k, mask, params, SHARED_COVERAGE_DEPTH)
         count, total = self._engine.score_shared(
-            terms, params, depths, shared, _words(mask), totals, documents, scores, exact
+            terms, params, depths, shared, local, _words(mask), totals, documents, scores, exact
         )
         return TopDocs(documents[0, :count], scores[0, :count], total, exact[0, :count])
+
+    @staticmethod
+    def top_of_all(
+        parts: Sequence[tuple[KlsaEngine, Sequence[int], KlsaParams]], k: int
+    ) -> list[TopDocs]:
+        """Return the k best documents of each partition of this process by the seeds of all.
+
+        parts  engine of each partition, the query by its numbers of terms, and parameters
+        One call that runs without the GIL, with results and totals of `seeds` and `top_shared`.
+        """
+        tops = [NO_HITS] * len(parts)
+        numbers = [number for number, (engine, *_) in enumerate(parts) if engine._kernel.size]
+        if not numbers:
+            return tops
+        documents, scores, exact = _results(len(numbers), k)
+        searched = []
+        for number in numbers:
+            engine, terms, params = parts[number]
+            depths = engine.depths(min(k, engine._kernel.size), None, params, SHARED_COVERAGE_DEPTH)
+            searched.append((engine._engine, terms, params, depths))
+        step = parts[numbers[0]][0]._kernel.postings.step
+        counts = _native.Engine.score_all(searched, step, True, documents, scores, exact)
+        for row, (number, (count, total)) in enumerate(zip(numbers, counts, strict=True)):
+            tops[number] = TopDocs(
+                documents[row, :count], scores[row, :count], total, exact[row, :count]
+            )
+        return tops
 
     def depths(
         self,

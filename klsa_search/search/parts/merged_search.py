@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop
-from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
-from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
     NOT_EMBEDDED,
@@ -24,19 +21,17 @@ from klsa_search.search.models import (
     Models,
     embedded_query,
 )
-from klsa_search.search.pages.applied_rules import free_positions, placed
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.planning import QueryPlan, Ranking
 from klsa_search.search.pages.results import Hit, SearchResults
+from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (
     ALL_VALUES,
     PartPage,
     PartPlan,
     PartRequest,
     PartSearch,
-    PartSearches,
-    SortValue,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import (
@@ -46,6 +41,7 @@ from klsa_search.search.parts.reading import (
     rank_queries,
     scores_of,
 )
+from klsa_search.search.parts.rounds import PartSearches
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking.searcher import Searcher
@@ -55,17 +51,10 @@ TOGETHER: Final = 32
 """Queries that are ranked in the same rounds of calls."""
 
 
-class _PageEntry(NamedTuple):
-    """A document of the merged order: partition, and position in its page."""
-
-    partition: int
-    position: int
-
-
-def _refuse_ranker(ranker: str, index: str) -> None:
+def _refuse_ranker(ranker: str | None, index: str) -> None:
     """Raise QueryError for a ranking that needs all documents in one place."""
     names = [name for name, row in RANKERS.items() if row.adds_up]
-    if ranker not in names:
+    if ranker is not None and ranker not in names:
         raise QueryError(
             f"ranker = {ranker!r}: index `{index}` has partitions, which rank by "
             f"{' and '.join(names)}; choose one of them, or build the index with one partition",
@@ -197,11 +186,9 @@ async def _merged_ranking(
     """Return doc ids and scores of the best documents of several partitions."""
     _, pages = await _collected(searches, request, index)
     answered = [(number, page) for number, page in enumerate(pages) if page is not None]
+    order = by_score([page for _, page in answered])[: request.query.k]
     doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
-    scores = np.concatenate([page.scores for _, page in answered])
-    ordinals = np.concatenate([page.ordinals for _, page in answered])
-    order = np.lexsort((doc_ids, np.minimum(ordinals, FIRST_LATER), -scores))[: request.query.k]
-    return doc_ids[order], scores[order]
+    return doc_ids[order], np.concatenate([page.scores for _, page in answered])[order]
 
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
@@ -230,6 +217,9 @@ async def _collected(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[PartPage | None]]:
     """Return the plan of a search, and its first documents in each partition."""
+    _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
+    if (collected := searches.at_once(request)) is not None:
+        return collected
     plan, shared = await plan_and_seeds(searches, request, index)
     _, pages = await _pages(searches, shared)
     return plan, pages
@@ -252,8 +242,7 @@ async def plan_and_seeds(
     searches: PartSearches, request: PartRequest, index: str
 ) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
     """Return the plan of a search, and the seeds of the query as each part needs them."""
-    if request.query.ranker is not None:  # planning may need arrays that no partition has
-        _refuse_ranker(request.query.ranker, index)
+    _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
     begun = await _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
@@ -300,151 +289,21 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
         requests = [request._replace(evidence=answers) for request in requests]
 
 
-def merged_order(
-    pages: Sequence[PartPage | None], sort: Sequence[str], size: int, wanted: int
-) -> list[_PageEntry]:
-    """Return the first documents of all pages in order: as sorted, by score, by ordinal.
-
-    size    of a page, which is merged of the first of each partition that are on pages up to it:
-            later ones may score higher (`ScoreCollector`), and would move into earlier pages
-    wanted  number of documents; pinned ones may follow
-    If values must be distinct, only the first document of each; one without a value counts as
-    distinct. Pinned documents are at their positions.
-    """
-    answered = [(number, page) for number, page in enumerate(pages) if page is not None]
-    pinned = sorted(
-        (pin.precedence, pin, _PageEntry(number, position))
-        for number, page in answered
-        for position, pin in enumerate(page.pins)
-    )
-    first_is_taken = any(page.named for _, page in answered)
-    positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
-    position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
-    descending = [spec.endswith(":desc") for spec in sort]
-    keys = [_order_keys(number, page, descending) for number, page in answered]
-    seen: set[Any] = set()
-
-    def is_new(entry: _PageEntry) -> bool:
-        page = pages[entry.partition]
-        assert page is not None
-        is_missing, value = page.distinct[entry.position] if page.distinct else (True, None)
-        if is_missing:
-            return True
-        is_first = value not in seen
-        seen.add(value)
-        return is_first
-
-    order = list(filter(is_new, position_of))
-    count, begin, waiting = len(order), 0, list[tuple[Any, ...]]()
-    longest = max(map(len, keys), default=0)
-    while (begin < longest or waiting) and len(order) - count < wanted:
-        for of_page in keys:
-            waiting += of_page[begin : begin + size]
-        heapify(waiting)
-        begin += size
-        while waiting and len(order) - count < min(begin, wanted):
-            entry = heappop(waiting)[-1]
-            if is_new(entry):
-                order.append(entry)
-    return placed(order, [position_of.get(entry) for entry in order])
-
-
-def _order_keys(
-    partition: int, page: PartPage, descending: Sequence[bool]
-) -> list[tuple[Any, ...]]:
-    """Return what orders the documents of a page that are not pinned, which follow the pinned."""
-    pins = len(page.pins)
-    # Later documents are in the order of partitions: their ordinals count hidden ones.
-    ordinals = np.minimum(page.ordinals, FIRST_LATER).tolist()
-    columns = (page.leading or repeat(False), (-page.scores).tolist(), ordinals)
-    ordered = [
-        (True, *values, not leads, score, ordinal, _PageEntry(partition, position))
-        for position, (values, leads, score, ordinal) in enumerate(
-            zip(_comparable(page.keys, descending), *columns, strict=False)
-        )
-    ][pins:]
-    if page.named and ordered:
-        ordered[0] = (False, *ordered[0][1:])
-    return ordered
-
-
-def _comparable(
-    keys: Sequence[Sequence[SortValue]], descending: Sequence[bool]
-) -> Iterable[Sequence[tuple[bool, Any]]]:
-    """Return values to sort by, of each document, of which some fall."""
-    if not any(descending):
-        return keys
-    return (
-        [
-            (is_missing, _Descending(value) if falls else value)
-            for (is_missing, value), falls in zip(values, descending, strict=True)
-        ]
-        for values in keys
-    )
-
-
-class _Descending:
-    """A value that is ordered from the largest."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __lt__(self, other: _Descending) -> bool:
-        return bool(other.value < self.value) if self.value is not None else False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and self.value == other.value
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-
 async def _fetched(
-    searches: PartSearches, order: Sequence[_PageEntry], offset: int
+    searches: PartSearches, order: Sequence[PageEntry], offset: int
 ) -> tuple[Hit, ...]:
     """Return hits in order, from the partitions that have them."""
     positions = [
         [entry.position for entry in order if entry.partition == partition]
         for partition in range(searches.count)
     ]
-    hits: dict[_PageEntry, Hit] = {}
+    hits: dict[PageEntry, Hit] = {}
     for partition, fetched in enumerate(await searches.fetch(positions)):
         if fetched is None:
             continue
-        entries = [_PageEntry(partition, position) for position in positions[partition]]
+        entries = [PageEntry(partition, position) for position in positions[partition]]
         hits.update(zip(entries, fetched, strict=True))
     there = [entry for entry in order if entry in hits]
     return tuple(
         replace(hits[entry], rank=rank) for rank, entry in enumerate(there, start=offset + 1)
-    )
-
-
-def merged_facets(
-    facets_of_pages: Sequence[Mapping[str, Facet]], limit: int, names: Iterable[str]
-) -> dict[str, Facet]:
-    """Return the facets of all partitions.
-
-    facets_of_pages  of each partition, with the counts of all values
-    limit  of the values of a facet
-    """
-    return {
-        name: _merged_facet([facets[name] for facets in facets_of_pages], limit) for name in names
-    }
-
-
-def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
-    counts: dict[Any, int] = {}
-    for facet in facets:
-        for value, count in facet.values:
-            counts[value] = counts.get(value, 0) + count
-    values = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    least = [facet.min for facet in facets if facet.min is not None]
-    most = [facet.max for facet in facets if facet.max is not None]
-    return Facet(
-        type=facets[0].type,
-        values=tuple(values[:limit]),
-        other_count=len(values) - len(values[:limit]),
-        missing=sum(facet.missing for facet in facets),
-        min=min(least, default=None),
-        max=max(most, default=None),
     )

@@ -8,8 +8,8 @@ without others ranks by its own seeds, which the engine finds in the same call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,13 @@ import numpy.typing as npt
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaParams
+from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaEngine, KlsaParams
 from klsa_search.search.engine.evidence import (
-    LOCAL,
     NONE,
-    Answer,
     Answers,
     Evidence,
     OpenQuestions,
-    Question,
-    SharedAnswers,
 )
-from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
@@ -49,14 +44,13 @@ from klsa_search.search.pages.planning import (
     plan_search,
 )
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.query import Query
-from klsa_search.search.ranking.searcher import AllPartitions, ranks_by_seeds
+from klsa_search.search.ranking.searcher import (
+    AllPartitions,
+    ranks_by_seeds,
+    ranks_with_klsa_engine,
+)
 from klsa_search.search.state.state import State
-
-_Round = TypeVar("_Round")
-_Answer = TypeVar("_Answer")
-_Result = TypeVar("_Result")
 
 ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
@@ -134,39 +128,13 @@ class PartPlan(NamedTuple):
         return self.plan.named is not None
 
 
-class _EvidenceOfAll(Evidence):
-    """Evidence of all partitions of this process, so that parsing need not wait for phrases.
-
-    Most questions are how many documents have words side by side, and name all that the answer
-    depends on. Others are answered by partitions that parse the query: see `Evidence`.
-    """
-
-    def __init__(self, shared: SharedAnswers, states: Sequence[State]) -> None:
-        super().__init__(shared)
-        self._shared, self._states = shared, states
-
-    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question: see `Evidence.of`."""
-        kind, *words = cast(tuple[str, ...], question)
-        if kind == "phrase" and question not in self._shared:
-            numbers = [
-                [state.snapshot.vocabulary.numbers.get(word, UNKNOWN) for word in words]
-                for state in self._states
-            ]
-            if UNKNOWN not in numbers[0]:  # no stop words, which are named by numbers
-                snapshots = (state.snapshot for state in self._states)
-                self._shared[question] = sum(
-                    documents_with(snapshot, terms, LOCAL)
-                    for snapshot, terms in zip(snapshots, numbers, strict=True)
-                )
-        return super().of(question, answer)
-
-
 class PartSearch:
     """A search in one state of a partition, step by step.
 
     evidence  of all partitions, by default that of the request
     plan      of another partition in this process, which is the same but for numbers of terms
+
+    query     what is searched for
     """
 
     def __init__(
@@ -178,7 +146,7 @@ class PartSearch:
         evidence: Evidence | None = None,
         plan: QueryPlan | None = None,
     ) -> None:
-        self._state, self._query = state, request.query
+        self._state, self.query = state, request.query
         if evidence is None and request.evidence is not None:
             evidence = Evidence(request.evidence)
         self._evidence, self._ranked = evidence, state
@@ -188,6 +156,7 @@ class PartSearch:
                 ranks_only=request.ranks_only, embedded=request.embedded,
             )  # fmt: skip
         self.plan = plan
+        self._seeds: LocalSeeds | None = None
         self._top: TopDocs | None = None
 
     def plan_for(self, state: State, request: PartRequest) -> QueryPlan | None:
@@ -214,6 +183,28 @@ class PartSearch:
             parameters = state.info.defaults
         return plan._replace(parsed=parsed._replace(terms=terms), parameters=parameters)
 
+    @property
+    def ranks_by_words(self) -> bool:
+        """Return whether the hits are the best documents by the words of the query.
+
+        That is so if `plan_for` returns a plan in all other partitions.
+        """
+        plan, query = self.plan, self.query
+        others = (
+            query.sort, query.facets, query.disjunctive_facets, query.distinct, query.positive,
+            query.negative, query.explain, plan.offset,
+        )  # fmt: skip
+        is_selected = query.filter is not None or query.min_score is not None or any(others)
+        is_ranked = ranks_with_klsa_engine(plan.parameters) and plan.parameters.z <= MAX_SEEDS
+        return is_ranked and not is_selected
+
+    @property
+    def words(self) -> tuple[KlsaEngine, Sequence[int], KlsaParams]:
+        """Return what the engine ranks by: see `KlsaEngine.top_of_all`."""
+        state, plan = self._state, self.plan
+        params = state.searcher.params(plan.parameters)
+        return state.snapshot.klsa_engine, plan.parsed.terms, params
+
     def begin(self) -> PartPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
         assert self._evidence is not None, "nothing is merged with a part without others"
@@ -226,8 +217,8 @@ class PartSearch:
                     "seeds; choose fewer, or build the index with one partition",
                     field="z",
                 )
-            seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
-        if seeds is not None and self._query.explain:
+            seeds = self._seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
+        if seeds is not None and self.query.explain:
             records = self._state.documents.records(seeds.doc_ids.tolist())
             seeds.names = [(record.id, record.title) for record in records]
         # Without what has the size of the partition.
@@ -247,7 +238,7 @@ class PartSearch:
             self._top, facets = collect(self._ranked, self.plan)
             return PartPage(self._top.doc_ids, self._top.scores, self._top.total, facets)
         evidence = Evidence(answers)
-        ranked = self._ranked = with_seeds(self._ranked, shared, evidence)
+        ranked = self._ranked = with_seeds(self._ranked, shared, evidence, self._seeds)
         if self.plan.offset:
             last = self.plan.offset + self.plan.k
             self.plan = self.plan._replace(offset=0, k=last)
@@ -260,10 +251,10 @@ class PartSearch:
         pins = plan.rules.pins
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
         first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
-        keys = sort_values(sort_keys(self._query.sort, ranked.fields), top.doc_ids)
+        keys = sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids)
         ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
         is_named = not any(keys) and first == [plan.named]
-        field = distinct_field(self._query.distinct, ranked)
+        field = distinct_field(self.query.distinct, ranked)
         values = (
             [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         )
@@ -273,6 +264,12 @@ class PartSearch:
             () if plan.parsed.leading is None else plan.parsed.leading[top.doc_ids].tolist(),
             evidence.local,
         )  # fmt: skip
+
+    def page(self, top: TopDocs) -> PartPage:
+        """Return the page of a search whose first documents were found with those of others."""
+        self._top = top
+        ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
+        return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals)
 
     def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
         """Return the hits at some places of the page, or all."""
@@ -290,143 +287,11 @@ class PartSearch:
         return explanation_of(state, parsed, plan.parameters, plan.vector, doc_id)
 
 
-class PartSearches(Protocol):
-    """One search in all parts of an index, here or in other processes; each method is one round.
-
-    Searches wait for rounds, which `PartSet.complete` makes for several at once.
-    Answers are in the order of the partitions; None for one that does not answer, if partial
-    answers are allowed.
-    """
-
-    @property
-    def count(self) -> int:
-        """Return the number of parts."""
-
-    @property
-    def answers(self) -> dict[Question, Any]:
-        """Return the answers of all partitions that are known, to add others."""
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """Return the numbers of doc ids of the parts."""
-
-    async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
-        """Plan the search in each partition, and find its best documents.
-
-        requests  None for a partition that keeps its earlier plan
-        """
-
-    async def collect(
-        self, shared: Sequence[SharedSeeds | None], answers: Answers
-    ) -> Sequence[PartPage | None]:
-        """Return the first documents of each partition, ranked by the seeds of all.
-
-        shared   the seeds, as each partition needs them
-        answers  of all partitions to questions of the ranking
-        """
-
-    async def fetch(
-        self, positions: Sequence[Sequence[int] | None]
-    ) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some places of the pages; partitions without places do nothing.
-
-        places  None for all of a page
-        """
-
-    async def explain(
-        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
-
-
-def run_rounds(
-    searches: Sequence[Coroutine[_Round, _Answer, _Result]],
-    answer: Callable[[Sequence[_Round]], Sequence[_Answer]],
-) -> list[_Result]:
-    """Run searches together until all are done, and return their results.
-
-    answer  returns the answers to the rounds that searches wait for
-    """
-    results: dict[int, _Result] = {}
-    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
-    try:
-        while answers:
-            rounds: dict[int, _Round] = {}
-            for number, search_answer in answers.items():
-                try:
-                    rounds[number] = searches[number].send(search_answer)
-                except StopIteration as done:
-                    results[number] = done.value
-            answers = dict(zip(rounds, answer(list(rounds.values())), strict=True))
-    finally:
-        for search in searches:
-            search.close()
-    return [results[number] for number in range(len(searches))]
-
-
-class LocalSearches:
-    """One search in all partitions in this process: see `PartSearches`."""
-
-    def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
-        self.count, self.answers, self._states = len(states), answers, states
-        self._searches: list[PartSearch | None] = [None] * len(states)
-
-    @property
-    def sizes(self) -> list[int]:
-        """Return the numbers of doc ids of the parts."""
-        return [len(state.snapshot) for state in self._states]
-
-    async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
-        """Plan the search in each partition, and find its best documents.
-
-        The first one parses the query, for all of them unless the plan has documents in it.
-        """
-        begun: list[PartPlan | None] = []
-        first: PartSearch | None = None
-        for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
-            if request is None:
-                begun.append(None)
-                continue
-            plan = None if first is None else first.plan_for(state, request)
-            evidence = None
-            if first is None and request.evidence is self.answers:
-                evidence = _EvidenceOfAll(self.answers, self._states)
-            search = PartSearch(state, request, evidence=evidence, plan=plan)
-            self._searches[number] = search
-            first = first or search
-            begun.append(search.begin())
-        return begun
-
-    async def collect(
-        self, shared: Sequence[SharedSeeds | None], answers: Answers
-    ) -> list[PartPage]:
-        """Return the first documents of each partition, ranked by the seeds of all."""
-        return [
-            search.collect(seeds, answers)
-            for search, seeds in zip(self._searches, shared, strict=True)
-            if search is not None
-        ]
-
-    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
-        """Return the hits at some places of the pages; all of one if that is None."""
-        return [
-            () if positions_of == [] else search.fetch(positions_of)
-            for search, positions_of in zip(self._searches, positions, strict=True)
-            if search is not None
-        ]
-
-    async def explain(
-        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
-        search = self._searches[partition]
-        assert search is not None
-        return search.explain(id_, shared, answers)
-
-
-def with_seeds(state: State, shared: SharedSeeds | None, evidence: Evidence) -> State:
+def with_seeds(
+    state: State, shared: SharedSeeds | None, evidence: Evidence, local: LocalSeeds | None = None
+) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
-    return state.with_searcher(state.searcher.within(AllPartitions(shared, evidence)))
+    return state.with_searcher(state.searcher.within(AllPartitions(shared, evidence, local)))
 
 
 def sort_values(

@@ -20,7 +20,7 @@ from klsa_search.search.engine.collection_statistics import (
 )
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.parts.part_search import LocalSearches, PartSearches, run_rounds
+from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.state import (
     GenerationInfo,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search._native import SharedSeeds
+from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.lazy import lazy_property
@@ -62,10 +62,12 @@ class AllPartitions(NamedTuple):
 
     seeds     of the query; None if it has none
     evidence  of the words of the query
+    local     seeds that this partition found; None if they are not at hand
     """
 
     seeds: SharedSeeds | None
     evidence: Evidence
+    local: LocalSeeds | None = None
 
 
 class Searcher:
@@ -257,9 +259,8 @@ class Searcher:
             return engine.top(queries, k, params, mask, totals=totals)
         if seeds is None:
             return [NO_HITS] * len(queries)
-        return [
-            engine.top_shared(terms, k, params, seeds, mask, totals=totals) for terms in queries
-        ]
+        (terms,), local = queries, self._partitions.local
+        return [engine.top_shared(terms, k, params, seeds, mask, totals=totals, local=local)]
 
     def _rank_all(
         self,

@@ -1,0 +1,219 @@
+"""The rounds of a search in several parts of an index, and those in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+from klsa_search._native import SharedSeeds
+from klsa_search.search.engine.engine import KlsaEngine
+from klsa_search.search.engine.evidence import (
+    LOCAL,
+    Answer,
+    Answers,
+    Evidence,
+    Question,
+    SharedAnswers,
+)
+from klsa_search.search.engine.query_terms import UNKNOWN
+from klsa_search.search.explain.explanation import Explanation
+from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.pages.results import Hit
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch
+from klsa_search.search.query.matching import documents_with
+from klsa_search.search.state.state import State
+
+_Round = TypeVar("_Round")
+_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
+
+
+class PartSearches(Protocol):
+    """One search in all parts of an index, here or in other processes; each method is one round.
+
+    Searches wait for rounds, which `PartSet.complete` makes for several at once.
+    Answers are in the order of the partitions; None for one that does not answer, if partial
+    answers are allowed.
+    """
+
+    @property
+    def count(self) -> int:
+        """Return the number of parts."""
+
+    @property
+    def answers(self) -> dict[Question, Any]:
+        """Return the answers of all partitions that are known, to add others."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Return the numbers of doc ids of the parts."""
+
+    def at_once(self, request: PartRequest) -> tuple[QueryPlan, Sequence[PartPage]] | None:
+        """Return the plan and the pages of a search that needs no rounds; None for others."""
+
+    async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        requests  None for a partition that keeps its earlier plan
+        """
+
+    async def collect(
+        self, shared: Sequence[SharedSeeds | None], answers: Answers
+    ) -> Sequence[PartPage | None]:
+        """Return the first documents of each partition, ranked by the seeds of all.
+
+        shared   the seeds, as each partition needs them
+        answers  of all partitions to questions of the ranking
+        """
+
+    async def fetch(
+        self, positions: Sequence[Sequence[int] | None]
+    ) -> Sequence[Sequence[Hit] | None]:
+        """Return the hits at some places of the pages; partitions without places do nothing.
+
+        places  None for all of a page
+        """
+
+    async def explain(
+        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+    ) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+
+
+def run_rounds(
+    searches: Sequence[Coroutine[_Round, _Answer, _Result]],
+    answer: Callable[[Sequence[_Round]], Sequence[_Answer]],
+) -> list[_Result]:
+    """Run searches together until all are done, and return their results.
+
+    answer  returns the answers to the rounds that searches wait for
+    """
+    results: dict[int, _Result] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
+    try:
+        while answers:
+            rounds: dict[int, _Round] = {}
+            for number, search_answer in answers.items():
+                try:
+                    rounds[number] = searches[number].send(search_answer)
+                except StopIteration as done:
+                    results[number] = done.value
+            answers = dict(zip(rounds, answer(list(rounds.values())), strict=True))
+    finally:
+        for search in searches:
+            search.close()
+    return [results[number] for number in range(len(searches))]
+
+
+class _EvidenceOfAll(Evidence):
+    """Evidence of all partitions of this process, so that parsing need not wait for phrases.
+
+    Most questions are how many documents have words side by side, and name all that the answer
+    depends on. Others are answered by partitions that parse the query: see `Evidence`.
+    """
+
+    def __init__(self, shared: SharedAnswers, states: Sequence[State]) -> None:
+        super().__init__(shared)
+        self._shared, self._states = shared, states
+
+    def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question: see `Evidence.of`."""
+        kind, *words = cast(tuple[str, ...], question)
+        if kind == "phrase" and question not in self._shared:
+            numbers = [
+                [state.snapshot.vocabulary.numbers.get(word, UNKNOWN) for word in words]
+                for state in self._states
+            ]
+            if UNKNOWN not in numbers[0]:  # no stop words, which are named by numbers
+                snapshots = (state.snapshot for state in self._states)
+                self._shared[question] = sum(
+                    documents_with(snapshot, terms, LOCAL)
+                    for snapshot, terms in zip(snapshots, numbers, strict=True)
+                )
+        return super().of(question, answer)
+
+
+class LocalSearches:
+    """One search in all partitions in this process: see `PartSearches`."""
+
+    def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
+        self.count, self.answers, self._states = len(states), answers, states
+        self._searches: list[PartSearch | None] = [None] * len(states)
+        self._first: PartSearch | None = None  # planned, but not begun
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the numbers of doc ids of the parts."""
+        return [len(state.snapshot) for state in self._states]
+
+    def at_once(self, request: PartRequest) -> tuple[QueryPlan, list[PartPage]] | None:
+        """Return the plan and pages of a search by words alone, of one call; None for others."""
+        if request.query.mask is not None:
+            return None
+        request = request._replace(evidence=self.answers)
+        first = self._first = self._parsed(0, request)
+        if not first.ranks_by_words:
+            return None
+        searches = [first]
+        for state in self._states[1:]:
+            plan = first.plan_for(state, request)
+            if plan is None:
+                return None
+            searches.append(PartSearch(state, request, plan=plan))
+        self._searches = [*searches]
+        tops = KlsaEngine.top_of_all([search.words for search in searches], first.plan.k)
+        return first.plan, [search.page(top) for search, top in zip(searches, tops, strict=True)]
+
+    def _parsed(self, number: int, request: PartRequest) -> PartSearch:
+        """Return the search of a partition that parses the query, for all of them if it can."""
+        first, self._first = self._first, None
+        if first is not None and number == 0 and first.query is request.query:
+            return first
+        shares = request.evidence is self.answers
+        evidence = _EvidenceOfAll(self.answers, self._states) if shares else None
+        return PartSearch(self._states[number], request, evidence=evidence)
+
+    async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+        """Plan the search in each partition, and find its best documents.
+
+        The first one parses the query, for all of them unless the plan has documents in it.
+        """
+        begun: list[PartPlan | None] = []
+        first: PartSearch | None = None
+        for number, (state, request) in enumerate(zip(self._states, requests, strict=True)):
+            if request is None:
+                begun.append(None)
+                continue
+            if first is None:
+                first = search = self._parsed(number, request)
+            else:
+                search = PartSearch(state, request, plan=first.plan_for(state, request))
+            self._searches[number] = search
+            begun.append(search.begin())
+        return begun
+
+    async def collect(
+        self, shared: Sequence[SharedSeeds | None], answers: Answers
+    ) -> list[PartPage]:
+        """Return the first documents of each partition, ranked by the seeds of all."""
+        return [
+            search.collect(seeds, answers)
+            for search, seeds in zip(self._searches, shared, strict=True)
+            if search is not None
+        ]
+
+    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
+        """Return the hits at some places of the pages; all of one if that is None."""
+        return [
+            () if positions_of == [] else search.fetch(positions_of)
+            for search, positions_of in zip(self._searches, positions, strict=True)
+            if search is not None
+        ]
+
+    async def explain(
+        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+    ) -> Explanation:
+        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
+        search = self._searches[partition]
+        assert search is not None
+        return search.explain(id_, shared, answers)
