@@ -15,11 +15,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.compounds import Compounds, covered_words
-from klsa_search.search.query.corrections import (
-    Circumstances,
-    Correction,
-    Corrector,
-)
+from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
     Alternatives,
@@ -106,7 +102,7 @@ class ClauseReader:
         if clause.kind == "phrase" and len(words) > 1:
             forms = None
         words, variants, divided = self.vary(
-            clause.text, words, builder, forms, corrects=clause.sign != "-"
+            clause.text, words, builder, forms, excludes=clause.sign == "-"
         )
         if restricts and forms:
             names = self._snapshot.vocabulary.terms
@@ -175,13 +171,13 @@ class ClauseReader:
         builder: QueryBuilder,
         forms: dict[Word, list[int]] | None,
         *,
-        corrects: bool = True,
+        excludes: bool = False,
     ) -> tuple[list[Word], list[Variant], dict[Word, Words]]:
         """Return corrected words, and how documents also write them: joined, and in parts.
 
         text      that the words are of
         forms     gets terms that stand for words which no document contains; None if none may
-        corrects  whether to correct words that no document contains
+        excludes  whether they are to be excluded: in all writings, however rare, but as typed
         The parts of a word are () if no document writes it in parts.
         """
         words, in_languages = self._in_languages(words)
@@ -191,10 +187,10 @@ class ClauseReader:
         if builder.rules.context is not None and builder.rules.spelling == "auto":
             words, joined = self._compounds.replace_split(words, joined, builder.rules.evidence)
         joined += self._with_other_prefixes(words)
-        if corrects:
+        if not excludes:
             joined += self._more_common(words, builder)
-            words = self._correct(words, builder, forms, covered_words(joined))
-        return words, in_languages + joined, self._divided(words, builder)
+        words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
+        return words, in_languages + joined, self._divided(words, builder, excludes=excludes)
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
         """Return how documents write words with other joined articles and prepositions."""
@@ -239,11 +235,7 @@ class ClauseReader:
         Words on its stop list are in all documents. Else each document with the term of the word
         counts, whatever its language.
         """
-        kernel, numbers, frequencies = (
-            self._snapshot.query_kernel,
-            dict[str, int](),
-            dict[str, int](),
-        )
+        kernel, numbers, frequencies = self._snapshot.query_kernel, {}, {}
         for language in self._analyzer.languages:
             terms = self._analyzer.in_language(language).terms(word.text)
             number = self._snapshot.vocabulary.numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
@@ -290,15 +282,23 @@ class ClauseReader:
         names = (pattern_names(self._snapshot, numbers) for numbers in patterns)
         builder.restrict(clause, tuple(chain.from_iterable(names)), matching)
 
-    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
-        """Return the parts of each word that may have some, of ten words of a query at most."""
+    def _divided(
+        self, words: Sequence[Word], builder: QueryBuilder, *, excludes: bool
+    ) -> dict[Word, Words]:
+        """Return the parts of each word that may have some, of ten words of a query at most.
+
+        A word that no document contains has those of its correction, unless it is excluded.
+        """
         divided: dict[Word, Words] = {}
         for word in dict.fromkeys(words):
-            if word.number >= 0 and self._compounds.may_divide(word.text):
+            if (excludes and word.number == UNKNOWN) or (
+                word.number >= 0 and self._compounds.may_divide(word.text)
+            ):
                 if len(builder.checked) >= MAX_CORRECTIONS:
                     break
                 builder.checked.add(word.text)
-                divided[word] = self._compounds.parts(word.text, builder.rules.evidence)
+                parts = self._compounds.parts(word.text, builder.rules.evidence, rarer=excludes)
+                divided[word] = parts
         return divided
 
     def _correct(
@@ -307,10 +307,13 @@ class ClauseReader:
         builder: QueryBuilder,
         forms: dict[Word, list[int]] | None,
         joined: Collection[str],
+        *,
+        excludes: bool,
     ) -> list[Word]:
         """Replace words that no document contains by their corrections, or only record these.
 
-        joined  words that documents write joined to their neighbours, which are correct
+        joined    words that documents write joined to their neighbours, which are correct
+        excludes  whether they only may be written with other accents
         """
         rules, corrected = builder.rules, list[Word]()
         for word in words:
@@ -322,6 +325,7 @@ class ClauseReader:
             terms = self._term_dictionary.with_other_accents(word.text) if is_auto else []
             if forms is not None and terms:
                 forms[word] = terms[:EXPANSIONS]
+            if excludes or word in (forms or ()):
                 corrected.append(word)
                 continue
             matching = None
@@ -336,13 +340,9 @@ class ClauseReader:
                 builder.corrected.update(matching.terms)
                 continue
             corrected.append(word)
-            terms = (
-                []
-                if word == builder.last
-                else self._term_dictionary.compounds(word.text)[:EXPANSIONS]
-            )
+            terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)
             if forms is not None and terms:
-                forms[word] = terms
+                forms[word] = terms[:EXPANSIONS]
         return corrected
 
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:

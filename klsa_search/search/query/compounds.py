@@ -95,21 +95,24 @@ class Compounds:
             self._with_signs(word) or self.halves(word)
         )
 
-    def parts(self, word: str, evidence: Evidence, *, anywhere: bool = True) -> Words:
+    def parts(
+        self, word: str, evidence: Evidence, *, anywhere: bool = True, rarer: bool = False
+    ) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
+        rarer     also if documents write them so much more seldom than the word
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
-        find = partial(self._find_parts, evidence, word, anywhere)
-        return evidence.kept(self._parts, (word, anywhere), find)
+        find = partial(self._find_parts, evidence, word, anywhere, rarer)
+        return evidence.kept(self._parts, (word, anywhere, rarer), find)
 
-    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool) -> Words:
+    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool, rarer: bool) -> Words:
         if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()
         frequency = self._frequency(self._numbers[word])
-        least = frequency / (1 if word.isalpha() else RARER)
+        least = 0 if rarer else frequency / (1 if word.isalpha() else RARER)
         divisions = self._divisions(word, frequency, evidence, anywhere=anywhere)
         best = (self._best(division, evidence, least) for division in divisions)
         return next(filter(None, best), ())

@@ -307,8 +307,7 @@ class Corrector:
         scores = _priors(frequencies[terms], distances)
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
             begun, distances = self.similar.begun(word, 1)
-            lengths = np.array([len(self._name(term)) for term in begun.tolist()], np.int64)
-            missing = _MISSING_LETTER * np.maximum(lengths - len(word), 0) + _UNFINISHED + _BOTH
+            missing = [_unfinished(word, self._name(term)) + _BOTH for term in begun.tolist()]
             terms = np.concatenate((terms, begun))
             scores = np.concatenate((scores, _priors(frequencies[begun], distances) - missing))
         least = 1 if typed is None else MIN_FREQUENCY_RATIO * int(frequencies[typed.number])
@@ -345,7 +344,7 @@ class Corrector:
             folded = self._analyzer.folded(form)
             costs.append((cost(word, folded, edits), form))
             if unfinished and len(word) >= MIN_WORD_LETTERS:
-                missing = _UNFINISHED + _BOTH + _MISSING_LETTER * max(len(folded) - len(word), 0)
+                missing = _unfinished(word, folded) + _BOTH
                 costs += (
                     (cost(word, folded[:length], 1) + missing, form)
                     for length in range(len(word) - 1, min(len(word) + 2, len(folded)))
@@ -384,12 +383,8 @@ class Corrector:
         terms = completions[:_CANDIDATES]
         weights = self.weights(terms, context, evidence)
         frequencies = self._snapshot.query_kernel.frequencies
-        missing = {term: max(len(self._name(term)) - len(folded), 0) for term in terms}
         likely = max(
-            math.log(frequencies[term])
-            + weights[term]
-            - _UNFINISHED
-            - _MISSING_LETTER * missing[term]
+            math.log(frequencies[term]) + weights[term] - _unfinished(folded, self._name(term))
             for term in terms
         )
         where = Circumstances(context, alone=not context)
@@ -418,6 +413,11 @@ class Corrector:
     def _common(self) -> frozenset[str]:
         """Terms of the language's function words, which are never corrected."""
         return self._analyzer.common()
+
+
+def _unfinished(word: str, meant: str) -> float:
+    """Return the cost of a word that is the beginning of another one, or about that."""
+    return _UNFINISHED + _MISSING_LETTER * max(len(meant) - len(word), 0)
 
 
 def _priors(

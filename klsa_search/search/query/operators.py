@@ -70,8 +70,7 @@ class OperatorReader:
         if boolean is not None and why is not None and settings.operators is None:
             relaxed |= dict.fromkeys(boolean.operators, why)
             boolean = None
-        one_line = len(query.strip().splitlines()) == 1
-        if boolean is None and not in_capitals(query) and one_line:
+        if boolean is None and not in_capitals(query) and _is_one_line(query):
             stray = (word for word in stray_words(query) if word not in relaxed)
             relaxed |= dict.fromkeys(stray, "not_an_operator")
         has_signs = traits_of(self._pieces.of(query)) & SIGNS
@@ -108,8 +107,8 @@ class OperatorReader:
             return "nothing_to_exclude_from"
         plain_words = sum(map(self._size, (clause for clause in clauses if not clause.has_sign)))
         short = plain_words + sum(map(self._size, signed)) <= SHORT
-        one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and (short or len(signed) > plain_words) else "plain_text"
+        counts = short or len(signed) > plain_words
+        return None if counts and _is_one_line(query) else "plain_text"
 
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause; a hyphenated word is one."""
@@ -124,8 +123,7 @@ class OperatorReader:
             return "nothing_to_exclude_from"
         size = sum(self._size(operand.clause) for operand in operands)
         short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
-        one_line = len(query.strip().splitlines()) == 1
-        return None if one_line and short else "plain_text"
+        return None if short and _is_one_line(query) else "plain_text"
 
     def _with_suffixes(
         self, clauses: list[Clause], evidence: Evidence, relaxed: dict[str, Relaxed]
@@ -154,13 +152,17 @@ class OperatorReader:
 
 def _stray_operators(query: str, clauses: Sequence[Clause]) -> dict[str, Relaxed]:
     """Return the signs of a query of one line that mean nothing where they are."""
-    if len(query.strip().splitlines()) > 1:
+    if not _is_one_line(query):
         return {}
     stray: dict[str, Relaxed] = dict.fromkeys(stray_signs(clauses), "not_an_operator")
     short = (
         clause for clause in clauses if clause.kind == "prefix" and len(clause.text) < MIN_PREFIX
     )
     return stray | {clause.written: "short_prefix" for clause in short}
+
+
+def _is_one_line(query: str) -> bool:
+    return len(query.strip().splitlines()) == 1
 
 
 def as_words(text: str) -> Clause:

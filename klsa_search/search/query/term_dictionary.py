@@ -82,12 +82,9 @@ class TermDictionary:
         """
         terms, numbers = self.beginning_with(text, evidence), self._snapshot.vocabulary.numbers
         stem = self._stem_beginning(self._analyzer.folded(text), evidence)
-        names = self._snapshot.vocabulary.terms
         stems = {numbers.get(term) for term in self._analyzer.terms(text)}
         completed = {*terms, numbers[stem]} if stem else {*terms}
-        return sorted(
-            completed - stems, key=lambda term: (-int(self.frequencies[term]), names[term])
-        )
+        return self._most_frequent(completed - stems)
 
     def beginning_with(self, text: str, evidence: Evidence, limit: int | None = None) -> list[int]:
         """Return terms with a prefix, and the term of the text as a word, most frequent first.
@@ -125,12 +122,8 @@ class TermDictionary:
         character  with its marks, in NFKC
         The most frequent first. Cost: 0.5 µs per term of the index, the first time.
         """
-        vocabulary = self._snapshot.vocabulary
-        terms = vocabulary.runs.with_character(self._analyzer.pair(character))
-        frequencies = self.frequencies[terms]
-        order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
-        chosen: list[int] = terms[order].tolist()
-        return chosen
+        pair = self._analyzer.pair(character)
+        return self._most_frequent(self._snapshot.vocabulary.runs.with_character(pair).tolist())
 
     def with_other_accents(self, word: str) -> list[int]:
         """Return the terms that are a word but for accents, most frequent first.
@@ -143,11 +136,7 @@ class TermDictionary:
         terms = set(vocabulary.runs.accented(plain).tolist())
         if plain != term and plain in vocabulary.numbers:
             terms.add(vocabulary.numbers[plain])
-        names = vocabulary.terms
-        return sorted(
-            (term for term in terms if self.frequencies[term]),
-            key=lambda term: (-int(self.frequencies[term]), names[term]),
-        )
+        return self._most_frequent(terms)
 
     def with_other_prefixes(self, word: str) -> list[int]:
         """Return the terms that are a word but for a joined article or preposition.
@@ -156,14 +145,10 @@ class TermDictionary:
         """
         if word.isascii():
             return []
-        vocabulary = self._snapshot.vocabulary
-        analyzer = self._analyzer
+        analyzer, numbers = self._analyzer, self._snapshot.vocabulary.numbers
         forms = with_joined_prefixes(analyzer.folded(word), analyzer.languages)
-        numbers = vocabulary.numbers
-        terms = {numbers[term] for term in map(analyzer.term, forms) if term in numbers}
-        return sorted(
-            (term for term in terms if self.frequencies[term]),
-            key=lambda term: (-int(self.frequencies[term]), vocabulary.terms[term]),
+        return self._most_frequent(
+            {numbers[term] for term in map(analyzer.term, forms) if term in numbers}
         )
 
     def compounds(self, word: str) -> list[int]:
@@ -184,10 +169,13 @@ class TermDictionary:
         longer = {name for name in runs.names(beginning) if len(name) >= rest}
         rest = len(ending) + SHORTEST_PART
         longer.update(name for name in runs.ending_with(ending) if len(name) >= rest)
-        compounds = {numbers[name] for name in longer if name in numbers}
+        return self._most_frequent({numbers[name] for name in longer if name in numbers})
+
+    def _most_frequent(self, terms: Iterable[int]) -> list[int]:
+        """Return the terms that live documents contain, most frequent first, then by name."""
         names = self._snapshot.vocabulary.terms
         return sorted(
-            (term for term in compounds if self.frequencies[term]),
+            (term for term in terms if self.frequencies[term]),
             key=lambda term: (-int(self.frequencies[term]), names[term]),
         )
 

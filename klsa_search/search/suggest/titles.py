@@ -35,14 +35,12 @@ _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 class TitleMatch(NamedTuple):
     """Titles that are equal except for case and punctuation.
 
-    doc_id  first document with this title
-    key     hash of the folded title
     order   whether it does not begin with the typed text, and its length in bytes
+    doc_id  first document with this title
     """
 
-    doc_id: int
-    key: int
     order: tuple[bool, int]
+    doc_id: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +119,7 @@ class Lines:
         if not needle.strip():
             return []
         chunks = self._read_until(len(live), documents)
-        matches: dict[int, tuple[tuple[bool, int, int], TitleMatch]] = {}
+        matches: dict[int, TitleMatch] = {}  # by hash of the folded title
         for begins in (True, False):
             candidates = 0
             for chunk in chunks:
@@ -133,10 +131,9 @@ class Lines:
                     if not live[doc_id] or length > MAX_TITLE_BYTES:
                         continue
                     candidates += 1
-                    key = int(chunk.keys[line])
-                    order = (not begins, length, doc_id)
-                    matches.setdefault(key, (order, TitleMatch(doc_id, key, order[:2])))
-        return [title for _, title in sorted(matches.values())]
+                    match = TitleMatch((not begins, length), doc_id)
+                    matches.setdefault(int(chunk.keys[line]), match)
+        return sorted(matches.values())
 
     def ending_with(
         self, number: str, documents: DocumentReader, live: npt.NDArray[np.bool_]

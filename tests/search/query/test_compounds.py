@@ -62,6 +62,33 @@ def test_words_are_found_both_ways(written):
             assert index.search(query).interpretation.unknown == (), query
 
 
+def test_words_are_excluded_both_ways(written):
+    index, sides = written
+    for number, pair in enumerate(PAIRS):
+        if sides == (0, 1) and (pair[0].isalpha() or pair[0] == "iPhone14"):
+            continue  # words of letters that documents contain stand as typed, also *Phone*
+        for word in pair:
+            word = f'"{word}"' if " " in word else word
+            for query in (f"notes -{word}", f"notes NOT {word}"):
+                found = index.search(query, k=100, operators=True)
+                ids = {f"{other}{side}" for other in range(len(PAIRS)) for side in sides}
+                assert {hit.id for hit in found} == ids - {f"{number}0", f"{number}1"}, query
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_rare_writings_are_excluded_too(tmp_path, partitions):
+    texts = ["Notes on COVID19"] * 9 + ["Notes on COVID-19", "Notes on cars", "Notes on 19 cars"]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    options = {"partitions": partitions, "workers": 1}
+    with build(documents, name="rare", home=tmp_path, **options) as index:
+        for word in ("covid19", "COVID-19"):
+            found = index.search(f"notes -{word}")
+            assert {hit.id for hit in found} == {"10", "11"}
+        assert len(index.search("notes +covid19")) == 9
+        assert index.search("notes -car").total == 10
+        assert index.search("notes -card").total == 12
+
+
 PERSIAN = ["کتاب\u200cخانه", "کتابخانه", "کتاب خانه"]
 
 
