@@ -90,7 +90,7 @@ def test_the_package_loads_nothing_of_its_own_nor_of_others():
         timeout=PATIENCE,
     )
     names = set(done.stdout.split())
-    core = {f"klsa_search.core.{name}" for name in ("cached", "deadlines")}
+    core = {f"klsa_search.core.{name}" for name in ("lazy", "deadlines")}
     lazy = {"klsa_search", "klsa_search.core", *core}
     assert {n for n in names if n.startswith("klsa_")} == lazy
     assert not names & (TO_COMPUTE | {"click", "pydantic"})

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.evaluation.replay import record_run, write_record
+from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
@@ -70,7 +71,7 @@ def test_examples_of_features_run(folder, command, capsys):
     program, *arguments = shlex.split(command)
     if program == "curl":
         with Catalog(folder / "index", interval=0) as catalog:
-            client = TestClient(catalog_app(catalog))
+            client = TestClient(catalog_app(catalog, writes=Writes()))
             assert sent(client, *arguments).text
     else:
         COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
