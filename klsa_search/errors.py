@@ -44,7 +44,7 @@ class KlsaError(Exception):
     """Base class of all errors of klsa-search.
 
     `code` is stable, for programs; `message` is for people; `field` names the argument at fault, or
-    is None.
+    is None; `added` is the number of documents that a call in batches has added before it failed.
 
     >>> try:
     ...     klsa.open_index("index/nothing")
@@ -59,6 +59,7 @@ class KlsaError(Exception):
         super().__init__(message)
         self.message = message
         self.field = field
+        self.added = 0
 
 
 class SettingsError(KlsaError):

@@ -120,7 +120,7 @@ def test_both_clients_add_files(client, url, tmp_path):
 
     assert asyncio.run(added()).added == 1
     assert client.index("shop").document("1").text == "Red bicycle\n\nfast"
-    with pytest.raises(CollectionError, match="unknown format"):
+    with pytest.raises(QueryError, match="format = "):
         client.index("shop").add_file(path, format="none")
 
 

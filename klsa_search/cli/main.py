@@ -151,7 +151,8 @@ def trust_tokenizers() -> None:
 def explain(failure: KlsaError | OSError | MemoryError) -> str:
     """Return a failure as one sentence: the thing, the fact and the next step."""
     if isinstance(failure, KlsaError):
-        return failure.message
+        before = f" ({failure.added:,} documents were added before)" if failure.added else ""
+        return failure.message + before
     if isinstance(failure, MemoryError):
         return "out of memory; free memory, or use a smaller collection"
     step = _NEXT_STEPS.get(failure.errno or 0, "run the command again with --debug to see where")

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from klsa_search.collection.reading_options import ReadingOptions
+from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import PRESETS, Settings
-from klsa_search.core.installation import require
+from klsa_search.core.extras import require
 from klsa_search.core.parameters import Shown
 from klsa_search.core.plugins import PluginName
 from klsa_search.errors import SettingsError
@@ -129,7 +129,41 @@ def source_options(function: F) -> F:
 
     options: tuple[Callable[[Any], Any], ...] = (
         data_option,
-        settings_options(*_READING, model=ReadingOptions),
+        click.option(
+            "--format",
+            metavar="NAME",
+            help="Read SOURCE in this format  [default: detected]",
+        ),
+        click.option(
+            "--on-error",
+            type=click.Choice(get_args(OnError)),
+            help="Stop at a bad record or unreadable file, or skip and count it  [default: stop]",
+        ),
+        click.option(
+            "--follow-links/--no-follow-links",
+            default=None,
+            help="Follow symbolic links in a SOURCE folder  [default: no]",
+        ),
+        click.option(
+            "--exclude",
+            metavar="GLOB",
+            multiple=True,
+            help="Leave out files and folders of a SOURCE folder or archive by a pattern as in "
+            ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave "
+            "out; repeatable",
+        ),
+        click.option(
+            "--sections/--no-sections",
+            default=None,
+            help="Make one document of each section, page or chapter of the files in a folder  "
+            "[default: no]",
+        ),
+        click.option(
+            "--encoding",
+            metavar="NAME",
+            help="Read CSV and texts in this encoding, such as cp1251 or shift_jis  "
+            "[default: detected]",
+        ),
         click.option(
             "--id",
             "id_column",

@@ -309,7 +309,8 @@ class IndexCalls:
     ) -> Call[FileResult]:
         """Add the documents of a file of this name, sent in pieces."""
         query = {name: value for name, value in reading.items() if name != "columns"}
-        query |= reading.get("columns") or {}
+        columns = reading.get("columns") or {}
+        query |= {role: "" if names is None else names for role, names in columns.items()}
         path = f"{self._path}/files/{path_part(name)}"
         return Call("PUT", path, file_result_of, pieces, query, "application/octet-stream")
 

@@ -166,12 +166,13 @@ class Service:
         try:
             error = response.json()["error"]
             code, message, about = error["code"], str(error["message"]), error["field"]
+            added = int(error.get("added", 0))
         except (ValueError, KeyError, TypeError):
             return self.failure(
                 f"the answer has status {response.status_code} and is not from klsa-serve"
             )
         reported = _ERRORS.get(code, ServiceFailed)(message)
-        reported.field = about
+        reported.field, reported.added = about, added
         return reported
 
 
@@ -190,7 +191,7 @@ def path_part(text: str) -> str:
 class FileReading(TypedDict, total=False):
     """How a service reads a file: those of `Reading` that are about one file."""
 
-    columns: Mapping[str, str | Sequence[str]] | None
+    columns: Mapping[str, str | Sequence[str] | None] | None
     format: str | None
     encoding: str | None
     sections: bool

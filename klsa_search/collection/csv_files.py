@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -78,7 +79,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
 
     def ahead() -> Iterator[list[str]]:
         """Yield the rows below the header, as far as they can be read."""
-        lenient = Intake(intake.options.model_copy(update={"on_error": "skip"}))
+        lenient = Intake(replace(intake.options, on_error="skip"))
         with suppress(TruncatedFile):
             for _, row in islice(_rows(path, lenient, kind, dialect), 1, None):
                 yield row
@@ -263,7 +264,7 @@ class Header(NamedTuple):
 
     def may_begin_with_ids(self, columns: Columns) -> bool:
         """Return whether the first column may have the IDs, as no column of the usual name has."""
-        if columns.id or columns.id_in(self.names) is not None:
+        if columns.id or "id" in columns.unused or columns.id_in(self.names) is not None:
             return False
         if 0 in self.nameless:
             return True
@@ -308,11 +309,12 @@ def header_names(cells: list[str], origin: str, columns: Columns) -> list[str]:
                 f"{origin}: columns {names.index(name) + 1:,} and {number:,} have the same name "
                 f"{name!r}; rename one in the header"
             )
-    missing = ", ".join(repr(name) for name in named if name not in names)
+    missing = [name for name in named if name not in names]
     if missing:
         raise CollectionError(
-            f"{origin}: no column {missing} among {listed(names)}; name columns as the header does",
-            field="columns",
+            f"{origin}: no column {listed(missing)} among {listed(names)}; name columns as the "
+            "header does",
+            field=f"columns.{columns.role_of(missing[0])}",
         )
     return names
 

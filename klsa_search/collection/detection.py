@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from klsa_search.collection import json_files
 from klsa_search.collection.csv_files import KNOWN_NAMES
@@ -27,10 +28,8 @@ from klsa_search.collection.folder import (
 )
 from klsa_search.collection.lines import head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
+from klsa_search.collection.reading_options import FORMATS, FormatName
 from klsa_search.errors import CollectionError
-
-FORMATS = ("beir", "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx", "xml")
-"""Names of all formats."""
 
 SAMPLE = 50  # files of a folder that are inspected
 MAX_SAMPLE = 5_000  # limit if none of them is recognised
@@ -55,7 +54,8 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
         if is_archive(path) or is_docbook(path) or (kind and kind.name not in ("code", "text")):
             return "text"
         raise CollectionError(
-            f"{path}: unknown format, {_description(path)}; name its format: {', '.join(FORMATS)}"
+            f"{path}: unknown format, {_description(path)}; name its format: "
+            f"{', '.join(get_args(FormatName))}"
         )
     if corpus_file(path, selection):
         return "beir"

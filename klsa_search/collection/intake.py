@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from klsa_search.collection.reading_options import (
     Columns,
     ReadingOptions,
     may_name_ids,
+    option,
 )
 from klsa_search.collection.vectors import with_vectors, without_vectors
 from klsa_search.errors import CollectionError
@@ -123,7 +123,7 @@ class Intake:
         are possible.
         """
         columns = self.columns
-        is_id = self.is_single_file and key in names
+        is_id = self.is_single_file and key in names and "id" not in columns.unused
         if is_id and columns.id_in(names) is None and not columns.id:
             columns = replace(columns, id=key or "")
         self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
@@ -135,21 +135,22 @@ class Intake:
             before = {"id": self.columns.id, "title": "", "text": ""}
             chosen = {role: name for role, name in used.items() if name and name != before[role]}
             uses = ", ".join(f"{name!r} as {role}" for role, name in chosen.items())
-            options = " ".join(f"--{role} {shlex.quote(name)}" for role, name in chosen.items())
+            options = " ".join(option(role, name) for role, name in chosen.items())
             self.note(file, f"using column {uses}; other columns: {options} (in Python columns=)")
         else:
             self.uniform = False
-        if not (columns.text or set(TEXT_NAMES).intersection(names)):
+        if not columns.texts_in(names):
             for name in columns.common("text", names):
                 if name not in columns.names():
-                    self.note(file, f"column {name!r} is not searched; --text {name} searches it")
+                    advice = f"{option('text', name)} searches it"
+                    self.note(file, f"column {name!r} is not searched; {advice}")
         numbered = columns.id_in(names) is None and not self.columns.id
         if numbered:
             self.numbered.append(str(file))
-            for name in columns.common("id", names) or list(filter(may_name_ids, names))[:1]:
-                self.note(
-                    file, f"column {name!r} is not used as ID; --id {shlex.quote(name)} uses it"
-                )
+            unused = columns.common("id", names) or list(filter(may_name_ids, names))[:1]
+            for name in unused if "id" not in columns.unused else ():
+                advice = f"{option('id', name)} uses it"
+                self.note(file, f"column {name!r} is not used as ID; {advice}")
         return columns, numbered
 
     def documents(
@@ -234,7 +235,7 @@ class Intake:
 
     def _has_own_text(self, record: Mapping[str, Any], completed: Columns) -> bool:
         """Return whether a record needs no columns with common names."""
-        if not set(TEXT_NAMES).isdisjoint(record):
+        if not set(TEXT_NAMES).isdisjoint(record) and "text" not in completed.unused:
             return True
         has_common = any(has_path(record, name) for name in completed.text)
         return not self.columns.lacks(record) and not has_common
@@ -266,7 +267,7 @@ class Intake:
             if not reason and document.id in seen:
                 reason = f"the id {document.id!r} is used before"
                 if any(columns.id for columns in self.completed):
-                    reason += " (--id names another column of IDs, in Python columns=)"
+                    reason += "; name another column of IDs by --id (in Python columns=)"
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
@@ -284,8 +285,8 @@ class Intake:
         in_titles = self.has_texts and self._has_only_titles and self.header[0]
         if in_titles and self.unused_texts.get(longest, 0) > self._title_length:
             self.notes[
-                f"titles but no texts, except in {longest!r}; --text {shlex.quote(longest)} "
-                "searches it (in Python columns=)"
+                f"titles but no texts, except in {longest!r}; {option('text', longest)} searches "
+                "it (in Python columns=)"
             ] = [document.origin or "documents"]
         if decimal:
             self.notes[
@@ -303,8 +304,9 @@ class Intake:
             for names in (self.missing_columns, self._present_columns)
         )
         step = f"; the columns are {present}" if present else ""
+        role = self.columns.role_of(min(self.missing_columns))
         raise CollectionError(
-            f"no document has a column {missing}; check the spelling{step}", field="columns"
+            f"no document has a column {missing}; check the spelling{step}", field=f"columns.{role}"
         )
 
     def _seek_texts(self, document: Document) -> None:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
+from klsa_search.collection.json_layouts import Layout, layout_of
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
-from klsa_search.collection.mappings import as_document, has_path, rows_of_columns, without_types
+from klsa_search.collection.mappings import as_document, without_types
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
-from klsa_search.collection.reading_options import (
-    COMMON_NAMES,
-    ID_NAMES,
-    PLAIN,
-    TEXT_NAMES,
-    Columns,
-)
 from klsa_search.errors import CollectionError
 
 
@@ -132,7 +126,6 @@ _LENIENT: Final = json.JSONDecoder(
 )
 DECODER: Final = json.JSONDecoder(parse_constant=_LENIENT.parse_constant, object_pairs_hook=_object)
 """Reads NaN, as Python and pandas write a missing number, as null; RepeatedName."""
-_LISTS_SHOWN: Final = 3
 
 
 def json_format(path: Path) -> str | None:
@@ -161,11 +154,17 @@ def json_format(path: Path) -> str | None:
         return "json" if goes_on else "jsonl"
     except (ValueError, RecursionError):
         return "jsonl"
-    encloses = not start[end:].strip() and (
-        rows_of_columns(first)
-        or (not _is_document(first) and (any(_lists(first)) or _by_id(first) is not None))
-    )
-    return "json" if encloses or "\n" in start[:end].strip() else "jsonl"
+    is_alone = not start[end:].strip()
+    return "json" if "\n" in start[:end].strip() or (is_alone and _encloses(first)) else "jsonl"
+
+
+def _encloses(record: dict[str, Any]) -> bool:
+    """Return whether an object has documents in it, or several lists that may be."""
+    try:
+        layout = layout_of(record)
+    except CollectionError:
+        return True
+    return layout is not None and bool(layout.notes)
 
 
 def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
@@ -195,32 +194,6 @@ def _objects(
             intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
 
 
-_ROWS: Final = frozenset(
-    re.findall(r"\w+", "data docs documents entries hits items records response results rows value")
-)
-"""Names of lists of documents in answers and feeds."""
-
-
-def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
-    """Return whether an object has a title or text itself, under any name."""
-    if any(has_path(record, name) for name in columns.names()):
-        return True
-    if record.get("type") == "FeatureCollection" and record.get("features"):
-        return False  # but GeoJSON, which may have the name of a layer
-    names = [name for name, value in record.items() if not isinstance(value, dict)]
-    if not set(TEXT_NAMES).isdisjoint(names):
-        return True
-    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
-    if has_text and (columns.id_in(names) or columns.common("id", names)):
-        return True  # such as an order with its items
-    # A board has a title, a page a `page_text`, and an answer a message, but their rows are
-    # documents; the comments of a post are none.
-    lists = [name for name, rows in _lists(record) if _has_texts(rows)]
-    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
-        return False
-    return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
-
-
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a file, or the documents in its only one, each with its line."""
     objects = _values(path)
@@ -228,86 +201,24 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     if first is None:
         return
     second = next(objects, None)
-    alone = (
-        _is_document(first[1], intake.columns)
-        and (intake.takes_objects or not intake.columns.lacks(first[1]))
-        and not rows_of_columns(first[1])
-    )
-    if second is not None or alone:
+    if second is not None:
         yield first
-        if second is not None:
-            yield second
-            yield from objects
+        yield second
+        yield from objects
         return
     line, content = first
-    if rows := rows_of_columns(content):
-        intake.note(path, "read as a table of columns")
-        yield from ((line, row) for row in rows)
-        return
-    lists = dict(_lists(content))
-    with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
-    if len(lists) > 1 and len(with_texts) == 1:
-        unread = ", ".join(repr(name) for name in lists if name not in with_texts)
-        intake.note(path, f"the lists {unread} are not read")
-        lists = with_texts
-    if len(lists) > 1:
-        names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])
-        raise CollectionError(
-            f"{path}: an object with {len(lists):,} lists of objects: {names}; write one of them "
-            f"to a file, as with: jq -c '.{next(iter(with_texts or lists))}[]' {path.name} > "
-            "documents.jsonl"
+    try:
+        layout = layout_of(
+            content, intake.columns, takes_objects=intake.takes_objects, file=path.name
         )
-    by_id = None if lists else _by_id(content)
-    if lists:
-        name, rows = next(iter(lists.items()))
-        intake.note(path, f"read the list {name!r} of an object")
-    elif by_id is not None:
-        rows = by_id
-        intake.note(path, "read as an object with a document for each ID")
-    elif intake.takes_objects:
-        rows = [content]
-    else:
+    except CollectionError as error:
+        raise CollectionError(f"{path}: {error.message}") from None
+    if layout is None and not intake.takes_objects:
         raise CollectionError(f"{path}: no array or lines of objects")
-    for row in rows:
-        yield line, row
-
-
-def _has_texts(rows: list[Any]) -> bool:
-    """Return whether the first object of a list, or an object in it, has a text."""
-    inner = [value for value in rows[0].values() if isinstance(value, dict)]
-    return any(_has_text(record) for record in [rows[0], *inner])
-
-
-def _has_text(record: Mapping[str, Any]) -> bool:
-    names = [name for name, value in record.items() if not isinstance(value, dict)]
-    return bool(set(TEXT_NAMES).intersection(names) or PLAIN.common("text", names))
-
-
-def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
-    """Yield the lists of objects in an object, with their paths; not those in lists."""
-    for name, value in content.items():
-        if isinstance(value, dict):
-            yield from _lists(value, f"{outer}{name}.")
-        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            yield f"{outer}{name}", value
-
-
-def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of an object of texts or objects by ID; None if it is something else."""
-    while len(content) == 1 and all(isinstance(value, dict) for value in content.values()):
-        (inner,) = content.values()
-        if _is_document(inner):
-            break
-        content = inner
-    if content and all(isinstance(row, dict) and _is_document(row) for row in content.values()):
-        return [{"id": id_, **row} for id_, row in content.items()]
-    if (
-        len(content) > 1
-        and {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content)
-        and all(isinstance(v, str) for v in content.values())
-    ):
-        return [{"id": id_, "text": row} for id_, row in content.items()]
-    return None
+    layout = layout or Layout([content], [])
+    for note in layout.notes:
+        intake.note(path, note)
+    yield from ((line, row) for row in layout.rows)
 
 
 class _Values:

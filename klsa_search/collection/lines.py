@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.model import TruncatedFile, text_fault
-from klsa_search.core.installation import require
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError, MissingExtra
 
 GZIP = b"\x1f\x8b"
@@ -52,6 +52,11 @@ NAMES: Final = {
 STEP: Final = "name it, as in --encoding cp1252 (in Python encoding=)"
 """Next step if an encoding is unknown."""
 
+LARGEST_UNPACKED: Final = 2**32
+"""Limit of the decompressed size of an archive in bytes, and of a file that was compressed well."""
+_GREATEST_RATIO: Final = 250
+"""Times its size to which any file is decompressed."""
+
 LONGEST_LINE: Final = 2**28
 """Limit of a line in bytes: a few compressed kB may contain one of many GB."""
 
@@ -63,25 +68,49 @@ _DAMAGES: Final = (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplem
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a file for reading decompressed bytes; the first bytes give the compression.
 
-    gzip, zstd (Python 3.14, or the extra `files`), or a zip archive of one file.
+    gzip, zstd (Python 3.14, or the extra `files`), or a zip archive of one file. TruncatedFile
+    where it is decompressed to more than `LARGEST_UNPACKED` bytes, and too many times its size.
     """
     with path.open("rb") as raw:
         start = raw.peek(4)[:4]
         if start.startswith(GZIP):
-            with gzip.GzipFile(fileobj=raw) as packed, io.BufferedReader(packed) as stream:
-                yield stream
+            with gzip.GzipFile(fileobj=raw) as packed:
+                yield io.BufferedReader(_Decompressed(packed, path))
         elif start == ZSTD:
             zstd = _zstd()
             try:
-                with zstd.ZstdFile(raw) as packed, io.BufferedReader(packed) as stream:
-                    yield stream
+                with zstd.ZstdFile(raw) as packed:
+                    yield io.BufferedReader(_Decompressed(packed, path))
             except zstd.ZstdError as error:
                 raise zlib.error(str(error)) from None
         elif start == ZIP:
             with ZipFile(raw) as archive, archive.open(_only(archive, path)) as part:
-                yield io.BufferedReader(cast(io.RawIOBase, part))
+                yield io.BufferedReader(_Decompressed(part, path))
         else:
             yield raw
+
+
+class _Decompressed(io.RawIOBase):
+    """A decompressed stream; TruncatedFile where it is too large for its file."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._left = max(LARGEST_UNPACKED, _GREATEST_RATIO * path.stat().st_size)
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes."""
+        size: int = self._stream.readinto(buffer)
+        self._left -= size
+        if self._left < 0:
+            raise TruncatedFile(
+                f"{self._path}: is too large (unpacked more than {LARGEST_UNPACKED >> 30} GiB, and "
+                f"{_GREATEST_RATIO} times its size); unpack it"
+            )
+        return size
 
 
 @contextmanager

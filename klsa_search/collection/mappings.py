@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from klsa_search.collection.model import Document
-from klsa_search.collection.reading_options import ID_NAMES, PLAIN, TEXT_NAMES, Columns
+from klsa_search.collection.reading_options import ID_NAMES, PLAIN, Columns
 from klsa_search.collection.text_cleaning import join_divided_words
 from klsa_search.collection.vectors import VECTORS, without_vectors
 from klsa_search.errors import BadDocument, CollectionError
@@ -184,12 +184,9 @@ def as_document(
         raise CollectionError(
             f"{origin}: {wanted} is given, but {names}; add an ID, or rename its field to `id`"
         )
-    title_name = columns.title or "title"
-    text_names = columns.text
-    if not text_names:
-        text_names = (next((name for name in TEXT_NAMES if name in record), "text"),)
-    taken = [title_name, *text_names, *([id_name] if number is None and id_name else [])]
-    rest = without_paths(record, taken)
+    title_name, text_names = columns.title_in(record), columns.texts_in(record)
+    taken = [title_name, *text_names, id_name if number is None else None]
+    rest = without_paths(record, list(filter(None, taken)))
     inner = rest.get("metadata")
     if isinstance(inner, Mapping):
         del rest["metadata"]
@@ -197,7 +194,7 @@ def as_document(
     texts = [_string(record, name, origin, "\n") for name in text_names]
     return Document(
         id=_string(record, id_name or "", origin) if number is None else str(number),
-        title=_string(record, title_name, origin, ", "),
+        title=_string(record, title_name, origin, ", ") if title_name else "",
         text=join_divided_words(
             texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts))
         ),
@@ -347,7 +344,7 @@ def rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]] | None:
     if isinstance(names, list) and isinstance(cells, list):
         is_table = all(isinstance(row, list) and len(row) == len(names) for row in cells)
         return [dict(zip(names, row, strict=True)) for row in cells] if is_table else None
-    if {"title", *TEXT_NAMES}.isdisjoint(columns) and not PLAIN.common("text", map(str, columns)):
+    if PLAIN.lacks(columns) and not PLAIN.common("text", map(str, columns)):
         return None
     values = list(map(json_value, columns.values()))
     if all(isinstance(value, Mapping) for value in values):

@@ -1,4 +1,4 @@
-"""Documents and why one cannot be stored, queries, judgements, the protocol of a collection."""
+"""Documents and which can be stored, queries, judgements, and the protocol of a collection."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, runtime_checkable
 
-from klsa_search.errors import CollectionError
+from klsa_search.errors import BadDocument, CollectionError
 
 MAX_DEPTH: Final = 100
 """Limit of nesting in metadata; JSON libraries handle some hundreds of levels."""
+
+MAX_ID_BYTES: Final = 512
+"""Size limit of an ID."""
+
+MAX_DOCUMENT_BYTES: Final = 10 * 2**20
+"""Size limit of a document as JSON."""
 
 _CONTAINERS: Final = (Mapping, list, tuple)
 
@@ -217,6 +223,46 @@ def document_fault(document: Document) -> str | None:
     if not document.id.strip():
         return "the id is blank"
     return _metadata_fault(document.metadata)
+
+
+def checked_id(id_: str) -> str:
+    """Return an ID that can be stored; BadDocument for any other."""
+    fault = text_fault(id_) if isinstance(id_, str) else f"is of type {type(id_).__name__}, not str"
+    if fault is None and len(id_.encode()) > MAX_ID_BYTES:
+        fault = f"has {len(id_.encode()):,} bytes, {MAX_ID_BYTES} are allowed"
+    if fault:
+        raise BadDocument(f"the id {str(id_)[:60]!r} {fault}; choose another", field="id")
+    return id_
+
+
+def document_as_json(document: Document) -> str:
+    """Return a document as JSON, without its ID and without empty parts; BadDocument."""
+    fault = document_fault(document)
+    if fault:
+        where = document.origin or f"document {str(document.id)[:60]!r}"
+        raise BadDocument(f"{where}: {fault}; correct it and write again")
+    checked_id(document.id)
+    parts = {
+        "title": document.title,
+        "text": document.text,
+        "metadata": dict(document.metadata),
+    }
+    written = json.dumps(
+        {name: part for name, part in parts.items() if part}, ensure_ascii=False, allow_nan=False
+    )
+    size = len(written.encode())
+    if size > MAX_DOCUMENT_BYTES:
+        raise BadDocument(
+            f"document {document.id[:60]!r} has {size:,} bytes as JSON, more than "
+            f"the limit of {MAX_DOCUMENT_BYTES:,}; split it",
+            field="text",
+        )
+    return written
+
+
+def document_of(id_: str, written: str) -> Document:
+    """Return the document of an ID and the output of `document_as_json`."""
+    return Document(id=id_, **json.loads(written))
 
 
 def _metadata_fault(metadata: object) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
-from klsa_search.collection.reading_options import Columns, ReadingOptions
+from klsa_search.collection.reading_options import Columns, ReadingOptions, option
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
 from klsa_search.errors import CollectionError
 
@@ -119,9 +119,9 @@ class OpenedCollection:
         longest = sorted(texts, key=texts.__getitem__, reverse=True)
         raise CollectionError(
             f"{self.name}: no document has a title or text; texts are in "
-            f"{', '.join(map(repr, longest[:3]))}: name them, as with --text {longest[0]} (in "
-            "Python columns=)",
-            field="columns",
+            f"{', '.join(map(repr, longest[:3]))}: name them, as with "
+            f"{option('text', longest[0])} (in Python columns=)",
+            field="columns.text",
         )
 
     def documents(self) -> Iterator[Document]:

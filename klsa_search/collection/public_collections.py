@@ -21,7 +21,6 @@ from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.folder import Selection, walk
 from klsa_search.collection.model import Document
-from klsa_search.collection.smart import SmartRules
 from klsa_search.core.installation import cache_folder
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError, FetchError
@@ -91,18 +90,6 @@ PUBLIC = {
         },
     ),
 }
-
-_CRAN = SmartRules(words_last=True, title_repeated=True, queries_by_order=True, best_grade=5)
-_CRAN_1837 = SmartRules(
-    words_last=True, title_repeated=True, queries_by_order=True, all_relevant=True
-)
-
-
-def smart_rules(documents: Path, name: str | None = None) -> SmartRules:
-    """Return the rules for a SMART file, by its name and the name of the collection."""
-    if not documents.name.lower().startswith("cran"):
-        return SmartRules()
-    return _CRAN_1837 if name == "cran-1837" else _CRAN
 
 
 def folder_name(name: str) -> str:

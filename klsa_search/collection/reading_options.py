@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal, Self, TypedDict
+from dataclasses import dataclass, fields, replace
+from types import NoneType
+from typing import Any, Final, Literal, Self, TypedDict, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
-
-from klsa_search.core.parameters import SettingsGroup, Shown, first_fault
 from klsa_search.errors import CollectionError
 
 ID_NAMES = ("_id", "id")
@@ -76,65 +75,117 @@ def may_name_ids(name: str) -> bool:
     return _ID.fullmatch(name.strip()) is not None
 
 
+def option(name: str, value: str) -> str:
+    """Return an option with its value as messages write it, which commands take.
+
+    >>> option("text", "Full text")
+    "--text 'Full text'"
+    """
+    return f"--{name} {shlex.quote(value)}"
+
+
+_QUOTED: Final = r"'(?:[^']|'\"'\"')+'"  # as shlex quotes
+_OPTION: Final = re.compile(rf"--([a-z]+)(?: ({_QUOTED}|[\w@%+=:,./-]*[\w@%+=:/-]))?", re.ASCII)
+_IN_PYTHON: Final = re.compile(r" \((?:in Python \w+=|None in Python)\)|, in Python \w+=")
+
+
+def with_parameters(message: str) -> str:
+    """Return a message about reading with options as the parameters that HTTP has for them.
+
+    >>> with_parameters("choose --title 'Full name' or --title Name (in Python columns=)")
+    'choose title=Full name or title=Name'
+    >>> with_parameters("name them (--title, --text, in Python columns=)")
+    'name them (title, text)'
+    """
+
+    def parameter(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        return name if value is None else f"{name}={shlex.split(value)[0]}"
+
+    return _OPTION.sub(parameter, _IN_PYTHON.sub("", message))
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names for a message."""
     return ", ".join(map(repr, names))
 
 
+ColumnsLike = Mapping[str, str | Sequence[str] | None]
+"""Columns by role: "id", "title" and "text"; None if no column has it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Columns of a table, or names in JSON objects, that make a document; blank for the default."""
+    """Columns of a table, or names in JSON objects, that make a document; blank for the default.
+
+    unused  roles that no column has, whatever its name: "id", "title", "text"
+    """
 
     id: str = ""
     title: str = ""
     text: tuple[str, ...] = ()
+    unused: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, mapping: Mapping[str, str | Sequence[str]] | None) -> Columns:
+    def of(cls, mapping: ColumnsLike | None) -> Columns:
         """Return the columns of a mapping; CollectionError for unknown names and other values."""
         columns = dict(mapping or {})
         texts = columns.get("text", ())
-        if isinstance(texts, str):
-            columns["text"] = texts = (texts,)
+        texts = (texts,) if isinstance(texts, str) else texts or ()
+        unused = frozenset(role for role, names in columns.items() if names is None)
         for name, column_names in columns.items():
             values = texts if name == "text" else (column_names,)
-            is_role = name in ("id", "title", "text")
-            if not is_role or not all(isinstance(column, str) and column for column in values):
+            is_valid = all(isinstance(column, str) and column for column in values)
+            if name not in ("id", "title", "text") or not (is_valid or name in unused):
                 raise CollectionError(
                     f"columns = {{{name!r}: {column_names!r}}} is not valid; give 'id' and "
                     "'title', each the name of a column, and 'text', one or "
-                    "several",
+                    "several, or None for none",
                     field="columns",
                 )
-        named = {name: str(columns.get(name, "")) for name in ("id", "title")}
-        return cls(**named, text=tuple(texts))
+        named = {name: str(columns.get(name) or "") for name in ("id", "title")}
+        return cls(**named, text=tuple(texts), unused=unused)
+
+    def role_of(self, name: str) -> str:
+        """Return the role of a column given."""
+        return {self.id: "id", self.title: "title"}.get(name, "text")
 
     def names(self) -> tuple[str, ...]:
         """Return all columns given."""
         return tuple(filter(None, (self.id, self.title, *self.text)))
 
-    def as_mapping(self) -> dict[str, str | list[str]]:
+    def as_mapping(self) -> dict[str, str | list[str] | None]:
         """Return the columns given, as `of` reads them."""
-        columns: dict[str, str | list[str]] = {
-            "id": self.id,
-            "title": self.title,
-            "text": list(self.text),
-        }
-        return {role: names for role, names in columns.items() if names}
+        columns: dict[str, str | list[str] | None] = dict.fromkeys(sorted(self.unused))
+        named = (("id", self.id), ("title", self.title), ("text", list(self.text)))
+        return columns | {role: names for role, names in named if names}
 
     def id_in(self, names: Collection[str]) -> str | None:
         """Return the id column among these names; None without one."""
-        return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
+        return self._first("id", (self.id,) if self.id else ID_NAMES, names)
+
+    def title_in(self, names: Collection[str]) -> str:
+        """Return the column of titles: that given, else the usual one among these names, or ""."""
+        return self.title or self._first("title", ("title",), names) or ""
+
+    def texts_in(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of texts: those given, else the usual one among these names."""
+        usual = self._first("text", TEXT_NAMES, names)
+        return self.text or tuple(filter(None, [usual]))
+
+    def _first(self, role: str, usual: Sequence[str], names: Collection[str]) -> str | None:
+        """Return the first usual name of a role that is among these names, unless it is unused."""
+        return next((n for n in usual if n in names and role not in self.unused), None)
 
     def filled(self, names: Collection[str]) -> Columns:
         """Return the columns that are used of these names: those given, else the usual ones."""
-        title = self.title or ("title" if "title" in names else "")
-        usual = next(((name,) for name in TEXT_NAMES if name in names), ())
-        return Columns(id=self.id_in(names) or "", title=title, text=self.text or usual)
+        return Columns(
+            id=self.id_in(names) or "", title=self.title_in(names), text=self.texts_in(names)
+        )
 
-    def lacks(self, names: Iterable[str]) -> bool:
+    def lacks(self, names: Collection[str]) -> bool:
         """Return whether no column is named for titles and texts, nor has their own names."""
-        return not (self.title or self.text or {"title", *TEXT_NAMES}.intersection(names))
+        return not (self.title_in(names) or self.texts_in(names))
 
     def refuse_without_text(self, names: Sequence[str], origin: str, step: str = "") -> None:
         """Raise CollectionError if no column is for titles or texts; `step` ends its message."""
@@ -149,7 +200,7 @@ class Columns:
 
         For texts, else those of two words such as `review_text`.
         """
-        names = list(names)
+        names = [] if role in self.unused else list(names)
         columns = [name for name in names if name.strip().lower() in COMMON_NAMES[role]]
         if role == "text" and not columns and len(names) > 1:
             last = _TEXTS.union(TEXT_NAMES)
@@ -175,25 +226,29 @@ class Columns:
             by_role["title"] = titles if len(titles) == 1 else []
         if self.id_in(names) is not None:
             by_role["id"] = []
+        by_role |= {role: [] for role in self.unused}
         if not (by_role["title"] or by_role["text"]):
             return self
         for role, candidates in by_role.items():
             if len(candidates) > 1:
-                options = " or ".join(f"--{role} {name}" for name in candidates)
+                options = " or ".join(option(role, name) for name in candidates)
                 raise CollectionError(
                     f"{origin}: {' and '.join(map(repr, candidates))} could each be the {role}; "
                     f"choose with {options} (in Python columns=), and name the columns of ID, "
                     "title and text",
-                    field="columns",
+                    field=f"columns.{role}",
                 )
-        chosen = {role: candidates[0] for role, candidates in by_role.items() if candidates}
-        return Columns.of(({"id": self.id} if self.id else {}) | chosen)
+        chosen: dict[str, Any] = {role: names[0] for role, names in by_role.items() if names}
+        if "text" in chosen:
+            chosen["text"] = (chosen["text"],)
+        return replace(self, **chosen)
 
     def _with_text(self, names: Sequence[str]) -> Columns:
         """Return these columns, with the only common name for texts beside a column `title`."""
         texts, ids = self.common("text", names), self.common("id", names)
         texts = texts or _in_one_object(names).get("text", [])
-        if self.title or self.text or len(texts) != 1 or set(TEXT_NAMES).intersection(names):
+        is_chosen = self.title or self.texts_in(names) or "text" in self.unused
+        if is_chosen or len(texts) != 1:
             return self
         id_ = ids[0] if len(ids) == 1 and self.id_in(names) is None else self.id
         return replace(self, id=id_, text=(texts[0],))
@@ -202,7 +257,8 @@ class Columns:
         """Return these columns, with the only title in another language beside a column `text`."""
         titles = [name for name in names if name.strip().lower() in _TITLES]
         has_title = "title" in (name.strip().lower() for name in names)
-        if self.title or self.text or has_title or len(titles) != 1:
+        is_chosen = self.title or self.text or "title" in self.unused
+        if is_chosen or has_title or len(titles) != 1:
             return self
         return replace(self, title=titles[0])
 
@@ -254,6 +310,14 @@ Folders = PathLike | Iterable[PathLike]
 OnError = Literal["stop", "skip"]
 
 
+FormatName = Literal[
+    "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx", "xml"
+]
+"""Name of a format that a file may have."""
+FORMATS: Final = ("beir", *get_args(FormatName))
+"""Names of all formats; beir is a folder."""
+
+
 class Reading(TypedDict, total=False):
     """Keyword arguments of `open_collection` for reading a source, to be passed as `**reading`.
 
@@ -267,55 +331,65 @@ class Reading(TypedDict, total=False):
     data: Folders | None
     follow_links: bool
     exclude: str | Sequence[str]
-    columns: Mapping[str, str | Sequence[str]] | None
+    columns: ColumnsLike | None
     sections: bool
     encoding: str | None
 
 
-def _patterns(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+_TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "follow_links": ((bool,), "True or False"),
+    "sections": ((bool,), "True or False"),
+    "encoding": ((str, NoneType), "a text"),
+}
+"""Types of options, and what to give, for a message."""
 
 
-class ReadingOptions(SettingsGroup):
-    """Options for reading a source: values of `Reading`, checked, with the help of commands."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOptions:
+    """Options for reading a source: values of `Reading`, checked."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    format: Annotated[str | None, Shown(metavar="NAME", default="detected")] = Field(
-        None, description="read SOURCE in this format"
-    )
-    on_error: OnError = Field(
-        "stop", description="stop at a bad record or unreadable file, or skip and count it"
-    )
-    data: Any = Field(None, exclude=True)
-    follow_links: bool = Field(False, description="follow symbolic links in a SOURCE folder")
-    exclude: Annotated[tuple[str, ...], BeforeValidator(_patterns), Shown(metavar="GLOB")] = Field(
-        (),
-        description="leave out files and folders of a SOURCE folder or archive by a pattern as in "
-        ".gitignore, such as *.log or drafts/; one that begins with ! reads what others leave out",
-    )
-    columns: Annotated[Columns, BeforeValidator(Columns.of)] = Field(PLAIN, exclude=True)
-    sections: bool = Field(
-        False,
-        description="make one document of each section, page or chapter of the files in a folder",
-    )
-    encoding: Annotated[str | None, Shown(metavar="NAME", default="detected")] = Field(
-        None, description="read CSV and texts in this encoding, such as cp1251 or shift_jis"
-    )
+    format: str | None = None
+    on_error: OnError = "stop"
+    data: Folders | None = None
+    follow_links: bool = False
+    exclude: tuple[str, ...] = ()
+    columns: Columns = PLAIN
+    sections: bool = False
+    encoding: str | None = None
 
     @classmethod
     def checked(cls, options: Mapping[str, Any]) -> Self:
         """Return the options of keyword arguments; CollectionError names the first invalid one."""
-        try:
-            return cls(**options)
-        except ValidationError as error:
-            message, field = first_fault(error, cls, "option")
-            raise CollectionError(message, field=field) from None
+        names = [field.name for field in fields(cls)]
+        for name, value in options.items():
+            if name not in names:
+                listed_names = ", ".join(sorted(names))
+                fault = f"unknown option {name!r}; the options are: {listed_names}"
+            elif name == "format" and value not in (None, *FORMATS):
+                fault = f"unknown format {value!r}; the formats are: {', '.join(FORMATS)}"
+            elif name == "on_error" and value not in get_args(OnError):
+                fault = f"on_error = {value!r} is not valid; give 'stop' or 'skip'"
+            elif name in _TYPES and not isinstance(value, _TYPES[name][0]):
+                fault = f"{name} = {value!r} is not valid; give {_TYPES[name][1]}"
+            else:
+                continue
+            raise CollectionError(fault, field=name)
+        exclude = options.get("exclude", ())
+        exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+        return cls(**{**options, "exclude": exclude, "columns": Columns.of(options.get("columns"))})
 
     def stored(self) -> dict[str, Any]:
         """Return the options that are not defaults as JSON values, without `data`."""
-        columns = {} if self.columns == PLAIN else {"columns": self.columns.as_mapping()}
-        return self.model_dump(mode="json", exclude_defaults=True) | columns
+        changed = {
+            name: getattr(self, name)
+            for name in ("format", "on_error", "follow_links", "sections", "encoding")
+            if getattr(self, name) != getattr(DEFAULTS, name)
+        }
+        if self.exclude:
+            changed["exclude"] = list(self.exclude)
+        if self.columns != PLAIN:
+            changed["columns"] = self.columns.as_mapping()
+        return changed
 
 
 DEFAULTS: Final = ReadingOptions()

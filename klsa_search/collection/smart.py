@@ -35,6 +35,19 @@ class SmartRules:
     """Every line of the judgements is relevant: grade and gain are 1."""
 
 
+_CRAN = SmartRules(words_last=True, title_repeated=True, queries_by_order=True, best_grade=5)
+_CRAN_1837 = SmartRules(
+    words_last=True, title_repeated=True, queries_by_order=True, all_relevant=True
+)
+
+
+def smart_rules(documents: Path, name: str | None = None) -> SmartRules:
+    """Return the rules for a SMART file, by its name and the name of the collection."""
+    if not documents.name.lower().startswith("cran"):
+        return SmartRules()
+    return _CRAN_1837 if name == "cran-1837" else _CRAN
+
+
 @dataclass(slots=True)
 class _Record:
     id: str

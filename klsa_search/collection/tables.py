@@ -23,7 +23,7 @@ from klsa_search.collection.mappings import json_value
 from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import ReadingOptions
-from klsa_search.core.installation import require
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
 PREFIX: Final = "sqlite:"

@@ -13,13 +13,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import CollectionError
+from klsa_search.errors import BadDocument, CollectionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,6 +131,42 @@ def dimension_fault(name: str, rows: Rows, dimension: int) -> str | None:
         f"the vector `{VECTORS}.{name}` has {rows.shape[1]:,} values, and the space `{name}` has "
         f"{dimension:,}"
     )
+
+
+def checked_vectors(document: Document) -> Document:
+    """Return a document with its vectors in stored form; BadDocument."""
+    try:
+        return with_vectors(document)
+    except ValueError as error:
+        raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
+
+
+def of_spaces(documents: Iterable[Document], dimensions: Mapping[str, int]) -> Iterator[Document]:
+    """Yield documents with their vectors in stored form.
+
+    dimensions  of the spaces of the index
+    BadDocument for invalid vectors, and for one of another dimension than its space, or than the
+    first of the documents in it.
+    """
+    seen = dict(dimensions)
+    for document in documents:
+        yield with_dimensions(checked_vectors(document), seen)
+
+
+def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
+    """Return a document; BadDocument if a vector has another dimension than its space.
+
+    dimensions  by space; spaces that only this document has are added
+    """
+    vectors = vectors_of(document)
+    for name, rows in vectors.items():
+        dimension = dimensions.get(name)
+        if dimension and (fault := dimension_fault(name, rows, dimension)):
+            raise BadDocument(
+                f"document {document.id!r}: {fault}; correct it and write again", field=VECTORS
+            )
+    dimensions.update({name: rows.shape[1] for name, rows in vectors.items()})
+    return document
 
 
 def _stored(spaces: object, where: str) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ import numpy as np
 from klsa_search.collection.model import Document as StoredDocument
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.core.installation import require
+from klsa_search.core.extras import require
 from klsa_search.indexing.build import build
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import mask_of

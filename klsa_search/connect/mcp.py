@@ -18,7 +18,8 @@ from urllib.parse import quote
 from pydantic_core import to_json
 
 from klsa_search import mining
-from klsa_search.core.installation import __version__, require
+from klsa_search.core.extras import require
+from klsa_search.core.installation import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from klsa_search.collection.mappings import merged
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.reading_options import ID_NAMES
-from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of, with_vectors
+from klsa_search.collection.vectors import VECTORS, checked_vectors
 from klsa_search.core.config import Settings
 from klsa_search.errors import BadDocument, WritingRefused
 from klsa_search.search.models import without_outdated
@@ -20,7 +20,6 @@ from klsa_search.storage.columns.declared import (
     FieldWarning,
     forms_of,
 )
-from klsa_search.storage.log import document_as_json
 from klsa_search.storage.manifest import SpaceEntry
 
 
@@ -84,14 +83,6 @@ class WriteResult:
     warnings: tuple[FieldWarning, ...] = ()
 
 
-def checked_vectors(document: Document) -> Document:
-    """Return a document with its vectors in stored form; BadDocument."""
-    try:
-        return with_vectors(document)
-    except ValueError as error:
-        raise BadDocument(f"{error}; correct it and write again", field=VECTORS) from None
-
-
 class Changes(NamedTuple):
     """Changes of the fields of one document: see `Index.patch`."""
 
@@ -133,34 +124,6 @@ def patched_documents(
             document = without_outdated(document, before, spaces)
         patched[id_] = document
     return list(patched.values())
-
-
-def of_spaces(documents: Iterable[Document], dimensions: Mapping[str, int]) -> Iterator[Document]:
-    """Yield documents with their vectors in stored form.
-
-    dimensions  of the spaces of the index
-    BadDocument for invalid vectors, and for one of another dimension than its space, or than the
-    first of the documents in it.
-    """
-    seen = dict(dimensions)
-    for document in documents:
-        yield with_dimensions(checked_vectors(document), seen)
-
-
-def with_dimensions(document: Document, dimensions: dict[str, int]) -> Document:
-    """Return a document; BadDocument if a vector has another dimension than its space.
-
-    dimensions  by space; spaces that only this document has are added
-    """
-    vectors = vectors_of(document)
-    for name, rows in vectors.items():
-        dimension = dimensions.get(name)
-        if dimension and (fault := dimension_fault(name, rows, dimension)):
-            raise BadDocument(
-                f"document {document.id!r}: {fault}; correct it and write again", field=VECTORS
-            )
-    dimensions.update({name: rows.shape[1] for name, rows in vectors.items()})
-    return document
 
 
 def refuse_read_only(name: str, settings: Settings) -> None:

@@ -16,13 +16,12 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from klsa_search.collection.model import Document, Problems, batches
+from klsa_search.collection.model import Document, Problems, batches, document_as_json, document_of
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of, without_vectors
 from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
 from klsa_search.errors import SettingsError
 from klsa_search.search.batches import BATCH_CHARACTERS, WriteResult
 from klsa_search.storage.documents import DocumentReader, record_of
-from klsa_search.storage.log import document_as_json, document_of
 from klsa_search.storage.partitions import partition_of
 
 MAX_DELETE_SHARE: Final = 0.2

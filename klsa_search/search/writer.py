@@ -6,21 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack, cast
 
-from klsa_search.collection.model import Collection, Document, Problems, Source, batches
+from klsa_search.collection.model import Collection, Document, Problems, Source, batches, checked_id
 from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
+from klsa_search.collection.vectors import checked_vectors, of_spaces
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
-from klsa_search.errors import CollectionError
+from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.search.batches import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
     Changes,
     WriteResult,
-    checked_vectors,
     declared_of,
-    of_spaces,
     patched_documents,
 )
 from klsa_search.search.models import EmbeddedSpaces, Models, embed_documents
@@ -34,7 +33,6 @@ from klsa_search.search.sync import (
 )
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, SourceForms, fitting
-from klsa_search.storage.log import checked_id
 
 
 class Added(int):
@@ -87,9 +85,10 @@ class Writer:
                   without IDs, which a build numbers, are refused. `html`, `dates` and `decimal`
                   say how this source writes them if unlike the index: HTML of these fields is
                   stored as text, dates as ISO 8601 and numbers as numbers
-        Written in atomic batches of 1,000; if one fails, those before it are kept. BadDocument for
-        an invalid document, or one with a value that does not fit a declared field; IndexBusy
-        during a build; WritingRefused if the index is read-only or full; StoreError if the disk is.
+        Written in atomic batches of 1,000; if one fails, those before it are kept: `added` of the
+        error is their number. BadDocument for an invalid document, or one with a value that does
+        not fit a declared field; IndexBusy during a build; WritingRefused if the index is read-only
+        or full; StoreError if the disk is.
         A value of the wrong type for a detected field is kept and counts as missing; the `warnings`
         of the result have their number and the first ones.
         Cost: about 1 ms a document, and 10 ms.
@@ -100,19 +99,23 @@ class Writer:
         ['fan']
         """
         count, warnings = 0, Problems()
-        with open_progress(progress) as report:
-            documents = _documents_of(
-                source,
-                declared_of(self._reader.settings, self._reader.fields),
-                self._reader.fields,
-                options,
-            )
-            for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
-                written = self.write(puts)
-                count += written.added
-                for warning in written.warnings:
-                    warnings.add(warning.message, kind=warning.field)
-                report(DOCUMENTS, count, None)
+        try:
+            with open_progress(progress) as report:
+                documents = _documents_of(
+                    source,
+                    declared_of(self._reader.settings, self._reader.fields),
+                    self._reader.fields,
+                    options,
+                )
+                for puts in batches(documents, size=BATCH_DOCUMENTS, characters=BATCH_CHARACTERS):
+                    written = self.write(puts)
+                    count += written.added
+                    for warning in written.warnings:
+                        warnings.add(warning.message, kind=warning.field)
+                    report(DOCUMENTS, count, None)
+        except KlsaError as error:
+            error.added = count
+            raise
         return Added(count, warnings)
 
     def delete(self, ids: Iterable[str]) -> int:
@@ -167,11 +170,12 @@ class Writer:
         >>> result.added, result.changed, result.deleted, result.unchanged
         (('fan',), (), ('heat',), 5)
         """
-        batch_writer = self._reader.require_writer()
+        batch_writer = None if dry_run else self._reader.require_writer()
         self._reader.refresh()
         now = self._reader.view()
         max_deletions(max_delete, 0)
-        batch_writer.check_room(0)
+        if batch_writer is not None:
+            batch_writer.check_room(0)
         opened = None
         if isinstance(source, Collection):
             collection = source
@@ -203,7 +207,7 @@ class Writer:
             if refusal:
                 kept, deleted = deleted, []
             count, warnings = 0, Problems()
-            if not dry_run:
+            if batch_writer is not None:
                 puts = len(compared.added) + len(compared.changed)
                 batch_writer.check_room(puts)
                 count, warnings = write_differences(self.write, compared, deleted, report)

@@ -329,7 +329,9 @@ WRITE_TIMEOUT = 60.0
 
 
 READERS = 2
-"""Files that are read at once, in processes of up to 1 GiB each; others wait."""
+"""Bodies that are read at once beside writes: files, in processes of up to 1 GiB each, and syncs
+that change nothing. Others wait.
+"""
 
 
 class Writes(Admission):

@@ -23,9 +23,11 @@ from klsa_search.collection.detection import sniff
 from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.files.reading import check_size
 from klsa_search.collection.files.sandbox import LIMITS, Limits, limit_memory, limit_time
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.opening import open_collection
+from klsa_search.collection.paths import open_path
+from klsa_search.collection.reading_options import ReadingOptions, with_parameters
+from klsa_search.collection.vectors import with_dimensions
 from klsa_search.core.child_processes import (
     end,
     exit_with_parent,
@@ -35,9 +37,7 @@ from klsa_search.core.child_processes import (
     start_worker,
 )
 from klsa_search.errors import BadDocument, CollectionError, KlsaError
-from klsa_search.search.batches import BATCH_CHARACTERS, with_dimensions
 from klsa_search.storage.columns.declared import DeclaredFields
-from klsa_search.storage.log import document_as_json
 
 _REASONS: Final = 100
 """Reasons for leaving out a record that are kept, at most."""
@@ -55,6 +55,7 @@ class FileTask:
     declared    fields of the index
     dimensions  of its vector spaces by name
     batch       documents of a batch, at most
+    characters  of a batch as JSON, at most, unless it has one document
     preview     number of documents to read only the beginning of; None for all documents
     """
 
@@ -63,6 +64,7 @@ class FileTask:
     declared: DeclaredFields
     dimensions: dict[str, int]
     batch: int
+    characters: int
     preview: int | None = None
     limits: Limits = LIMITS
 
@@ -71,11 +73,15 @@ class FileTask:
         kind = self.reading["format"]
         if kind is None and format_of(self.path) and not sniff(self.path):
             kind = "text"  # also a plain text, which is hardly meant to be a whole collection
-        options = {**self.reading, "format": kind}
-        collection = open_collection(self.path, on_error="skip", **options)
+        options = {**self.reading, "format": kind, "on_error": "skip"}
+        collection = open_path(self.path, ReadingOptions.checked(options))
         if collection.format == "xlsx":  # which is in memory as a whole
             check_size(self.path)
         return collection
+
+    def shown(self, message: str) -> str:
+        """Return a message for a client: without the folder, and with parameters for options."""
+        return with_parameters(message.replace(f"{self.path.parent}/", ""))
 
     def documents(self, collection: OpenedCollection) -> Iterator[tuple[Document, int]]:
         """Yield the documents that the index takes, and their characters as JSON.
@@ -108,7 +114,7 @@ class FileSummary:
     numbered: list[str]
     notes: list[str]
     columns: list[str]
-    used: dict[str, str | list[str]]
+    used: dict[str, str | list[str] | None]
     fault: str | None
 
 
@@ -140,7 +146,7 @@ class FileReader(AbstractContextManager["FileReader"]):
     def next(self) -> list[Document] | FileSummary:
         """Return the next batch of documents, or the summary after the last one; KlsaError.
 
-        A batch has at most `BATCH_CHARACTERS` as JSON, or one document.
+        See `FileTask` for the size of a batch.
         """
         process = self._process or self._start()
         assert process.stdout is not None
@@ -195,7 +201,11 @@ def serve() -> None:
     try:
         for value in _read(task):
             answer(value)
-    except (KlsaError, OSError) as error:
+    except KlsaError as error:
+        error.message = task.shown(error.message)
+        error.field = (error.field or "").removeprefix("columns.") or None
+        answer(error)
+    except OSError as error:
         answer(error)
     except MemoryError:
         answer(
@@ -218,12 +228,13 @@ def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
         shown, fault = _previewed(collection, task, task.preview)
         yield shown
     columns, used = collection.header
+    skipped = collection.problems.as_json()
     yield FileSummary(
         format=collection.format,
-        skipped=collection.problems.as_json(),
+        skipped={**skipped, "first": list(map(task.shown, skipped["first"]))},
         unread=collection.unread.as_json(),
-        numbered=collection.numbered,
-        notes=collection.notes,
+        numbered=list(map(task.shown, collection.numbered)),
+        notes=list(map(task.shown, collection.notes)),
         columns=columns,
         used=used.as_mapping(),
         fault=fault,
@@ -235,7 +246,7 @@ def _batches(collection: OpenedCollection, task: FileTask) -> Iterator[list[Docu
     characters = 0
     for document, size in task.documents(collection):
         limit_time(task.limits.seconds)
-        if batch and (len(batch) == task.batch or characters + size > BATCH_CHARACTERS):
+        if batch and (len(batch) == task.batch or characters + size > task.characters):
             collection.refuse_missing_columns()  # before a document is replaced by an empty one
             yield batch
             batch, characters = [], 0
@@ -261,5 +272,5 @@ def _previewed(
         if shown:
             collection.refuse_missing_columns()
     except CollectionError as error:
-        return shown, error.message
+        return shown, task.shown(error.message)
     return shown, None

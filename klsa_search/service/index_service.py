@@ -220,9 +220,10 @@ class IndexService:
         """Return whether the request may write to some index."""
         return self._writes is not None and "write" in self.access.scopes
 
-    async def look_up(self, name: str, compute: Callable[[Index], T]) -> T:
+    async def look_up(self, name: str, compute: Callable[[Index], T], *, long: bool = False) -> T:
         """Return what `compute` returns for an index that the request may write to, unchanged.
 
+        long  whether it reads a body of any size
         IndexNotFound, InsufficientScope; see `Catalog.use`.
         """
         target = self.visible.resolve("write", name) or name
@@ -232,10 +233,13 @@ class IndexService:
                 self.state["index"] = index.name
                 return compute(index)
 
-        return await self.admission.run(work)
+        if not long:
+            return await self.admission.run(work)
+        async with self.writes.readers:
+            return await asyncio.to_thread(work)
 
-    async def write(self, name: str, change: Callable[[Index], T], *, dry_run: bool = False) -> T:
-        """Run `change`, which a `dry_run` does not, and return its result: `Catalog.writing`."""
+    async def write(self, name: str, change: Callable[[Index], T]) -> T:
+        """Run `change`, and return its result: `Catalog.writing`."""
         target = self.visible.resolve("write", name) or name
 
         def work() -> T:
@@ -243,7 +247,7 @@ class IndexService:
                 self.state["index"] = index.name
                 return change(index)
 
-        return await (self.writes.run(work) if dry_run else self._run_write(target, work))
+        return await self._run_write(target, work)
 
     async def configure(
         self, name: str, change: Callable[[Index], None], answer: Callable[[Index], bytes]
@@ -344,10 +348,8 @@ class IndexService:
 
     async def refit(self, name: str) -> Job:
         """Request a refit of an index, and return its job; WritingRefused, InsufficientScope."""
-        jobs = self._writable_jobs()
-        return await self.look_up(
-            name, lambda index: jobs.request(index.name, index.generation, {})
-        )
+        request = self._writable_jobs().request
+        return await self.look_up(name, lambda index: request(index.name, index.generation, {}))
 
     async def update_settings(self, name: str, settings: Mapping[str, Setting]) -> Job | None:
         """Change settings of an index at once, or by a refit if one needs it; return its job.
@@ -401,8 +403,7 @@ class IndexService:
         """Return the ID of the waiting or running job of an index."""
         if self.jobs is None:
             return None
-        # It reads a file, and no thread of a pool may be free.
-        job = await asyncio.to_thread(self.jobs.open_job, index)
+        job = await asyncio.to_thread(self.jobs.open_job, index)  # no thread of a pool may be free
         return None if job is None else job.id
 
     def _writable_jobs(self) -> Jobs:

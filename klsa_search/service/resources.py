@@ -13,6 +13,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
+from klsa_search.service.received_files import remove_abandoned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +41,13 @@ class Resources:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run refits, replications and analytics until the block ends; then close the catalog."""
+        """Run refits, replications and analytics until the block ends; then close the catalog.
+
+        At the start, files are removed that a killed service has left.
+        """
         with ExitStack() as started:
             started.callback(self.catalog.close)
+            remove_abandoned()
             for task in self._background:
                 started.enter_context(task)
             yield

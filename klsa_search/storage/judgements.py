@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.model import Judgement, text_fault
+from klsa_search.collection.model import Judgement, checked_id, text_fault
 from klsa_search.errors import QueryError
 from klsa_search.storage.catalog_entry import change_rows, read_entry
-from klsa_search.storage.log import checked_id
 
 MAX_GRADE: Final = 100
 MAX_QUERY_CHARACTERS: Final = 10_000

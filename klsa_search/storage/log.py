@@ -17,15 +17,14 @@ error codes, and a search, which reads the log, should not import sqlite-utils.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.model import Document, document_fault, text_fault
-from klsa_search.errors import BadDocument, IndexDamaged, StoreError
+from klsa_search.collection.model import Document, document_of
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.current import last_resort
 from klsa_search.storage.database import copy_database, open_to_read, row_checksum
 from klsa_search.storage.files import read_regular, unreadable, write_fresh
@@ -43,13 +42,6 @@ create table writes (
     sum integer not null
 );
 """
-
-
-MAX_ID_BYTES: Final = 512
-"""Size limit of an ID."""
-
-MAX_DOCUMENT_BYTES: Final = 10 * 2**20
-"""Size limit of a document as JSON."""
 
 
 class Write(NamedTuple):
@@ -125,46 +117,6 @@ def read_log_id(path: Path) -> str | None:
         return None
     except OSError as error:
         raise damaged(path.with_name(LOG_ID), error) from error
-
-
-def checked_id(id_: str) -> str:
-    """Return an ID that can be stored; BadDocument for any other."""
-    fault = text_fault(id_) if isinstance(id_, str) else f"is of type {type(id_).__name__}, not str"
-    if fault is None and len(id_.encode()) > MAX_ID_BYTES:
-        fault = f"has {len(id_.encode()):,} bytes, {MAX_ID_BYTES} are allowed"
-    if fault:
-        raise BadDocument(f"the id {str(id_)[:60]!r} {fault}; choose another", field="id")
-    return id_
-
-
-def document_as_json(document: Document) -> str:
-    """Return a document as JSON, without its ID and without empty parts; BadDocument."""
-    fault = document_fault(document)
-    if fault:
-        where = document.origin or f"document {str(document.id)[:60]!r}"
-        raise BadDocument(f"{where}: {fault}; correct it and write again")
-    checked_id(document.id)
-    parts = {
-        "title": document.title,
-        "text": document.text,
-        "metadata": dict(document.metadata),
-    }
-    written = json.dumps(
-        {name: part for name, part in parts.items() if part}, ensure_ascii=False, allow_nan=False
-    )
-    size = len(written.encode())
-    if size > MAX_DOCUMENT_BYTES:
-        raise BadDocument(
-            f"document {document.id[:60]!r} has {size:,} bytes as JSON, more than "
-            f"the limit of {MAX_DOCUMENT_BYTES:,}; split it",
-            field="text",
-        )
-    return written
-
-
-def document_of(id_: str, written: str) -> Document:
-    """Return the document of an ID and the output of `document_as_json`."""
-    return Document(id=id_, **json.loads(written))
 
 
 def damaged(path: Path, fact: object) -> IndexDamaged:

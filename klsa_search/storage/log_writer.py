@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, checked_id, document_as_json
 from klsa_search.errors import StoreError
 from klsa_search.storage.database import refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
@@ -27,9 +27,7 @@ from klsa_search.storage.log import (
     SCHEMA,
     LogPosition,
     WriteLog,
-    checked_id,
     damaged,
-    document_as_json,
     has_rows,
     log_end,
     read_log_id,

@@ -24,10 +24,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from klsa_search.collection.model import text_fault
+from klsa_search.collection.model import MAX_ID_BYTES, text_fault
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
-from klsa_search.storage.log import MAX_ID_BYTES
 
 MAX_RULES: Final = 1_000
 MAX_DOCUMENTS: Final = 100

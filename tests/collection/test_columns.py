@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.collection import open_collection
+from klsa_search.collection import lines, open_collection
 from klsa_search.errors import CollectionError
 
 NAMED = {"id": "ticket", "title": "subject", "text": ["body", "notes"]}
@@ -73,7 +73,35 @@ def test_a_named_column_that_no_record_has_is_an_error(tmp_path, name):
         ids(open_collection(path, columns={**NAMED, "text": ["body", "bdy"]}, on_error="skip"))
 
 
-@pytest.mark.parametrize("columns", [{"body": "x"}, {"id": ""}, {"text": ["a", 3]}, {"id": ["a"]}])
+@pytest.mark.parametrize("kind", ["csv", "json", "records"])
+def test_a_role_without_a_column(tmp_path, kind):
+    rows = [
+        {"id": "7", "title": "Pump", "text": "It leaks", "Betreff": "a"},
+        {"id": "8", "title": "Fan", "text": "It hums", "Betreff": "b"},
+    ]
+    table = "".join(f"{','.join(row)}\n" for row in [list(rows[0]), *(r.values() for r in rows)])
+    source = {"csv": table, "json": json.dumps(rows)}.get(kind, rows)
+    if kind != "records":
+        source = written(tmp_path, f"a.{kind}", source)
+
+    def read(columns):
+        opened = open_collection(source, columns=columns)
+        first, _ = opened.documents()
+        assert opened.options == {"columns": columns}
+        assert open_collection(source, **opened.options).options == opened.options
+        return first.id, first.title, first.text, set(first.metadata)
+
+    assert read({"title": None}) == ("7", "", "It leaks", {"title", "Betreff"})
+    assert read({"text": None}) == ("7", "Pump", "", {"text", "Betreff"})
+    assert read({"id": None}) == ("1", "Pump", "It leaks", {"id", "Betreff"})
+    named = read({"text": ["Betreff"], "title": None})
+    assert named == ("7", "", "a", {"title", "text"})
+
+
+BAD_COLUMNS = [{"body": "x"}, {"id": ""}, {"text": ["a", 3]}, {"id": ["a"]}, {"text": ""}]
+
+
+@pytest.mark.parametrize("columns", BAD_COLUMNS)
 def test_columns_that_make_no_sense_are_refused(columns):
     with pytest.raises(CollectionError, match="columns = "):
         open_collection(ROWS, columns=columns)
@@ -152,6 +180,17 @@ def test_broken_arrays_are_named_or_end_there(tmp_path, data, reason, before):
     source = open_collection(path, on_error="skip")
     assert len(ids(source)) == before
     assert source.problems.count == 1
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd, lambda data: zipped(a=data)])
+def test_a_file_that_is_unpacked_to_too_much_is_read_up_to_there(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr(lines, "LARGEST_UNPACKED", 2**20)
+    monkeypatch.setattr(lines, "_GREATEST_RATIO", 0)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(pack(b'{"id": "1", "text": "pump"}\n' + b"\n" * 2**21))
+    source = open_collection(path, on_error="skip")
+    assert [each.id for each in source.documents()] == ["1"]
+    assert "is too large (unpacked more than" in source.problems.reasons[0]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd, lambda data: zipped(a=data)])

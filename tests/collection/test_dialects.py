@@ -111,7 +111,10 @@ def test_a_column_that_later_lines_lack_is_noted(tmp_path):
 
 
 def test_repeated_ids_of_a_column_that_was_chosen_name_the_option(tmp_path):
-    with pytest.raises(CollectionError, match=r"a.csv:3: the id '1' is used before \(--id names"):
+    with pytest.raises(
+        CollectionError,
+        match=r"the id .1. is used before; name another .* by --id",
+    ):
         opened(tmp_path, "number,body\n1,a\n1,b\n")
 
 

@@ -24,6 +24,8 @@ def read(path):
         lambda rows: {"response": {"numFound": 2, "docs": rows}},
         lambda rows: {"message": "success", "data": rows},
         lambda rows: {"title": "Blog", "description": "of pumps", "items": rows},
+        lambda rows: {"id": "q1", "message": "2 results found", "results": rows},
+        lambda rows: {"id": 7, "message": "ok", "data": {"total": 2, "list": rows}},
         lambda rows: {"page_text": "page 1 of 3", "job_content": "", "results": rows},
         lambda rows: {"hits": {"total": {"value": 2}, "hits": rows}, "tags": ["a", "b"]},
         lambda rows: {row["id"]: row for row in rows},
@@ -346,13 +348,18 @@ def test_a_feed_is_its_items_and_a_post_is_not_its_comments(tmp_path):
             "description": "water",
             "entries": [{"id": "x", "body": "seen"}, {"id": "y", "body": "mended"}],
         },
+        {"id": "1", "description": "a trial", "results": [{"title": "A", "text": "fewer leaks"}]},
+        {"id": "1", "message": "It leaks", "comments": {"data": [{"id": "x", "text": "so"}]}},
+        {"id": "1", "message": "Your order is sent", "rows": [{"description": "pump"}]},
+        {"id": "1", "message": "Why?\nIt leaks", "results": [{"id": "x", "text": "a seal"}]},
     ],
 )
 def test_an_object_with_id_and_text_is_a_document_whatever_lists_it_has(tmp_path, record):
     path = tmp_path / "docs.json"
     path.write_text(json.dumps(record))
     document = read(path)[0]
-    assert [(id_, text) for id_, _, text in document] == [("1", record["description"])]
+    text = record.get("description") or record["message"]
+    assert [(id_, text) for id_, _, text in document] == [("1", text)]
 
 
 @pytest.mark.parametrize("size", [10, 2**17])

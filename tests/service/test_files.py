@@ -2,14 +2,17 @@
 
 import asyncio
 import errno
+import fcntl
 import gzip
 import io
 import json
 import logging
+import os
 import shutil
 import signal
 import socket
 import tempfile
+import time
 import zipfile
 
 import pytest
@@ -20,11 +23,13 @@ from klsa_search.collection.files.sandbox import Limits
 from klsa_search.core.child_processes import start_worker
 from klsa_search.errors import CollectionError, StoreError
 from klsa_search.indexing.build import build
-from klsa_search.service import file_reading
-from klsa_search.service.admission import Writes
+from klsa_search.service import file_reading, received_files
+from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.file_reading import FileReader, FileTask
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware import bodies
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.resources import Resources
 from klsa_search.service.routes import documents, files
 from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import catalog_app
@@ -84,6 +89,35 @@ def test_a_table_is_added_and_what_is_left_out_reported(writer, home):
     assert answer["log_position"] > 0
 
 
+def test_a_blank_parameter_leaves_a_column_unused(writer, home):
+    table = "id,title,text,body\n1,Pump,leaks,of brass\n2,Valve,sticks,of steel\n"
+    answer = read(writer, "a.csv", table, id="", title="", preview=1)
+    assert answer["used"] == {"text": ["text"]}
+    (document,) = answer["documents"]
+    assert (document["id"], document["title"], document["text"]) == ("a.csv#1", "", "leaks")
+    assert document["metadata"] == {"id": "1", "title": "Pump", "body": "of brass"}
+    answer = read(writer, "a.csv", table, text="")
+    assert answer["used"] == {"id": "id", "title": "title"}
+    assert [each.text for each in stored(home, "1", "2")] == ["", ""]
+
+
+def test_messages_name_parameters(writer):
+    names = "id,name,subject,body\n1,a,b,c\n"
+    error = failure_of(sent(writer, "a.csv", names), 422)
+    assert (error["field"], "choose with title=name or title=subject, and" in error["message"]) == (
+        "title",
+        True,
+    )
+    answer = read(writer, "a.csv", "Key;Full title;Body\nt1;Table;round\n", preview=1)
+    named = "other columns: id=Key text=Body"
+    assert any(note.endswith(named) for note in answer["notes"]), answer["notes"]
+    error = failure_of(sent(writer, "a.csv", "id,text\n1,a\n", id="nr", title="text"), 422)
+    assert error["field"] == "id"
+    error = failure_of(sent(writer, "a.csv", "a", format="beir"), 422)
+    assert (error["field"], "'beir'" in error["message"]) == ("format", True)
+    assert "beir" not in failure_of(sent(writer, "a.bin", b"a\0"), 422)["message"]
+
+
 def test_rows_without_ids_are_named_after_their_file(writer, home):
     for name in ("one.csv", "two.csv"):
         answer = read(writer, name, f"title,text\n{name},first\nb,second\n")
@@ -132,10 +166,26 @@ def test_documents_are_not_replaced_by_those_without_a_misspelt_column(writer, h
     read(writer, "many.jsonl", rows)
     columns = {"id": "id", "text": "txet"}
     error = failure_of(sent(writer, "many.jsonl", rows, **columns), 422)
-    assert (error["code"], error["field"]) == ("bad_collection", "columns")
+    assert (error["code"], error["field"]) == ("bad_collection", "text")
     assert error["message"].startswith("no document has a column 'txet'; check the spelling")
     assert read(writer, "many.jsonl", rows, preview=2, **columns)["fault"] == error["message"]
     assert stored(home, "m1")[0].text == "word 1"
+
+
+def test_an_error_says_how_many_documents_were_added_before(writer, monkeypatch):
+    monkeypatch.setattr(files, "BATCH_DOCUMENTS", 10)
+    rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
+    write, batches = IndexService.write, []
+
+    async def fail(service, name, change):
+        batches.append(name)
+        if len(batches) == 3:
+            raise StoreError("the disk is full")
+        return await write(service, name, change)
+
+    monkeypatch.setattr(IndexService, "write", fail)
+    error = failure_of(sent(writer, "many.jsonl", "\n".join(rows)), 503)
+    assert error["added"] == 20
 
 
 def test_a_column_that_few_records_have_is_not_misspelt(writer, monkeypatch):
@@ -161,7 +211,7 @@ def test_a_preview_says_nothing_about_writes(writer, home):
 
 def test_a_read_only_index_refuses_before_the_body_is_received(tmp_path, client_of, monkeypatch):
     build(DOCUMENTS, name="tiny", home=tmp_path, dimensions=3, spectral="von-neumann").close()
-    monkeypatch.setattr(files, "spool", None)
+    monkeypatch.setattr(received_files, "spool", None)
     client = client_of(tmp_path, writes=Writes())
     assert failure_of(sent(client, "a.csv", TABLE), 403)["code"] == "writing_refused"
 
@@ -201,6 +251,7 @@ def task_of(folder, name, content, **limits):
         declared=DeclaredFields({}),
         dimensions={},
         batch=1000,
+        characters=2**25,
         limits=Limits(**limits),
     )
 
@@ -270,6 +321,31 @@ def test_what_is_refused(writer, monkeypatch):
     assert failure_of(writer.put("/indexes/none/files/a.csv", content=b"a"), 404)
     monkeypatch.setattr(bodies, "MAX_SPOOLED", 50)
     assert "larger than 50 bytes" in failure_of(sent(writer, "a.csv", b"x" * 51), 413)["message"]
+
+
+def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home):
+    def left(name, seconds):
+        path = folder / f"klsa-file-{name}"
+        path.mkdir()
+        (path / "a.csv").write_bytes(b"a")
+        os.utime(path, (time.time() - seconds,) * 2)
+        return path
+
+    abandoned, locked, new = left("abandoned", 90), left("locked", 90), left("new", 0)
+    descriptor = os.open(locked, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    catalog = catalog_of(home)
+    resources = Resources(
+        catalog=catalog,
+        keys=Keys(home / "keys", {"write"}),
+        admission=Admission(),
+        heavy=Admission(),
+    )
+    with resources.running():
+        assert (abandoned.exists(), locked.exists(), new.exists()) == (False, True, True)
+    os.close(descriptor)
+    shutil.rmtree(locked)
+    shutil.rmtree(new)
 
 
 def test_a_full_folder_of_temporary_files_is_named(writer, monkeypatch):

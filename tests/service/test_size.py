@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 from starlette.testclient import TestClient
 
+from klsa_search.collection.model import MAX_ID_BYTES
 from klsa_search.core.service_reports import ListName
 from klsa_search.errors import QueryError
 from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
@@ -27,7 +28,6 @@ from klsa_search.service.routes.mining import router as mining
 from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
 from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
-from klsa_search.storage.log import MAX_ID_BYTES
 from tests.support.application import catalog_app
 
 from .conftest import build_tiny, failure_of

@@ -13,10 +13,8 @@ from typing import Final, NamedTuple
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from klsa_search.collection.files.content import (
-    LARGEST,
-    Unreadable,
-)
+from klsa_search.collection.files.content import LARGEST, Unreadable
+from klsa_search.collection.lines import LARGEST_UNPACKED
 
 FAULTS: Final = (
     BadZipFile,
@@ -86,10 +84,6 @@ def archive_faults() -> Iterator[None]:
         raise Unreadable("needs a password", error) from None
 
 
-LARGEST_ARCHIVE: Final = 2**32
-"""Limit of the decompressed size of all files of an archive in bytes."""
-
-
 class ZippedFile(NamedTuple):
     """A file of an open archive; its name is its path in the archive."""
 
@@ -121,14 +115,14 @@ class ZippedFile(NamedTuple):
 def open_zip(path: Path) -> Iterator[list[ZippedFile]]:
     """Open an archive and return its files, sorted by name, without hidden ones; Unreadable.
 
-    Cost: at most `LARGEST_ARCHIVE` bytes are unpacked from it.
+    Cost: at most `LARGEST_UNPACKED` bytes are unpacked from it.
     """
     with ExitStack() as stack:
         with archive_faults():
             archive = stack.enter_context(ZipFile(path))
         members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        if sum(info.file_size for info in members.values()) > LARGEST_ARCHIVE:
-            raise Unreadable("is too large", f"more than {LARGEST_ARCHIVE >> 30} GiB unpacked")
+        if sum(info.file_size for info in members.values()) > LARGEST_UNPACKED:
+            raise Unreadable("is too large", f"more than {LARGEST_UNPACKED >> 30} GiB unpacked")
         yield [
             ZippedFile(name, info, archive)
             for name, info in sorted(members.items())

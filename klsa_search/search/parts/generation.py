@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from klsa_search.collection.model import Document
+from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.searched_text import searched_texts
-from klsa_search.collection.vectors import set_vectors, vectors_of
+from klsa_search.collection.vectors import of_spaces, set_vectors, vectors_of
 from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.batches import (
     Changes,
     WriteResult,
     declared_of,
-    of_spaces,
     patched_documents,
     refuse_read_only,
 )
@@ -38,7 +37,7 @@ from klsa_search.search.state.state import State
 from klsa_search.storage.columns.declared import field_warnings
 from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog, document_as_json
+from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.partitions import CollectionTerms
 

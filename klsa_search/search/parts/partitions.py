@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import of_spaces
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, StoreError
-from klsa_search.search.batches import Changes, WriteResult, of_spaces
+from klsa_search.search.batches import Changes, WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.search.parts.part_set import IndexFacts, LocalParts, Part, PartSet

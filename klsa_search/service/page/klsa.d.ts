@@ -3,12 +3,20 @@
 export class KlsaError extends Error {
   constructor(
     message: string,
-    facts: { code: string; field?: string | null; status?: number; cause?: unknown },
+    facts: {
+      code: string;
+      field?: string | null;
+      added?: number;
+      status?: number;
+      cause?: unknown;
+    },
   );
   /** Stable code, as in docs/reference/error-codes.md; `service_failed` without a usable answer. */
   readonly code: string;
   /** The parameter at fault, or null. */
   readonly field: string | null;
+  /** Documents of a file that were added before it failed. */
+  readonly added: number;
   /** HTTP status; 0 without an answer. */
   readonly status: number;
 }

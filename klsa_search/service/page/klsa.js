@@ -17,11 +17,12 @@ const BUSY = new Set([429, 503]); // statuses after which the same request may s
 
 /** An error that the service reported, or that it gave no usable answer. */
 export class KlsaError extends Error {
-  constructor(message, { code, field = null, status = 0, cause }) {
+  constructor(message, { code, field = null, added = 0, status = 0, cause }) {
     super(message, { cause });
     this.name = "KlsaError";
     this.code = code; // docs/reference/error-codes.md; `service_failed` without a usable answer
     this.field = field; // the parameter at fault, or null
+    this.added = added; // documents of a file that were added before
     this.status = status; // of the answer; 0 without one
   }
 }

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field, model_validator
 
+from klsa_search.collection.model import checked_id
 from klsa_search.core.parameters import Text
 from klsa_search.core.service_reports import Analytics, ListName, SynonymProposal
 from klsa_search.errors import BadDocument
@@ -18,7 +19,6 @@ from klsa_search.service.analytics.reports import as_csv, report, searched_queri
 from klsa_search.service.analytics.store import EventRow
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.schemas.base import Answer, RequestModel, field_error
-from klsa_search.storage.log import checked_id
 
 router = APIRouter()
 

@@ -16,15 +16,14 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic_core import to_json
 
 from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import checked_vectors, with_dimensions
 from klsa_search.errors import BadDocument, DocumentNotFound, KlsaError, QueryError
 from klsa_search.search.batches import (
     BATCH_DOCUMENTS,
     Changes,
     WriteResult,
-    checked_vectors,
     declared_of,
     patched_documents,
-    with_dimensions,
 )
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, refuse_other_types, requires
@@ -385,7 +384,7 @@ def _status(
         generation=generation,
         log_position=position,
         warnings=[asdict(warning) for warning in warnings] if warnings else None,
-        error=failure.model_dump() if failure else None,
+        error=failure.model_dump(exclude_defaults=True) if failure else None,
     )
     return to_json(status, exclude_none=True) + b"\n"
 

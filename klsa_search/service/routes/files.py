@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Self, TypeVar
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -15,13 +13,19 @@ from pydantic import Field
 from starlette.requests import ClientDisconnect
 
 from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.reading_options import FormatName
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search.batches import BATCH_DOCUMENTS, declared_of, refuse_read_only
+from klsa_search.search.batches import (
+    BATCH_CHARACTERS,
+    BATCH_DOCUMENTS,
+    declared_of,
+    refuse_read_only,
+)
 from klsa_search.search.index import Index
 from klsa_search.service.dependencies import Service, requires
 from klsa_search.service.file_reading import FileReader, FileSummary, FileTask
 from klsa_search.service.index_service import IndexService
-from klsa_search.service.middleware.bodies import spool
+from klsa_search.service.received_files import received
 from klsa_search.service.routes.documents import body_of
 from klsa_search.service.schemas.base import Answer, Name, RequestModel, elapsed
 from klsa_search.service.schemas.documents import ProblemCounts
@@ -37,10 +41,12 @@ _LONGEST_NAME: Final = 255
 class FileRequest(RequestModel):
     """The parameters of PUT /indexes/{name}/files/{file}."""
 
-    id: Name | None = Field(None, description="column of the IDs")
-    title: Name | None = Field(None, description="column of the titles")
-    text: list[Name] | None = Field(None, description="columns of the texts, which are joined")
-    format: Name | None = Field(None, description="format of the file; by default detected")
+    id: Name | None = Field(None, description="column of the IDs; blank: rows are numbered")
+    title: Name | None = Field(None, description="column of the titles; blank: none")
+    text: list[Name] | None = Field(
+        None, description="columns of the texts, which are joined; blank: none"
+    )
+    format: FormatName | None = Field(None, description="format of the file; by default detected")
     encoding: Name | None = Field(
         None, description="encoding of CSV and texts, such as cp1251; by default detected"
     )
@@ -54,9 +60,10 @@ class FileRequest(RequestModel):
     @property
     def reading(self) -> dict[str, Any]:
         """The keyword arguments of `open_collection`."""
-        chosen = {"id": self.id, "title": self.title, "text": self.text}
+        texts = None if self.text is None else list(filter(None, self.text))
+        chosen = {"id": self.id, "title": self.title, "text": texts}
         return {
-            "columns": {role: names for role, names in chosen.items() if names},
+            "columns": {role: names or None for role, names in chosen.items() if names is not None},
             "format": self.format,
             "encoding": self.encoding,
             "sections": self.sections,
@@ -127,22 +134,21 @@ async def add_file(
     document replaces the one with the same ID; the rows of a table without IDs are named after the
     file, as `a.csv#1`, so rows that a shorter version no longer has stay: use a sync for those.
     Records that cannot be read are left out and reported. Documents are stored in batches of 1,000;
-    if one fails, or the connection ends, those before it stay. The same file can be sent again.
+    if one fails, or the connection ends, those before it stay: `added` of the error. The same file
+    can be sent again.
     """
     begin = time.perf_counter()
     if file in (".", "..") or "\0" in file or len(file.encode(errors="replace")) > _LONGEST_NAME:
         raise QueryError(f"{file[:60]!r} is not the name of a file; rename it", field="file")
     with service.writes.slot(None):
         addition = await service.look_up(name, _Addition)
-        async with _received(request, file) as path:
+        async with received(request, file) as path:
             try:
                 async with service.writes.readers:
                     work = addition.read(path, params, service)
                     summary = await _while_connected(request, work)
             except KlsaError as error:
-                error.message = error.message.replace(f"{path.parent}/", "")
-                if addition.added:
-                    error.message += f" ({addition.added:,} documents before were added)"
+                error.added = addition.added
                 raise
             answer = FileAnswer(
                 index=addition.index,
@@ -154,26 +160,7 @@ async def add_file(
                 time_ms=elapsed(begin),
                 **vars(summary),
             )
-            content = answer.model_dump_json().replace(f"{path.parent}/", "")
-    return Response(content, media_type="application/json")
-
-
-@asynccontextmanager
-async def _received(request: Request, name: str) -> AsyncIterator[Path]:
-    """The body of a request as a temporary file of this name."""
-    folder = await asyncio.to_thread(
-        TemporaryDirectory, prefix="klsa-file-", ignore_cleanup_errors=True
-    )
-    try:
-        path = Path(folder.name) / name
-        body = await asyncio.to_thread(path.open, "wb")
-        try:
-            await spool(request, body)
-        finally:
-            await asyncio.to_thread(body.close)
-        yield path
-    finally:
-        await asyncio.to_thread(folder.cleanup)
+    return Response(answer.model_dump_json(), media_type="application/json")
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -215,6 +202,7 @@ class _Addition:
             declared=self._declared,
             dimensions=self._dimensions,
             batch=BATCH_DOCUMENTS,
+            characters=BATCH_CHARACTERS,
             preview=params.preview,
         )
         reader = FileReader(task)

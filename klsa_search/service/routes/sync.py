@@ -98,5 +98,8 @@ async def sync_index(
                     **result.as_json(ids=params.ids),
                 ).model_dump_json(exclude=None if params.ids else {"ids"})
 
-            content = await service.write(name, work, dry_run=params.dry_run)
+            if params.dry_run:
+                content = await service.look_up(name, work, long=True)
+            else:
+                content = await service.write(name, work)
             return Response(content, media_type="application/json")

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from klsa_search.collection.json_files import DECODER, document_of, object_of
 from klsa_search.collection.mappings import as_document
-from klsa_search.collection.model import Document, text_fault
+from klsa_search.collection.model import Document, document_as_json, text_fault
 from klsa_search.collection.reading_options import ID_NAMES
 from klsa_search.core.parameters import Text
 from klsa_search.errors import BadDocument, CollectionError, QueryError
@@ -27,7 +27,6 @@ from klsa_search.search.index import Index
 from klsa_search.search.pages.excerpts import Excerpt, span_of
 from klsa_search.service.schemas.base import Answer, IndexName, RequestModel
 from klsa_search.storage.columns.declared import FieldWarning
-from klsa_search.storage.log import document_as_json
 
 MAX_BODY = 2**25
 """Maximum bytes of a body, or of one line: a document of 10 MiB with any escapes."""

@@ -106,6 +106,7 @@ class Failure(BaseModel):
     code: str = Field(description="a stable word for programs")
     message: str = Field(description="one sentence: the thing, the fact, the next step")
     field: str | None = Field(description="the parameter at fault, if it is one")
+    added: int = Field(0, description="documents of a file that were added before; absent if 0")
 
 
 class FailureAnswer(BaseModel):
@@ -128,10 +129,11 @@ def failure_answer(
     message: str,
     field: str | None = None,
     headers: dict[str, str] | None = None,
+    added: int = 0,
 ) -> JSONResponse:
     """Return an error response."""
-    answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
-    return JSONResponse(answer.model_dump(), STATUSES[code], headers)
+    answer = FailureAnswer(error=Failure(code=code, message=message, field=field, added=added))
+    return JSONResponse(answer.model_dump(exclude_defaults=True), STATUSES[code], headers)
 
 
 def error_response(error: KlsaError) -> JSONResponse:
@@ -147,7 +149,7 @@ def error_response(error: KlsaError) -> JSONResponse:
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
     if isinstance(error, BodyTooSlow):
         headers["Connection"] = "close"
-    return failure_answer(code, error.message, error.field, headers)
+    return failure_answer(code, error.message, error.field, headers, error.added)
 
 
 def shown_message(error: KlsaError, home: Path) -> str:

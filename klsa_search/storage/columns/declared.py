@@ -7,14 +7,12 @@ import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Collection as Names
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from klsa_search.collection.model import Collection, Document
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.text_cleaning import metadata_with_text, with_html_as_text
-from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
@@ -30,6 +28,10 @@ from klsa_search.storage.columns.values import (
     type_of,
     unit_of,
 )
+
+if TYPE_CHECKING:
+    from klsa_search.core.build_settings import FieldSettings, FieldType, FormSettings
+    from klsa_search.storage.columns.columns import Fields
 
 
 class DeclaredFields:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from klsa_search.core.build_settings import DateOrder, DecimalSign
+if TYPE_CHECKING:
+    from klsa_search.core.build_settings import DateOrder, DecimalSign
 
 
 class Amount(NamedTuple):

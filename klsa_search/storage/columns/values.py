@@ -20,11 +20,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from klsa_search.collection.mappings import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
-from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
@@ -35,6 +34,9 @@ from klsa_search.storage.columns.local_forms import (
     may_begin_with_year,
     number_in,
 )
+
+if TYPE_CHECKING:
+    from klsa_search.core.build_settings import FieldType
 
 
 class Limits(NamedTuple):

@@ -10,7 +10,6 @@ const IN_ROWS = /\.(csv|tsv|jsonl?|ndjson|xml)$/i; // of which the beginning can
 const BEGINNING = 2 ** 20; // bytes
 const REFRESH = 2000; // ms, while documents are added
 const ROLES = { id: "Id", title: "Title", text: "Text" };
-const USUAL = { id: ["_id", "id"], title: ["title"], text: ["text", "contents"] }; // always used
 
 /** The panel: {node, leave()}. `changed` is called when documents were added. */
 export function adding(index, changed) {
@@ -126,7 +125,7 @@ function planOf(source, number, look) {
     fill(sample, drawnSample(file, source.read));
   };
   const choose = async (role) => {
-    Object.assign(chosen, { ...source.read.used, ...chosen, [role]: selects[role].value || null });
+    Object.assign(chosen, { ...source.read.used, ...chosen, [role]: selects[role].value });
     try {
       if (await latest.run((signal) => look(source, signal)) !== STALE) draw();
     } catch (failure) {
@@ -136,8 +135,7 @@ function planOf(source, number, look) {
   const choice = (role) => {
     const id = `column-${number}-${role}`;
     selects[role] = el("select", { id, on: { change: () => choose(role) } },
-      read.columns.some((name) => USUAL[role].includes(name)) ? null
-        : el("option", { value: "" }, role === "id" ? "the number of its row" : "nothing"),
+      el("option", { value: "" }, role === "id" ? "the number of its row" : "nothing"),
       read.columns.map((name) => el("option", { value: name }, name)));
     return el("div", el("label", { for: id }, ROLES[role]), selects[role]);
   };
@@ -151,7 +149,7 @@ function planOf(source, number, look) {
 function drawnSample(file, { documents, notes, skipped, fault, isCut }) {
   const rows = documents.map(({ id, title, text, metadata }) => ({ Id: id, Title: title, Text: text, ...metadata }));
   const names = [...new Set(rows.flatMap(Object.keys))];
-  const inFile = (message) => plain(message).replace(`${file.name}: `, "");
+  const inFile = (message) => message.replace(`${file.name}: `, "");
   const cell = (value) => {
     const text = typeof value === "object" ? JSON.stringify(value) : String(value ?? "");
     return el("td", text.length > 60 ? `${text.slice(0, 60)}…` : text);
@@ -170,12 +168,7 @@ function drawnSample(file, { documents, notes, skipped, fault, isCut }) {
 }
 
 function drawnNote(note) {
-  return el("p.quiet.small", plain(note));
-}
-
-/** A sentence of the service without its end about the options of commands. */
-function plain(message) {
-  return message.replace(/; [^;]*--.*$/, "");
+  return el("p.quiet.small", note);
 }
 
 function addTo(result, { added, skipped, unread, notes }) {
@@ -190,7 +183,8 @@ function addTo(result, { added, skipped, unread, notes }) {
 function refuse(result, file, failure) {
   const isTooLarge = failure.status === 413; // by a proxy: the service takes 8 GiB
   if (!isTooLarge && !/^bad_(document|collection|query)$/.test(failure.code)) throw failure;
-  const reason = isTooLarge ? "is larger than the proxy of this service allows" : plain(failure.message);
+  const reason = isTooLarge ? "is larger than the proxy of this service allows" : failure.message;
+  result.added += failure.added;
   result.refused += 1;
   result.isCut = true;
   result.faults.push(`${file.name}: ${reason}`);

@@ -1,0 +1,148 @@
+"""What an object of JSON is: a document, or an answer, table or export with documents in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from klsa_search.collection.mappings import has_path, rows_of_columns
+from klsa_search.collection.reading_options import (
+    COMMON_NAMES,
+    ID_NAMES,
+    PLAIN,
+    TEXT_NAMES,
+    Columns,
+)
+from klsa_search.errors import CollectionError
+
+_LISTS_SHOWN: Final = 3
+
+
+class Layout(NamedTuple):
+    """The documents of an object: itself, or those in it, of which there are notes then."""
+
+    rows: list[Any]
+    notes: list[str]
+
+
+def layout_of(
+    record: Mapping[str, Any],
+    columns: Columns = PLAIN,
+    *,
+    takes_objects: bool = True,
+    file: str = "",
+) -> Layout | None:
+    """Return the documents of the only object of a file; None if it has no recognised ones.
+
+    takes_objects  whether it may be a document without a column that is named for its text
+    CollectionError, about this file, if it has several lists of documents.
+    """
+    if rows := rows_of_columns(record):
+        return Layout(rows, ["read as a table of columns"])
+    if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
+        return Layout([record], [])
+    lists = dict(_lists(record))
+    with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
+    notes = []
+    if len(lists) > 1 and len(with_texts) == 1:
+        unread = ", ".join(repr(name) for name in lists if name not in with_texts)
+        notes = [f"the lists {unread} are not read"]
+        lists = with_texts
+    if len(lists) > 1:
+        names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])
+        raise CollectionError(
+            f"an object with {len(lists):,} lists of objects: {names}; write one of them to a "
+            f"file, as with: jq -c '.{next(iter(with_texts or lists))}[]' {file} > documents.jsonl"
+        )
+    for name, rows in lists.items():
+        return Layout(rows, [*notes, f"read the list {name!r} of an object"])
+    by_id = _by_id(record)
+    if by_id is not None:
+        return Layout(by_id, ["read as an object with a document for each ID"])
+    return None
+
+
+_RESULTS: Final = frozenset(
+    re.findall(r"\w+", "data docs documents hits list records response result results rows")
+)
+"""Names of lists of documents in answers."""
+_ROWS: Final = _RESULTS | {"entries", "items", "value"}
+"""Names of lists of documents in answers and feeds."""
+_LONGEST_STATUS: Final = 200
+"""Characters of the message of an answer, at most."""
+
+
+def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
+    """Return whether an object has a title or text itself, under any name."""
+    if any(has_path(record, name) for name in columns.names()):
+        return True
+    if record.get("type") == "FeatureCollection" and record.get("features"):
+        return False  # but GeoJSON, which may have the name of a layer
+    names = [name for name, value in record.items() if not isinstance(value, dict)]
+    if not set(TEXT_NAMES).isdisjoint(names):
+        return True
+    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
+    if has_text and (columns.id_in(names) or columns.common("id", names)):
+        return not _is_answer(record)  # but such as an order with its items
+    # A board has a title, a page a `page_text`, and an answer a message, but their rows are
+    # documents; the comments of a post are none.
+    lists = [name for name, rows in _lists(record) if _has_texts(rows)]
+    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
+        return False
+    return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
+
+
+def _is_answer(record: Mapping[str, Any]) -> bool:
+    """Return whether an object with ID and text is an answer: its text is a status message alone.
+
+    Its results are documents by their names: each has a text, and an ID or title.
+    """
+    texts = [name for name in record if name.lower() in COMMON_NAMES["text"]]
+    message = record.get("message")
+    if texts != ["message"] or not isinstance(message, str) or PLAIN.common("title", record):
+        return False
+    is_status = len(message) <= _LONGEST_STATUS and "\n" not in message
+    results = (rows[0] for name, rows in _lists(record) if _RESULTS.issuperset(name.split(".")))
+    return is_status and any(
+        _has_text(row) and (PLAIN.id_in(row) or PLAIN.common("id", row) or "title" in row)
+        for row in results
+    )
+
+
+def _has_texts(rows: list[Any]) -> bool:
+    """Return whether the first object of a list, or an object in it, has a text."""
+    inner = [value for value in rows[0].values() if isinstance(value, dict)]
+    return any(_has_text(record) for record in [rows[0], *inner])
+
+
+def _has_text(record: Mapping[str, Any]) -> bool:
+    names = [name for name, value in record.items() if not isinstance(value, dict)]
+    return bool(PLAIN.texts_in(names) or PLAIN.common("text", names))
+
+
+def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of objects in an object, with their paths; not those in lists."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _lists(value, f"{outer}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            yield f"{outer}{name}", value
+
+
+def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of an object of texts or objects by ID; None if it is something else."""
+    while len(content) == 1 and all(isinstance(value, dict) for value in content.values()):
+        (inner,) = content.values()
+        if _is_document(inner):
+            break
+        content = inner
+    if content and all(isinstance(row, dict) and _is_document(row) for row in content.values()):
+        return [{"id": id_, **row} for id_, row in content.items()]
+    if (
+        len(content) > 1
+        and {*ID_NAMES, *COMMON_NAMES["id"]}.isdisjoint(content)
+        and all(isinstance(v, str) for v in content.values())
+    ):
+        return [{"id": id_, "text": row} for id_, row in content.items()]
+    return None
