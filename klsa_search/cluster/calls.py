@@ -6,11 +6,10 @@ A slow or failed call is repeated at another replica.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import PartitionMissing
@@ -18,7 +17,7 @@ from klsa_search.errors import PartitionMissing
 
 @dataclass(slots=True)
 class PartitionTally:
-    """Partitions that answered one search, over all rounds.
+    """Partitions that answered the searches of a block, over all rounds: a context manager.
 
     partial  whether the search may go on without some of them
     total    number of partitions
@@ -26,8 +25,18 @@ class PartitionTally:
     """
 
     partial: bool = False
-    total: int = 0
-    failed: dict[int, str] = field(default_factory=dict)
+    total: int = field(default=0, init=False)
+    failed: dict[int, str] = field(default_factory=dict, init=False)
+    _before: Token[PartitionTally | None] = field(init=False, repr=False)
+
+    def __enter__(self) -> Self:
+        """Count partitions that are called from now on."""
+        self._before = _tally.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Count them in the tally before."""
+        _tally.reset(self._before)
 
     def add(self, total: int, failed: dict[int, str]) -> None:
         """Add a round; PartitionMissing if some failed and `partial` is false, or all failed."""
@@ -48,17 +57,6 @@ def missing(failed: Mapping[int, str], total: int, step: str = "") -> PartitionM
 
 
 _tally: ContextVar[PartitionTally | None] = ContextVar("klsa_tally", default=None)
-
-
-@contextmanager
-def count_partitions(*, partial: bool = False) -> Iterator[PartitionTally]:
-    """Count the partitions that are called in a block, in a tally that the block gets."""
-    tally = PartitionTally(partial)
-    token = _tally.set(tally)
-    try:
-        yield tally
-    finally:
-        _tally.reset(token)
 
 
 def current_tally() -> PartitionTally:

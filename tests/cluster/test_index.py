@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.cluster.calls import count_partitions
+from klsa_search.cluster.calls import PartitionTally
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
 from klsa_search.indexing import refit
@@ -124,14 +124,14 @@ def test_a_missing_partition_is_an_error_or_a_partial_result(here, world, step):
     world.failing.add((1, step))
     with pytest.raises(PartitionMissing, match=r"1 of 3 partitions .* \(partition 1: .*gone"):
         world.index.search("word01 word05", 30)
-    with count_partitions(partial=True) as tally:
+    with PartitionTally(partial=True) as tally:
         found = world.index.search("word01 word05", 30)
     assert (tally.total, list(tally.failed)) == (3, [1])
     kept = {id_ for number in (0, 2) for id_ in here.partitions[number].ids()}
     assert found.hits
     assert {hit.id for hit in found.hits} <= kept
     world.failing.update({(0, step), (2, step)})
-    with count_partitions(partial=True), pytest.raises(PartitionMissing, match="3 of 3"):
+    with PartitionTally(partial=True), pytest.raises(PartitionMissing, match="3 of 3"):
         world.index.search("word01 word05", 30)
 
 
@@ -208,7 +208,7 @@ def test_a_replica_without_the_last_write_does_not_answer(home):
         with pytest.raises(PartitionMissing):
             world.index.delete(["d7"])
         for _ in range(2):  # of each replica first
-            with count_partitions(partial=True) as tally:
+            with PartitionTally(partial=True) as tally:
                 found = world.index.search("word01 word05", 60)
             assert (list(tally.failed), bool(found.hits)) == ([number], True)
         world.failing.clear()
@@ -280,7 +280,7 @@ def test_many_queries_are_ranked_in_the_rounds_of_one(here, world):
 
 def test_many_queries_are_ranked_without_a_partition_that_fails(world):
     world.failing = {(1,)}
-    with count_partitions(partial=True) as tally:
+    with PartitionTally(partial=True) as tally:
         found = world.index.rank_many(QUERIES[:3], 20)
         assert str(found) == str([world.index.rank(query, 20) for query in QUERIES[:3]])
     world.failing = set()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from klsa_search import build
-from klsa_search.cluster.calls import count_partitions
+from klsa_search.cluster.calls import PartitionTally
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import ClusterFailed, SettingsError
 from klsa_search.storage.backup_writer import back_up
@@ -77,7 +77,7 @@ def test_partitions_answer_and_come_back(cluster, processes, tmp_path):
         os.kill(process, signal.SIGKILL)
 
         def is_whole():
-            with count_partitions(partial=True) as tally:
+            with PartitionTally(partial=True) as tally:
                 there.search(TOPIC_QUERIES[0])
             return not tally.failed
 
@@ -100,7 +100,7 @@ def test_a_lost_partition_comes_back_from_its_backup(cluster, processes, tmp_pat
         os.kill(process, signal.SIGKILL)
 
         def is_whole():
-            with count_partitions(partial=True) as tally:
+            with PartitionTally(partial=True) as tally:
                 there.search(TOPIC_QUERIES[0])
             return not tally.failed
 

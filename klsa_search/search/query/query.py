@@ -114,9 +114,9 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
         except ValidationError as error:
             message, field = first_fault(error, Query, "option")
             raise QueryError(message, field=field) from None
-        self._check_combinations()
+        self.check_combinations()
 
-    def _check_combinations(self) -> None:
+    def check_combinations(self) -> None:
         """Refuse options that exclude each other; QueryError."""
         if self.max_tokens is not None and (self.group != "passage" or self.offset):
             raise QueryError(

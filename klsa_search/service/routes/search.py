@@ -14,10 +14,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic_core import from_json, to_json
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from klsa_search.cluster.calls import count_partitions
+from klsa_search.cluster.calls import PartitionTally
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
@@ -25,8 +24,8 @@ from klsa_search.service.dependencies import Requires, Service, requires, servic
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.page_files import SearchPage, prefers_html
-from klsa_search.service.schemas.base import MAX_ANSWER, too_large
-from klsa_search.service.schemas.errors import HANDLERS
+from klsa_search.service.schemas.base import MAX_ANSWER, read_parameters, too_large
+from klsa_search.service.schemas.errors import answer_to
 from klsa_search.service.schemas.index_answers import (
     Alive,
     Health,
@@ -101,20 +100,19 @@ class QuickSearch:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app, self._search = app, ExceptionMiddleware(_answer_search, HANDLERS)
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a search, or pass another request on."""
-        is_search = scope.get("method") == "GET" and path_of(scope) == "/search"
-        await (self._search if is_search else self._app)(scope, receive, send)
-
-
-async def _answer_search(scope: Scope, receive: Receive, send: Send) -> None:
-    scope["route"] = _SEARCH
-    request = Request(scope, receive)
-    await may_search(request)
-    answer = await search(await SearchRequest.of_url(request), service_of(request))
-    await answer(scope, receive, send)
+        answer: ASGIApp = self._app
+        if scope.get("method") == "GET" and path_of(scope) == "/search":
+            scope["route"], request = _SEARCH, Request(scope, receive)
+            try:
+                await may_search(request)
+                answer = await search(read_parameters(request, SearchRequest), service_of(request))
+            except Exception as error:  # noqa: BLE001 - bugs are raised again
+                answer = await answer_to(request, error)
+        await answer(scope, receive, send)
 
 
 @router.post(
@@ -146,7 +144,7 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
     def compute(index: Index) -> bytes:
         begin = time.perf_counter()
-        with count_partitions(partial=params.partial) as tally:
+        with PartitionTally(partial=params.partial) as tally:
             results = index.search(params.search())
         found_at = time.perf_counter()
         search_id = None

@@ -259,3 +259,11 @@ HANDLERS: Final[Mapping[Any, Handler]] = MappingProxyType(
     }
 )
 """Functions that return the response for an error, by its kind."""
+
+
+async def answer_to(request: Request, error: Exception) -> Response:
+    """Return the response for an error; raise it if it is a bug."""
+    for kind in type(error).__mro__:
+        if kind in HANDLERS:
+            return await HANDLERS[kind](request, error)
+    raise error

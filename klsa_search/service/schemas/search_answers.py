@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields as dataclass_fields
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -31,6 +32,8 @@ _OF_PASSAGE: Final = _OF_DOCUMENT | {"text"}
 
 _REQUESTED: Final = ("quality", "explanation", "highlight", "rerank")
 """Fields of a hit if they were requested otherwise."""
+
+_INTERPRETATION: Final = tuple(field.name for field in dataclass_fields(QueryInterpretation))
 
 _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
@@ -200,9 +203,10 @@ def search_answer(
 
     Encoded without the model, which would take four times as long. QueryError if it is too large.
     """
+    said = results.interpretation
     answer = {
         "query": results.query,
-        "interpretation": results.interpretation,
+        "interpretation": {name: getattr(said, name) for name in _INTERPRETATION},
         "index": index.name,
         "generation": index.generation,
         "ranker": results.ranker,
@@ -233,16 +237,17 @@ def search_answer(
         fields = _OF_PASSAGE if request.group == "passage" else _OF_DOCUMENT
     as_dict = _hit_writer(fields, index)
     size = 1 if "text" in fields or request.fields else _BATCH  # hits may have whole texts
-    head = to_json(answer, inf_nan_mode="null")
-    left, hits = MAX_ANSWER - len(head), []
-    for first in range(0, len(results), size):
+    pieces, left = list[bytes](), MAX_ANSWER
+    for first in range(0, len(results) or 1, size):
         check_deadline()
-        batch = [as_dict(hit) for hit in results.hits[first : first + size]]
-        hits.append(to_json(batch, inf_nan_mode="null")[1:-1])
-        left -= len(hits[-1]) + 1
+        batch = list(map(as_dict, results.hits[first : first + size]))
+        content = batch if pieces else {**answer, "hits": batch}
+        piece = to_json(content, inf_nan_mode="null")
+        pieces.append(piece[1:-1] if pieces else piece[:-2])
+        left -= len(piece)
         if left < 0:
             raise too_large()
-    return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
+    return b",".join(pieces) + b"]}"
 
 
 def _paging(results: SearchResults, request: SearchRequest) -> dict[str, int]:

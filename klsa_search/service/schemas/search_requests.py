@@ -158,7 +158,10 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
         """Return the search that is requested; QueryError for options that exclude each other."""
         names = self.model_fields_set & _OPTIONS
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return Query(self.q or "", self.count, **options | {"offset": self.first})
+        page = {"query": self.q or "", "k": self.count, "offset": self.first}
+        query = _NO_OPTIONS.model_copy(update=options | page)  # each is checked already
+        query.check_combinations()
+        return query
 
     def is_quick(self, index: Index) -> bool:
         """Return whether the search takes at most some 2 ms, so that it may run in an event loop.
@@ -210,6 +213,7 @@ _QUICK_VALUES: Final = 100
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page", "analytics", "fields"))
 """Parameters that change no cost but that of `k` hits."""
 
+_NO_OPTIONS: Final = Query()
 _OPTIONS: Final = frozenset(Query.model_fields) - {"query", "k", "offset"}
 
 
