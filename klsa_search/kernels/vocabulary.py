@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents, may_have_accents
+from klsa_search.core.array_types import Integers
 from klsa_search.core.lazy import cached_method, lazy_property
 
 _LAST: Final = "\U0010ffff"
@@ -41,27 +42,22 @@ def letter_set(word: str) -> int:
     return letters
 
 
-class TermRun:
-    """Consecutive terms, n of them, in order of code points; immutable and thread-safe.
+class TermOrder:
+    """Distinct terms, n of them, in order of code points; immutable and thread-safe.
 
-    first  number of the first term
-    terms  in order of their numbers
+    terms  in any order
     Sorted at the first use: 0.3 µs a term, 60 bytes of memory.
     """
 
-    def __init__(self, first: int, terms: Sequence[str]) -> None:
-        self.first, self.terms = first, terms
+    def __init__(self, terms: Sequence[str]) -> None:
+        self.terms = terms
 
     def __len__(self) -> int:
         """Return n."""
         return len(self.terms)
 
-    def merged(self, later: TermRun) -> TermRun:
-        """Return the run of these terms and of those that follow them."""
-        return TermRun(self.first, (*self.terms, *later.terms))
-
     def beginning_with(self, prefix: str) -> slice:
-        """Return where terms with a prefix are in `names` and `numbers`."""
+        """Return where terms with a prefix are in `names`."""
         return slice(bisect_left(self.names, prefix), bisect_left(self.names, prefix + _LAST))
 
     def ending_with(self, ending: str) -> Iterator[str]:
@@ -78,31 +74,30 @@ class TermRun:
         return sorted(self.terms)
 
     @lazy_property
-    def numbers(self) -> _Numbers:
-        """The numbers of the terms in order: (n,)."""
+    def places(self) -> _Numbers:
+        """The place of each name in `terms`: (n,)."""
         terms = list(self.terms)  # from arrays, single terms cost more
-        return self.first + np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
+        return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
     @lazy_property
     def with_character(self) -> Mapping[str, Sequence[int]]:
-        """The numbers of terms by the characters of pairs, in order of the terms."""
-        numbers_of: dict[str, list[int]] = {}
-        for number, name in zip(self.numbers.tolist(), self.names, strict=True):
+        """Where pairs with a character are in `names`, by character."""
+        positions_of: dict[str, list[int]] = {}
+        for position, name in enumerate(self.names):
             for character in {*characters(name)}:
-                numbers_of.setdefault(character, []).append(number)
-        return numbers_of
+                positions_of.setdefault(character, []).append(position)
+        return positions_of
 
     @lazy_property
     def without_accents(self) -> Mapping[str, Sequence[int]]:
-        """The numbers of terms with accents by what they are without, in order of the terms."""
-        numbers_of: dict[str, list[int]] = {}
-        numbers = zip(self.numbers.tolist(), self.names, strict=True)
-        accented = [(number, name) for number, name in numbers if may_have_accents(name)]
+        """Where terms with accents are in `names`, by what they are without."""
+        positions_of: dict[str, list[int]] = {}
+        accented = [(at, name) for at, name in enumerate(self.names) if may_have_accents(name)]
         plain = fold_accents("\n".join(name for _, name in accented)).split("\n")  # all at once
-        for (number, name), without in zip(accented, plain, strict=bool(accented)):
+        for (position, name), without in zip(accented, plain, strict=bool(accented)):
             if without != name:
-                numbers_of.setdefault(without, []).append(number)
-        return numbers_of
+                positions_of.setdefault(without, []).append(position)
+        return positions_of
 
     @lazy_property
     def lengths(self) -> _Numbers:
@@ -124,6 +119,35 @@ class TermRun:
         return "\n".join(["", *self.names, ""])
 
 
+class TermRun:
+    """Terms of a vocabulary in order, which may be those of other vocabularies, and their numbers.
+
+    order         the terms
+    term_numbers  of `order.terms`
+    """
+
+    def __init__(self, order: TermOrder, term_numbers: Integers | range) -> None:
+        self.order, self.term_numbers = order, term_numbers
+
+    @classmethod
+    def of(cls, terms: Sequence[str], first: int = 0) -> TermRun:
+        """Return a run of terms with consecutive numbers."""
+        return cls(TermOrder(terms), range(first, first + len(terms)))
+
+    def __len__(self) -> int:
+        """Return the number of terms."""
+        return len(self.order)
+
+    def merged(self, later: TermRun) -> TermRun:
+        """Return the run of these terms and of those that follow them."""
+        return TermRun.of((*self.order.terms, *later.order.terms), int(self.term_numbers[0]))
+
+    @lazy_property
+    def numbers(self) -> _Numbers:
+        """The numbers of the terms in order: (n,)."""
+        return np.asarray(self.term_numbers, np.int64)[self.order.places]
+
+
 class TermRuns:
     """All terms of a vocabulary, in runs; immutable and thread-safe."""
 
@@ -132,7 +156,7 @@ class TermRuns:
 
     def extended(self, terms: Sequence[str]) -> TermRuns:
         """Return the runs with further terms, which share those of this one."""
-        runs = [*self.runs, TermRun(sum(map(len, self.runs)), tuple(terms))]
+        runs = [*self.runs, TermRun.of(tuple(terms), sum(map(len, self.runs)))]
         while len(runs) > 2 and len(runs[-1]) >= len(runs[-2]):
             last = runs.pop()
             runs.append(runs.pop().merged(last))
@@ -140,32 +164,43 @@ class TermRuns:
 
     def numbers(self, prefix: str) -> _Numbers:
         """Return the numbers of the terms with a prefix, in order of the terms: (n,)."""
-        ranges = [(run, run.beginning_with(prefix)) for run in self.runs]
-        numbers = np.concatenate([run.numbers[range_] for run, range_ in ranges])
-        if np.count_nonzero([range_.start < range_.stop for _, range_ in ranges]) > 1:
-            names = [name for run, range_ in ranges for name in run.names[range_]]
-            numbers = numbers[sorted(range(len(names)), key=names.__getitem__)]
-        return numbers
+        ranges = [run.order.beginning_with(prefix) for run in self.runs]
+        return self._in_order([np.arange(range_.start, range_.stop) for range_ in ranges])
 
     def names(self, prefix: str) -> list[str]:
         """Return the terms with a prefix, in order."""
-        names_by_run = [run.names[run.beginning_with(prefix)] for run in self.runs]
-        return sorted(name for names in names_by_run for name in names)
+        orders = [run.order for run in self.runs]
+        return sorted(
+            name for order in orders for name in order.names[order.beginning_with(prefix)]
+        )
 
     def ending_with(self, ending: str) -> Iterator[str]:
         """Yield the terms that end with a text. Cost: 1 ms per million characters of terms."""
         for run in self.runs:
-            yield from run.ending_with(ending)
+            yield from run.order.ending_with(ending)
 
     def with_character(self, character: str) -> _Numbers:
-        """Return the numbers of the pairs with a character, run by run: (n,)."""
-        numbers_by_run = [run.with_character.get(character, ()) for run in self.runs]
-        return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
+        """Return the numbers of the pairs with a character, in order of the terms: (n,)."""
+        return self._in_order([run.order.with_character.get(character, ()) for run in self.runs])
 
     def accented(self, plain: str) -> _Numbers:
-        """Return the numbers of the terms whose plain letters are these, run by run: (n,)."""
-        numbers_by_run = [run.without_accents.get(plain, ()) for run in self.runs]
-        return np.array([number for numbers in numbers_by_run for number in numbers], np.int64)
+        """Return the numbers of the terms whose plain letters are these, in order: (n,)."""
+        return self._in_order([run.order.without_accents.get(plain, ()) for run in self.runs])
+
+    def _in_order(self, positions: Sequence[Sequence[int] | _Numbers]) -> _Numbers:
+        """Return the numbers of terms at positions of each run, in order of the terms: (n,)."""
+        of_runs = [
+            (run, np.asarray(at, np.int64))
+            for run, at in zip(self.runs, positions, strict=True)
+            if len(at)
+        ]
+        if not of_runs:
+            return np.zeros(0, np.int64)
+        numbers = np.concatenate([run.numbers[at] for run, at in of_runs])
+        if len(of_runs) > 1:
+            names = [run.order.names[place] for run, at in of_runs for place in at.tolist()]
+            numbers = numbers[sorted(range(len(names)), key=names.__getitem__)]
+        return numbers
 
 
 _CACHE_SIZE: Final = 2**16
@@ -185,7 +220,7 @@ class Vocabulary:
         self.numbers: Mapping[str, int] = dict(zip(self.terms, range(len(self.terms)), strict=True))
         if not all(map(lt, self.terms, islice(self.terms, 1, None))):
             raise ValueError("the terms of a vocabulary must be sorted and distinct")
-        self.runs = TermRuns([TermRun(0, self.terms)])
+        self.runs = TermRuns([TermRun.of(self.terms)])
 
     def __len__(self) -> int:
         """Return V, the number of terms."""
@@ -285,6 +320,11 @@ class SortedTerms:
         """All terms as strings, made at the first use."""
         return self._text.tobytes().decode().split("\n")[:-1]
 
+    @lazy_property
+    def order(self) -> TermOrder:
+        """All terms in order, which vocabularies share."""
+        return TermOrder(_TermsAt(self, np.arange(len(self), dtype=np.int32)))
+
     def _bytes(self, position: int) -> bytes:
         return self._text[self._starts[position] : self._starts[position + 1] - 1].tobytes()
 
@@ -302,7 +342,10 @@ class JoinedVocabulary(Vocabulary):
     positions, later_positions
                  int32, ascending
     words        terms that are not at these positions
-    Memory and cost: those of `words`.
+    word_positions
+                 int32, of each word in `stored`, -1 for none; given with `later_positions`: then
+                 all stored terms have numbers, and vocabularies share their order
+    Memory and cost: those of `words`, and 4 bytes a stored term.
     """
 
     def __init__(
@@ -312,19 +355,28 @@ class JoinedVocabulary(Vocabulary):
         positions: _Positions,
         words: Sequence[str] = (),
         later_positions: _Positions | None = None,
+        word_positions: _Positions | None = None,
     ) -> None:
         self._first, self._stored, self._positions, self._words = first, stored, positions, words
-        terms_at = _TermsAt(stored, positions)
         after = len(first) + len(positions)
-        later = dict(zip(words, range(after, after + len(words)), strict=True))
-        parts: list[Sequence[str]] = [first.terms, terms_at, words]
-        ranges = [(positions, len(first))]
-        if later_positions is not None:
+        word_numbers = np.arange(after, after + len(words), dtype=np.int32)
+        numbers = np.full(len(stored), -1, np.int32)
+        numbers[positions] = np.arange(len(first), after, dtype=np.int32)
+        parts: list[Sequence[str]] = [first.terms, _TermsAt(stored, positions), words]
+        runs = None
+        if later_positions is not None and word_positions is not None:
             parts.append(_TermsAt(stored, later_positions))
-            ranges.append((later_positions, after + len(words)))
+            end = after + len(words)
+            numbers[later_positions] = np.arange(end, end + len(later_positions), dtype=np.int32)
+            is_new = word_positions < 0
+            numbers[word_positions[~is_new]] = word_numbers[~is_new]
+            new = [words[number] for number in np.flatnonzero(is_new).tolist()]
+            later = TermRun(TermOrder(new), word_numbers[is_new])
+            runs = [*first.runs.runs, TermRun(stored.order, numbers), later]
         self.terms = _JoinedTerms(parts)
-        self.numbers = _JoinedNumbers(self.terms, first.numbers, later, stored, ranges)
-        self.runs = TermRuns([TermRun(0, self.terms)])
+        later_numbers = dict(zip(words, word_numbers.tolist(), strict=True))
+        self.numbers = _JoinedNumbers(self.terms, first.numbers, later_numbers, stored, numbers)
+        self.runs = TermRuns(runs or [TermRun.of(self.terms)])
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
         """Return a vocabulary with further words, without `later_positions`. Cost: all words."""
@@ -384,7 +436,10 @@ class _JoinedTerms(_Terms):
 
 
 class _JoinedNumbers(Mapping[str, int]):
-    """Numbers of the terms of a `JoinedVocabulary`."""
+    """Numbers of the terms of a `JoinedVocabulary`.
+
+    numbers  (T,) int32, of the stored terms; -1 without
+    """
 
     def __init__(
         self,
@@ -392,23 +447,19 @@ class _JoinedNumbers(Mapping[str, int]):
         first: Mapping[str, int],
         words: Mapping[str, int],
         stored: SortedTerms,
-        ranges: Sequence[tuple[_Positions, int]],
+        numbers: _Positions,
     ) -> None:
         self._terms, self._first, self._words = terms, first, words
-        self._stored, self._ranges = stored, ranges
+        self._stored, self._numbers = stored, numbers
 
     def __getitem__(self, term: str) -> int:
         for numbers in (self._first, self._words):
             if term in numbers:
                 return numbers[term]
         position = self._stored.find(term)
-        if position is not None:
-            for positions, first in self._ranges:
-                # A value of the same type: for another, NumPy would convert all positions.
-                at = int(positions.searchsorted(positions.dtype.type(position)))
-                if at < len(positions) and positions[at] == position:
-                    return first + at
-        raise KeyError(term)
+        if position is None or self._numbers[position] < 0:
+            raise KeyError(term)
+        return int(self._numbers[position])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._terms)

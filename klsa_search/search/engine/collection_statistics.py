@@ -130,8 +130,10 @@ class TermNumbering:
     @property
     def vocabulary(self) -> Vocabulary:
         """Return the terms."""
+        collection, is_stored = self.collection, self.numbers >= 0
+        positions = np.where(is_stored, self.numbers - len(collection.trained), -1)
         return JoinedVocabulary(
-            self.collection.trained, self.collection.terms, self.local, self.words, self.remote
+            collection.trained, collection.terms, self.local, self.words, self.remote, positions
         )
 
     def counts(self, statistics: CollectionStatistics) -> DocumentCounts:

@@ -71,9 +71,9 @@ class SimilarTerms:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
         distance_of: dict[int, float] = {}
         for run, same in self._beginning_with(beginning[:1]):
-            missing = ~run.letters[same] & np.uint32(letter_set(beginning))
+            missing = ~run.order.letters[same] & np.uint32(letter_set(beginning))
             positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
-            names = [run.names[position] for position in positions.tolist()]
+            names = [run.order.names[position] for position in positions.tolist()]
             for length in range(max(len(beginning) - 1, 1), len(beginning) + 2):
                 distances = _distances(beginning, [name[:length] for name in names], edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
@@ -91,17 +91,17 @@ class SimilarTerms:
         for run, same_start in self._beginning_with(
             word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], "")
         ):
-            lengths = run.lengths[same_start]
+            lengths = run.order.lengths[same_start]
             positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
             # An edit adds and removes at most one letter each.
-            of_text, of_term = sets[lengths[positions]], run.letters[same_start][positions]
+            of_text, of_term = sets[lengths[positions]], run.order.letters[same_start][positions]
             added, removed = (
                 np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term)
             )
             positions = positions[(added <= edits) & (removed <= edits)]
             for length in sorted({*lengths[positions].tolist()}):  # np.unique imports numpy.ma
                 same = same_start.start + positions[lengths[positions] == length]
-                names = [run.names[position] for position in same.tolist()]
+                names = [run.order.names[position] for position in same.tolist()]
                 distances = _distances(texts[length], names, edits)
                 for at in np.flatnonzero(distances <= edits).tolist():
                     yield int(run.numbers[same[at]]), length, int(distances[at])
@@ -110,7 +110,7 @@ class SimilarTerms:
         """Yield where terms begin so: typing errors rarely change the first letter."""
         for run in self._runs:
             for beginning in filter(None, dict.fromkeys(beginnings)):
-                yield run, run.beginning_with(beginning)
+                yield run, run.order.beginning_with(beginning)
 
 
 def _arrays_of(distance_of: Mapping[int, float]) -> tuple[Terms, Distances]:
