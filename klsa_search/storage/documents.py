@@ -141,7 +141,7 @@ class DocumentReader:
     parts    their records, one part after the other
     path     file named in errors
     keys     of IDs: see the module
-    updated  doc id of each ID that was written later, None if it was deleted
+    later    doc ids of each ID that was written later, ascending, and perhaps of further documents
     live     (N,) whether a doc id has a document; None if all have
 
     All files are opened once, so a generation can be removed while a reader uses it. IndexDamaged
@@ -151,7 +151,7 @@ class DocumentReader:
     parts: tuple[RecordsPart, ...]
     path: Path
     keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    updated: Mapping[str, int | None] = field(default_factory=dict)
+    later: Mapping[str, Sequence[int]] = field(default_factory=dict)
     live: npt.NDArray[np.bool_] | None = None
 
     @classmethod
@@ -194,11 +194,11 @@ class DocumentReader:
     def extended(
         self,
         part: RecordsPart,
-        updated: Mapping[str, int | None],
+        later: Mapping[str, Sequence[int]],
         live: npt.NDArray[np.bool_],
     ) -> DocumentReader:
         """Return a reader of these and later documents, whose records are in `part`."""
-        return replace(self, parts=(*self.parts, part), updated=updated, live=live)
+        return replace(self, parts=(*self.parts, part), later=later, live=live)
 
     def records(self, doc_ids: Sequence[int]) -> list[Record]:
         """Return documents in the order of the doc ids, without reading their texts."""
@@ -259,10 +259,14 @@ class DocumentReader:
 
     def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Return the doc id of an ID, or None. Cost: 5 µs."""
-        doc_id = self.updated[id] if id in self.updated else self._of_build(id)
-        if doc_id is None or (self.live is not None and not self.live[doc_id]):
-            return None
-        return doc_id
+        live = self.live
+        if live is None:
+            return self._of_build(id)
+        written = (doc_id for doc_id in reversed(self.later.get(id, ())) if doc_id < len(live))
+        doc_id = next(written, None)
+        if doc_id is None:
+            doc_id = self._of_build(id)
+        return doc_id if doc_id is not None and live[doc_id] else None
 
     def _of_build(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         hash_ = id_hash(id) & ~_DOC_ID

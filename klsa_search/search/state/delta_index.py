@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -201,7 +200,7 @@ class DeltaIndex:
         self._vocabulary = base.vocabulary
         self._new_terms: list[str] = []  # terms of the delta
         self._answers = base.answers.extended()
-        self._doc_ids: dict[str, int | None] = {}
+        self._doc_ids: dict[str, list[int]] = {}  # of later documents, which all readers share
         self._reverse = ReverseNeighboursBuilder()
         self._vectors = DeltaVectors(base.vectors)
         self._live = GrowableArray(np.bool_)
@@ -235,20 +234,16 @@ class DeltaIndex:
             self._live.extend(np.ones(len(documents), np.bool_))
             self._lengths.extend(segment.lengths)
             self._count_words(np.arange(doc_id, segment.after), rows, 1)
-        deleted_ids: list[int] = []
+        deleted: dict[int, None] = {}
         for write in writes:
-            previous = (
-                self._doc_ids[write.id]
-                if write.id in self._doc_ids
-                else self._documents.find(write.id)
-            )
-            if previous is not None:
-                deleted_ids.append(previous)
-            self._doc_ids[write.id] = None
+            later = self._doc_ids.get(write.id)
+            previous = later[-1] if later else self._documents.find(write.id)
+            if previous is not None and self._live.rows[previous]:
+                deleted[previous] = None
             if write.document is not None:
-                self._doc_ids[write.id] = doc_id
+                self._doc_ids.setdefault(write.id, []).append(doc_id)
                 doc_id += 1
-        self._delete(np.array(deleted_ids, np.int64))
+        self._delete(np.array([*deleted], np.int64))
         length = live_length(self._first_length, self._mean_length())
         if length != self._length:
             self._length = length
@@ -321,7 +316,7 @@ class DeltaIndex:
         )
         reader = self._documents.extended(
             RecordsPart(self._records.numbers, self._records.starts),
-            MappingProxyType(dict(self._doc_ids)),
+            self._doc_ids,
             live,
         )
         return snapshot_, reader, self._fields.fields(live, only_built=weighing is not None)
