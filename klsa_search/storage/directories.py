@@ -1,7 +1,8 @@
-"""Ownership of folders and files: mark what belongs to an index, and remove only that.
+"""Ownership of folders: mark what belongs to an index, and remove only that.
 
 The file KLSA-INDEX, written first, marks a folder as an index, and a folder of six digits in it as
-a generation. If a marker was lost, a manifest decides.
+a generation, which is removed with all that is in it. If a marker was lost, a manifest decides.
+Other files and folders in the folder of an index stay.
 """
 
 from __future__ import annotations
@@ -24,23 +25,18 @@ from klsa_search.storage.files import (
     unreadable,
     write_fresh,
 )
-from klsa_search.storage.manifest import files_of
+from klsa_search.storage.manifest import is_manifest
 from klsa_search.storage.names import (
-    BUILT_FILES,
     CURRENT,
     DELETED,
     GENERATION,
     GONE,
     LOCKS,
-    LOG_FILES,
     MANIFEST,
     MARKER,
     NEW,
     NEW_CURRENT,
-    NEW_MANIFEST,
     PARTITION,
-    PASSAGES,
-    SCRATCH,
     TEMPORARY_FOLDER,
 )
 
@@ -58,7 +54,7 @@ def is_index(path: Path) -> bool:
     if is_marked(path):
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
-        files_of(old / MANIFEST) is not None for old in _folders_named(path, GENERATION)
+        is_manifest(old / MANIFEST) for old in _folders_named(path, GENERATION)
     )
 
 
@@ -175,7 +171,7 @@ def generations(path: Path) -> list[Path]:
     return [
         folder
         for folder in _folders_named(path, GENERATION)
-        if is_marked(folder, _GENERATION) or files_of(folder / MANIFEST) is not None
+        if is_marked(folder, _GENERATION) or is_manifest(folder / MANIFEST)
     ]
 
 
@@ -211,7 +207,7 @@ def remove_build(generation: Path) -> None:
 
 
 def _remove_partition(folder: Path) -> None:
-    """Remove a partition, or the terms of all; files that do not belong to it stay."""
+    """Remove a partition, or the terms of all; files next to its generations stay."""
     collect_garbage(folder, ())
     for name in (CURRENT, MARKER, *LOCKS):
         (folder / name).unlink(missing_ok=True)
@@ -219,23 +215,10 @@ def _remove_partition(folder: Path) -> None:
 
 
 def remove_generation(generation: Path) -> None:
-    """Remove a generation, by renaming it first; files that do not belong to it stay.
-
-    Its manifest lists our files; if it cannot be read, the names that builds use decide.
-    """
-    files = files_of(generation / MANIFEST)
-    last = MARKER if files is None else MANIFEST  # while it exists, the removal can be resumed
-    ours = {entry for entry in generation.iterdir() if _is_ours(entry, files)}
-    if ours == set(generation.iterdir()):
-        gone = generation.with_name(f".{generation.name}.{GONE}")
-        generation.rename(gone)
-        shutil.rmtree(gone)
-        return
-    for entry in sorted(ours, key=lambda entry: (entry.name == last, entry)):
-        if is_real(entry, stat.S_IFDIR):
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+    """Remove a generation with all that is in it, by renaming it first."""
+    gone = generation.with_name(f".{generation.name}.{GONE}")
+    generation.rename(gone)
+    shutil.rmtree(gone)
 
 
 def remove_empty(folder: Path) -> bool:
@@ -249,23 +232,6 @@ def remove_empty(folder: Path) -> bool:
             raise
         return False
     return True
-
-
-def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
-    """Return whether an entry of a generation is ours; `files` is the list of its manifest."""
-    if is_real(entry, stat.S_IFDIR) and entry.name == PASSAGES:
-        prefix = f"{PASSAGES}/"
-        ours = (
-            None
-            if files is None
-            else {name.removeprefix(prefix) for name in files if prefix in name}
-        )
-        return all(_is_ours(child, ours) for child in entry.iterdir())
-    if is_real(entry, stat.S_IFDIR):
-        return files is None and entry.name == SCRATCH
-    is_known = BUILT_FILES.fullmatch(entry.name) if files is None else entry.name in files
-    is_added = LOG_FILES.fullmatch(entry.name)
-    return bool(is_known or is_added) or entry.name in (MANIFEST, NEW_MANIFEST, MARKER)
 
 
 def _folders_named(path: Path, pattern: re.Pattern[str]) -> list[Path]:

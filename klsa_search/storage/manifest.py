@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -255,16 +255,15 @@ def read_manifest(generation: Path) -> Manifest:
         ) from error
 
 
-def files_of(path: Path) -> Collection[str] | None:
-    """Return the file names in a manifest of any format version; None if it is not a manifest."""
+def is_manifest(path: Path) -> bool:
+    """Return whether a file is a manifest, of any format version."""
     try:
         raw = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError) as error:
         if is_exhausted(error):
             raise
-        return None
-    ours = isinstance(raw, dict) and {"format_version", "fingerprint", "files"} <= raw.keys()
-    return raw["files"] if ours and isinstance(raw["files"], dict) else None
+        return False
+    return isinstance(raw, dict) and {"format_version", "fingerprint", "files"} <= raw.keys()
 
 
 def _known_sum(generation: Path) -> str | None:

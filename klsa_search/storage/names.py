@@ -25,7 +25,6 @@ GENERATION = re.compile(r"[0-9]{6}")
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
-NEW_MANIFEST = f".{MANIFEST}.{NEW}"
 TEMPORARY_FOLDER = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
 CATALOG = "catalog.db"
@@ -37,9 +36,6 @@ CATALOG_FILES = (CATALOG_ID, f".{CATALOG_ID}.{NEW}")
 SCRATCH = "scratch"
 PASSAGES = "passages"
 """Folder within a generation that has the index of its passages: see `indexing.passages`."""
-
-BUILT_FILES = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|partitions\.json")
-"""Files of a generation other than manifest and marker."""
 
 WRITES = "WRITES"
 LOG_ID = f"{WRITES}-begun"

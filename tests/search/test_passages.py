@@ -238,15 +238,6 @@ def test_passages_are_verified_copied_and_removed_with_their_index(index, tmp_pa
     assert not path.exists()
 
 
-def test_files_of_the_user_among_the_passages_stay(index):
-    path = index.path.parent
-    note = index.path / "passages" / "note.txt"
-    note.write_text("mine")
-    index.close()
-    assert delete_index(path)
-    assert note.read_text() == "mine"
-
-
 def test_a_budget_has_the_best_passages_that_fit(index):
     query = "pumpa leakb sealc"
     found = index.search(query, k=50, group="passage")

@@ -97,38 +97,15 @@ def test_files_of_the_user_in_an_index_outlive_builds_failures_and_its_deletion(
     assert indexes_in(tmp_path) == []
 
 
-def test_a_file_of_the_user_in_a_generation_stays_where_it_is(tmp_path):
+def test_a_generation_is_removed_with_all_that_is_in_it(tmp_path):
     path = tmp_path / "a"
     write(path, "one")
     keep(path, "000001/notes.txt", "000001/figures/one.txt")
-    for text in ("two", "three"):
-        write(path, text)
-    assert files_below(path / "000001") == {
-        "notes.txt": "my 000001/notes.txt",
-        "figures/one.txt": "my 000001/figures/one.txt",
-    }
-    write(path, "four")
-    assert folders(path) == ["000001", "000003", "000004"]
-    assert delete_index(path) == [path / "000001"]
-    assert "notes.txt" in files_below(path / "000001")
-
-
-@pytest.mark.parametrize("damage", ["", "{", None])
-def test_a_file_of_the_user_stays_where_the_manifest_cannot_be_read(tmp_path, damage):
-    path = tmp_path / "a"
-    write(path, "one")
-    names = ["notes.txt", "Mine.npy", "vocabulary.txt.bak", "figures/one.txt"]
-    keep(path / "000001", *names)
-    manifest = path / "000001" / "manifest.json"
-    manifest.write_text(damage) if damage is not None else manifest.unlink()
-    (path / "000001" / "scratch").mkdir()
-    (path / "000001" / "scratch" / "spool-1").write_text("half")
+    (path / "000001" / "manifest.json").write_text("{")
     for text in ("two", "three", "four"):
         write(path, text)
-    assert set(files_below(path / "000001")) == set(names)
-    assert not (path / "000001" / "scratch").exists()
-    delete_index(path)
-    assert set(files_below(path)) == {f"000001/{name}" for name in names}
+    assert folders(path) == ["000003", "000004"]
+    assert delete_index(path) == []
 
 
 def test_a_name_that_looks_half_done_is_not_ours_unless_it_is_exactly_ours(tmp_path):
