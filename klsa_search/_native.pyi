@@ -146,12 +146,40 @@ def share_seeds(
     partition. Cost: 50 µs.
     """
 
+def idf_of(frequencies: _F64, documents: int, variant: str) -> _F64:
+    """Return w(t) of terms: see `kernels.weighting.idf_of`."""
+
+class TermWeights:
+    """Computes the weights of terms by their counts: see `kernels.query_kernel`.
+
+    frequencies, occurrences  (V,) of each term
+    common                    numbers of common terms, ascending
+    documents                 N
+    max_burstiness            limit of b(t)
+    common_weight             h(t) of common terms
+    idf                       variant
+    """
+
+    def __init__(
+        self,
+        frequencies: _I64,
+        occurrences: _I64,
+        common: _I64,
+        documents: int,
+        max_burstiness: float,
+        common_weight: float,
+        idf: str,
+    ) -> None: ...
+    def of(self, terms: _I64) -> tuple[_F32, _I64, _F32]:
+        """Return h(t) · w(t) of terms, the same in 65,536ths, and b(t): (n,). Cost: 50 ns each."""
+
 class Engine:
     """Searches segments by BM25, and by the default ranking if there is a model.
 
     segments      first doc id, posting lists, and global numbers of its terms, ascending, with its
                   own; None for both if these are the same
-    weights, term_weights, burstiness, best  (V,) and (V, 4), of `QueryKernel` and `Segments`
+    weights       of the terms
+    best          (V, 4), of `Segments`
     step          value of one step of a score
     deleted       number of documents
     live          words of the mask of the live documents; None if all are
@@ -166,9 +194,7 @@ class Engine:
     def __init__(
         self,
         segments: Sequence[tuple[int, PostingLists, _I64 | None, _I64 | None]],
-        weights: _I64,
-        term_weights: _F32,
-        burstiness: _F32,
+        weights: TermWeights,
         best: npt.NDArray[np.uint16],
         step: float,
         deleted: int,
@@ -595,17 +621,19 @@ class KernelDocuments:
     def __init__(self, starts: _I64, features: _U32, scalars: _F32, boosts: _F32) -> None: ...
 
 class LaterPostings:
-    """The inverted file of consecutive documents written after a build.
+    """Postings of the documents written after a build, by term, below `term_count`.
 
-    first       number of the first document
-    starts      (n + 1,) start of the terms of each
-    terms       of the documents, below `term_count`
-    shares      their saturations
+    Not for several threads while it is appended to. Memory: 24 bytes a term, 8 to 16 a posting.
     """
 
-    def __init__(
-        self, first: int, starts: _I64, terms: _I32, shares: _U16, term_count: int
-    ) -> None: ...
+    def __init__(self, term_count: int) -> None: ...
+    def append(self, starts: _I64, terms: _I32, shares: _U16) -> None:
+        """Append the next documents.
+
+        starts  (n + 1,) start of the terms of each, and the end of the last
+        terms   of the documents
+        shares  their saturations
+        """
 
 class FoldInNeighbours:
     """Finds the nearest neighbours of later documents; `delta.folding` has the method.
@@ -636,7 +664,6 @@ class FoldInNeighbours:
         terms: _I32,
         weights: _F32,
         later: LaterPostings,
-        last: LaterPostings,
         documents: KernelDocuments,
         budget: int,
         candidates: int,
@@ -646,8 +673,8 @@ class FoldInNeighbours:
         """Write the strongest entries of later documents begin..end among all before each.
 
         starts, terms, weights  of the terms of documents from number `offset` on, as in CSR
-        later, last             postings of most later documents, and of the last ones
-        documents               the later documents
+        later                   postings of the later documents
+        documents               these
         budget                  postings of the build that are read for a document, at most
         candidates              documents for which K is computed, at most
         values, neighbours      output, by document from `offset`: strongest first, and the numbers

@@ -17,8 +17,7 @@ postings of the query kernel. A term t of document d adds
 to every document x that contains it, and the sum is multiplied by S(x) · K(x,x)^-¼. Terms are
 processed by descending weight. At most a fixed number of postings of the build is read for a
 document; a term with more postings than are left of it is skipped, and its postings in later
-documents are not read either. Later documents are in two inverted files: that of the last ones is
-small enough to be made again for each append.
+documents are not read either.
 
 K is then computed exactly for the candidates. Sums over features are integers, and the rest is
 computed as in the query engine, so an entry has the same bits wherever it is computed.
@@ -62,13 +61,6 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.storage.forward_index import encoded
 
-_FILTER: Final = 1 << 14
-"""Bytes of the filter that saves lookups; fits the L1 cache."""
-
-MAX_LAST: Final = 512
-"""Limit of documents in the inverted file of the last ones."""
-
-
 _MAX_POSTINGS: Final = 60_000
 """Budget of postings of the build for one document."""
 
@@ -89,7 +81,7 @@ _Values = npt.NDArray[np.float32]
 
 
 class _LaterDocuments:
-    """Arrays of all later documents, which grow at their end, and 12 bytes a term.
+    """Arrays of all later documents, which grow at their end, and their postings.
 
     One thread appends; the expansions that are returned do not change.
     """
@@ -101,12 +93,8 @@ class _LaterDocuments:
         self._boosts = GrowableArray(np.float32)
         self._rows = GrowableArray(np.uint32, built.rows.shape[1])
         self._scales = GrowableArray(np.float32, built.scales.shape[1])
-        self._term_starts = GrowableArray(np.int64)
-        self._term_starts.extend(np.zeros(1, np.int64))
-        self._terms = GrowableArray(np.int32)
-        self._shares = GrowableArray(np.uint16)
-        self._last = 0  # first document in the file of the last ones
-        self._files = (self._inverted(0),) * 2
+        self.postings = _native.LaterPostings(statistics.terms)
+        self.indexed = 0  # documents in the postings
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -140,16 +128,6 @@ class _LaterDocuments:
         arrays = (self._vectors, self._rows, self._scales)
         return self._features.bytes + sum(array.rows.nbytes for array in arrays)
 
-    @property
-    def indexed(self) -> int:
-        """Return the number of documents whose terms are indexed."""
-        return len(self._term_starts) - 1
-
-    @property
-    def postings(self) -> tuple[_native.LaterPostings, _native.LaterPostings]:
-        """Return the postings of the later documents: of most, and of the last ones."""
-        return self._files
-
     def append(
         self,
         starts: npt.NDArray[np.int64],
@@ -169,31 +147,13 @@ class _LaterDocuments:
         counts: npt.NDArray[np.int32],
         lengths: npt.NDArray[np.int32],
     ) -> None:
-        """Index the terms of the next documents: counts by terms, and lengths.
-
-        Cost: O(V) and the terms of the last documents, sometimes those of all.
-        """
+        """Index the terms of the next documents: counts by terms, and lengths."""
         settings = self._statistics.settings
         norms = length_norms(lengths, self._statistics.trained.length, k1=settings.k1, b=settings.b)
         sums = np.repeat(norms, np.diff(starts)) + counts
         shares = np.clip(np.rint(UNIT * (counts / sums)), 1, UNIT - 1).astype(np.uint16)
-        self._term_starts.extend(starts[1:] - starts[0] + len(self._terms))
-        self._terms.extend(terms)
-        self._shares.extend(shares)
-        most = self._files[0]
-        if self.indexed - self._last > MAX_LAST:
-            most, self._last = self._inverted(0), self.indexed
-        self._files = most, self._inverted(self._last)
-
-    def _inverted(self, first: int) -> _native.LaterPostings:
-        """Return the inverted file of the documents from number `first` on."""
-        return _native.LaterPostings(
-            first,
-            self._term_starts.rows[first:],
-            self._terms.rows,
-            self._shares.rows,
-            self._statistics.terms,
-        )
+        self.postings.append(starts - starts[0], terms, shares)
+        self.indexed += len(lengths)
 
     def append_rows(self, rows: npt.NDArray[np.uint32], scales: npt.NDArray[np.float32]) -> None:
         """Append the rows of the documents appended last."""
@@ -330,7 +290,7 @@ class DeltaBuilder:
         def search(begin: int) -> None:
             end = min(begin + TASK_DOCUMENTS, last)
             self._neighbours.search(
-                offset + begin, offset + end, offset, *query_terms, *later, new,
+                offset + begin, offset + end, offset, *query_terms, documents.postings, new,
                 _MAX_POSTINGS, _CANDIDATES, values, neighbours,
             )  # fmt: skip
 
@@ -338,7 +298,6 @@ class DeltaBuilder:
             for first in range(0, n, LINK_BATCH):
                 last = min(first + LINK_BATCH, n)
                 documents.index(*_slice(counted, first, last), lengths[first:last])
-                later = documents.postings
                 map_ = map if threads == 1 else pool.map
                 deque(map_(search, range(first, last, TASK_DOCUMENTS)), maxlen=0)
         return values, neighbours

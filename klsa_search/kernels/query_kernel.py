@@ -13,15 +13,18 @@ frequency understates that. The logarithm of the ratio is the residual idf of [C
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, Scores
+from klsa_search import _native
+from klsa_search.core.array_types import DocIds, Integers, Scores
 from klsa_search.core.build_settings import IdfName
-from klsa_search.kernels.postings import UNIT, Postings, Segments
+from klsa_search.core.lazy import lazy_property
+from klsa_search.kernels.postings import Postings, Segments
 from klsa_search.kernels.weighting import idf_of
 
 _Numbers = npt.NDArray[np.int64]
@@ -64,24 +67,16 @@ class DocumentCounts:
 
 @dataclass(frozen=True)
 class QueryKernel:
-    """BM25 between queries and documents.
+    """BM25 between queries and documents. Weights are computed for the terms that are asked for.
 
     postings      including those of deleted documents
-    documents     N, number of live documents, of all partitions
-    term_weights  (V,) float32, h(t) · w(t)
-    weights       (V,) int64, the same in 65,536ths, at least 1
-    burstiness    (V,) float32, b(t)
-    unseen        w of a term that no document contains
+    weighting     of terms
     counts        statistics of the live documents, of all partitions
     local_counts  statistics of the live documents in these postings
     """
 
     postings: Segments
-    documents: int
-    term_weights: _Floats
-    weights: _Numbers
-    burstiness: _Floats
-    unseen: float
+    weighting: TermWeighting
     counts: DocumentCounts
     local_counts: DocumentCounts
 
@@ -97,26 +92,49 @@ class QueryKernel:
 
         live        statistics of the live documents in them; by default of all
         collection  of those of all partitions; by default the same
-        Cost O(V). It depends on integers summed over all segments and partitions, so their division
-        does not change a bit.
+        It depends on integers summed over all segments and partitions, so their division does not
+        change a bit.
         """
         segments = Segments.single(postings) if isinstance(postings, Postings) else postings
         if live is None:
             live = DocumentCounts(segments.size, segments.frequencies, segments.occurrences)
-        counts = live if collection is None else collection
-        arrays = _weigh(counts, weighting)
-        common = weighting.common
-        n, c = counts.frequencies[common], counts.occurrences[common]
-        common_counts = DocumentCounts(counts.documents, n, c)
-        for array, values in zip(
-            arrays, _weigh(common_counts, weighting, weighting.common_weight), strict=True
-        ):
-            array[common] = values
-        term_weights, weights, burstiness = arrays
-        (unseen,) = idf_of(np.zeros(1), counts.documents, weighting.idf).tolist()
-        return cls(
-            segments, counts.documents, term_weights, weights, burstiness, unseen, counts, live
+        return cls(segments, weighting, live if collection is None else collection, live)
+
+    @lazy_property
+    def native(self) -> _native.TermWeights:
+        """What computes the weights of terms."""
+        counts, weighting = self.counts, self.weighting
+        return _native.TermWeights(
+            np.ascontiguousarray(counts.frequencies, np.int64),
+            np.ascontiguousarray(counts.occurrences, np.int64),
+            np.sort(weighting.common).astype(np.int64),
+            counts.documents,
+            weighting.burstiness,
+            weighting.common_weight,
+            weighting.idf,
         )
+
+    def term_weights(self, terms: Sequence[int] | Integers) -> _Floats:
+        """Return h(t) · w(t) of terms: (n,). Cost: 2 µs, and 50 ns each."""
+        return self.native.of(np.asarray(terms, np.int64))[0]
+
+    def weights(self, terms: Sequence[int] | Integers) -> _Numbers:
+        """Return h(t) · w(t) of terms in 65,536ths, at least 1: (n,)."""
+        return self.native.of(np.asarray(terms, np.int64))[1]
+
+    def burstiness(self, terms: Sequence[int] | Integers) -> _Floats:
+        """Return b(t) of terms: (n,)."""
+        return self.native.of(np.asarray(terms, np.int64))[2]
+
+    @property
+    def documents(self) -> int:
+        """Return N, the number of live documents, of all partitions."""
+        return self.counts.documents
+
+    @property
+    def unseen(self) -> float:
+        """Return w of a term that no document contains."""
+        return float(idf_of(np.zeros(1), self.documents, self.weighting.idf)[0])
 
     @property
     def local_documents(self) -> int:
@@ -150,7 +168,7 @@ class QueryKernel:
 
     def quantised_weights(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
         """Return f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), possibly fractional."""
-        return np.rint(counts.astype(np.float64) * self.weights[terms]).astype(np.int64)
+        return np.rint(counts.astype(np.float64) * self.weights(terms)).astype(np.int64)
 
     def steps(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
         """Return k_q in steps: (size,). Cost: the postings of the terms."""
@@ -173,23 +191,3 @@ class QueryKernel:
         weights = self.quantised_weights(terms, counts)
         is_matched = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
         return float(weights[is_matched].sum() / weights.sum())
-
-
-def _weigh(
-    counts: DocumentCounts, weighting: TermWeighting, factor: float = 1.0
-) -> list[npt.NDArray[Any]]:
-    """Return h · w(t), the same in 65,536ths, and b(t), of terms with the same h(t)."""
-    n, N = counts.frequencies, counts.documents
-    burstiness = burst_factors(n, counts.occurrences, N, weighting.burstiness)
-    term_weights = idf_of(n, N, weighting.idf) * burstiness * factor
-    weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
-    return [term_weights.astype(np.float32), weights, burstiness.astype(np.float32)]
-
-
-def burst_factors(
-    frequencies: _Numbers, occurrences: _Numbers, documents: int, limit: float
-) -> npt.NDArray[np.float64]:
-    """Return b(t): (V,), from 1 to `limit`; 1 for a term that no document contains."""
-    N = max(documents, 1)
-    expected = N * -np.expm1(-occurrences / N)
-    return np.asarray(np.clip(np.sqrt(expected / np.maximum(frequencies, 1)), 1, limit))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search import _native
 from klsa_search.core.build_settings import IdfName, KernelSettings
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import PluginFailed
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 _Floats = npt.NDArray[np.float64]
 
-_MIN_IDF: Final = 2.0**-16
 _STEP: Final = 2.0 ** (1 / 64)
 
 
@@ -210,13 +210,7 @@ def idf_of(
     atire      ln(N / n) [Trotman, Jia, Crane 2012]; a term in no document weighs as in one
     Compared in [Kamphuis et al. 2020].
     """
-    if variant == "atire":
-        ratio = max(documents, 1) / np.maximum(frequencies, 1)
-        return np.asarray(np.maximum(np.log(ratio), _MIN_IDF))
-    odds = (documents - frequencies + 0.5) / (frequencies + 0.5)
-    if variant == "robertson":
-        return np.asarray(np.maximum(np.log(odds), _MIN_IDF))
-    return np.asarray(np.log1p(odds))
+    return _native.idf_of(np.asarray(frequencies, np.float64), documents, variant)
 
 
 def average_length(lengths: npt.NDArray[np.number]) -> float:

@@ -84,7 +84,7 @@ def coverage(
     columns, impacts = best
     rows[columns] = np.arange(len(columns))
     half = (HALF * kernel.quantised_weights(terms, query_weights) / UNIT).astype(np.float32)
-    weights = query_weights * kernel.term_weights[terms]
+    weights = query_weights * kernel.term_weights(terms)
     near, size = rows[neighbours.indices], neighbours.shape[0]
     edges = np.flatnonzero(near >= 0)
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1

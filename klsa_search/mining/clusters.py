@@ -176,14 +176,14 @@ def k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) ->
 def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Return the terms with the highest impact in each cluster; `labels` is k for none."""
     bm25 = index.arrays.query_kernel
-    terms = len(bm25.term_weights)
+    terms = len(bm25.frequencies)
     sums = np.zeros(terms * (k + 1))
     live = index.arrays.live_docs()
     for terms_of_batch, documents, saturations in bm25.postings.batches(_BLOCK):
         cells = terms_of_batch * (k + 1) + labels[documents]
         np.add.at(sums, cells, saturations * live[documents])
     by_cluster = sums.reshape(terms, k + 1)
-    by_cluster *= (bm25.postings.step * bm25.term_weights)[:, None]
+    by_cluster *= (bm25.postings.step * bm25.term_weights(np.arange(terms)))[:, None]
     by_cluster[index.arrays.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)

@@ -104,7 +104,8 @@ def _score(index: Index, term: int, doc_id: int) -> float:
     bm25 = index.arrays.query_kernel
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == doc_id]
-    return float(bm25.term_weights[term] * bm25.postings.step * saturation)
+    (weight,) = bm25.term_weights([term])
+    return float(weight * bm25.postings.step * saturation)
 
 
 DAMPING: Final = 3.0

@@ -300,10 +300,12 @@ def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[S
 
 def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([doc_id])
-    numbers, term_weights = index.arrays.vocabulary.numbers, index.arrays.query_kernel.term_weights
+    numbers = index.arrays.vocabulary.numbers
     texts = searched_texts(document, index.settings.searched_fields)
     stated = language_stated(document, index.settings.language_field)
     analyzer = index.analyzer.for_document(texts, stated)
     terms = {term for text in texts for term in analyzer.terms(text)}
-    weights = {term: float(term_weights[numbers[term]]) for term in terms if term in numbers}
+    terms_here = [term for term in terms if term in numbers]
+    term_weights = index.arrays.query_kernel.term_weights([numbers[term] for term in terms_here])
+    weights = dict(zip(terms_here, term_weights.tolist(), strict=True))
     return index.hits(doc_ids, values, terms, weights)

@@ -60,6 +60,49 @@ class Owners {
     std::vector<std::shared_ptr<void>> arrays_;
 };
 
+Idf idf_named(const std::string& name) {
+    if (name == "lucene") return Idf::LUCENE;
+    if (name == "robertson") return Idf::ROBERTSON;
+    require(name == "atire", "idf: not lucene, robertson or atire");
+    return Idf::ATIRE;
+}
+
+auto idf_of_frequencies(In1<f64> frequencies, i64 documents, const std::string& variant) {
+    const Idf idf = idf_named(variant);
+    std::vector<f64> result(length(frequencies));
+    std::transform(frequencies.data(), frequencies.data() + length(frequencies), result.begin(),
+                   [&](f64 n) { return idf_of(idf, n, f64(documents)); });
+    return owned(std::move(result));
+}
+
+// `TermWeights` of the module.
+struct WeightsObject {
+    Owners owners;
+    TermWeights weights;
+
+    WeightsObject(In1<i64> frequencies, In1<i64> occurrences, In1<i64> common, i64 documents, f64 max_burstiness,
+                  f64 common_weight, const std::string& idf)
+        : weights{owners.view(frequencies), owners.view(occurrences), owners.view(common), documents,
+                  max_burstiness,           common_weight,            idf_named(idf)} {
+        require(length(frequencies) == length(occurrences), "frequencies and occurrences: their lengths differ");
+        require(documents >= 0 && max_burstiness >= 1, "documents or max_burstiness: it is too small");
+        require(std::is_sorted(common.data(), common.data() + length(common)), "common: not ascending");
+    }
+
+    nb::tuple of(In1<i64> terms) const {
+        require_between(terms.data(), length(terms), 0, weights.size(), "terms");
+        std::vector<f32> term_weights, burstiness;
+        std::vector<i64> steps;
+        for (i64 i = 0; i < length(terms); i++) {
+            const TermWeight weight = weights[terms(i)];
+            term_weights.push_back(weight.weight);
+            steps.push_back(weight.steps);
+            burstiness.push_back(weight.burstiness);
+        }
+        return nb::make_tuple(owned(std::move(term_weights)), owned(std::move(steps)), owned(std::move(burstiness)));
+    }
+};
+
 // `PostingLists` of the module.
 struct ListsObject {
     Owners owners;
@@ -156,9 +199,10 @@ class EngineObject {
     using Counts = std::vector<std::pair<i64, i64>>;
     using PartOfQuery = std::tuple<const EngineObject*, Query, ParamsTuple, DepthsTuple>;
 
-    EngineObject(const std::vector<Part>& segments, In1<i64> weights, In1<f32> term_weights, In1<f32> burstiness,
-                 In2<u16> best, double step, i64 deleted, Words live, const ModelObject* model,
-                 std::optional<Reverse> reverse) {
+    EngineObject(const std::vector<Part>& segments, const WeightsObject& weights, In2<u16> best, double step,
+                 i64 deleted, Words live, const ModelObject* model, std::optional<Reverse> reverse)
+        : weights_(weights.weights) {
+        owners_.keep(weights.owners);
         for (const auto& [first, lists, terms, local_terms] : segments) {
             Segment segment;
             static_cast<PostingLists&>(segment) = lists->lists;
@@ -172,14 +216,12 @@ class EngineObject {
             segment.check();
             postings_.segments.push_back(segment);
         }
-        postings_.weights = owners_.view(weights);
-        postings_.term_weights = owners_.view(term_weights);
-        postings_.burstiness = owners_.view(burstiness);
         postings_.best = owners_.view(best);
         postings_.step = step;
         postings_.deleted = deleted;
         if (live) postings_.live.words = owners_.view(*live);
         postings_.check();
+        require(postings_.best.rows == weights_.size(), "weights and best: they have different numbers of terms");
         if (!model) return;
         owners_.keep(model->owners);
         model_ = model->model;
@@ -212,7 +254,7 @@ class EngineObject {
     auto saturations(In1<i64> terms, In1<i64> documents) const {
         i64 n = length(documents), m = length(terms);
         require_between(documents.data(), n, 0, postings_.size, "documents");
-        require_between(terms.data(), m, 0, postings_.weights.size, "terms");
+        require_between(terms.data(), m, 0, weights_.size(), "terms");
         std::vector<u16> result(n * m);
         {
             WithoutGil released;
@@ -362,11 +404,11 @@ class EngineObject {
         std::vector<QueryTerm> terms;
         for (i64 number : query) {
             if (number < 0) continue;
-            if (number >= postings_.weights.size) throw nb::index_error("a query has a term that the index has not");
+            if (number >= weights_.size()) throw nb::index_error("a query has a term that the index has not");
             auto same = [&](const QueryTerm& term) { return term.number == number; };
             auto at = std::find_if(terms.begin(), terms.end(), same);
             if (at == terms.end())
-                terms.push_back({number, 1});
+                terms.push_back({number, 1, weights_[number]});
             else
                 at->count++;
         }
@@ -427,6 +469,7 @@ class EngineObject {
     }
 
     Owners owners_;
+    TermWeights weights_;
     Postings postings_;
     std::optional<Model> model_;
     ReverseRows reverse_;
@@ -471,6 +514,12 @@ auto copy_of(std::vector<T> C::* member) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+    module.def("idf_of", &idf_of_frequencies, exact("frequencies"), nb::arg("documents"), nb::arg("variant"));
+    nb::class_<WeightsObject>(module, "TermWeights")
+        .def(nb::init<In1<i64>, In1<i64>, In1<i64>, i64, f64, f64, const std::string&>(), exact("frequencies"),
+             exact("occurrences"), exact("common"), nb::arg("documents"), nb::arg("max_burstiness"),
+             nb::arg("common_weight"), nb::arg("idf"))
+        .def("of", &WeightsObject::of, exact("terms"));
     nb::class_<ListsObject>(module, "PostingLists")
         .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
              exact("starts"), exact("entries"), exact("run_starts"), exact("runs"));
@@ -520,11 +569,10 @@ void bind_engine(nb::module_& module) {
     module.def("share_seeds", &share_with_each, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
     using E = EngineObject;
     nb::class_<E>(module, "Engine")
-        .def(nb::init<const std::vector<E::Part>&, In1<i64>, In1<f32>, In1<f32>, In2<u16>, double, i64, Words,
+        .def(nb::init<const std::vector<E::Part>&, const WeightsObject&, In2<u16>, double, i64, Words,
                       const ModelObject*, std::optional<E::Reverse>>(),
-             exact("segments"), exact("weights"), exact("term_weights"), exact("burstiness"), exact("best"),
-             nb::arg("step"), nb::arg("deleted"), exact("live").none(), nb::arg("model").none(),
-             exact("reverse").none())
+             exact("segments"), nb::arg("weights"), exact("best"), nb::arg("step"), nb::arg("deleted"),
+             exact("live").none(), nb::arg("model").none(), exact("reverse").none())
         .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
              exact("scores"))
         .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),

@@ -1,8 +1,6 @@
 // Bindings of fold_in.hpp.
 #include "fold_in.hpp"
 
-#include <array>
-
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "pool.hpp"
@@ -39,32 +37,21 @@ class Documents {
 };
 
 struct InvertedFile : LaterPostings {
-    // Postings of documents from number `first` on, of which the terms are given in document order.
-    InvertedFile(i64 first, Array1<const i64> begins, Array1<const i32> terms, Array1<const u16> saturations,
-                 i64 term_count) {
-        require(length(begins) > 0, "starts: is empty");
+    explicit InvertedFile(i64 term_count) {
         require(term_count >= 0, "term_count: is negative");
-        require_offsets(begins.data(), length(begins), length(terms), "starts");
-        require(length(terms) == length(saturations), "terms and shares: their lengths differ");
-        const i64 begin = begins(0), end = begins(length(begins) - 1);
-        require_between(terms.data() + begin, end - begin, 0, term_count, "terms");
-        const WithoutGil released;
-        starts.assign(term_count + 1, 0);
-        documents.resize(end - begin);
-        shares.resize(end - begin);
-        for (i64 p = begin; p < end; p++) starts[terms(p) + 1]++;
-        for (i64 term = 0; term < term_count; term++) starts[term + 1] += starts[term];
-        std::vector<i64> places(starts.begin(), starts.end() - 1);
-        for (i64 d = 0; d + 1 < length(begins); d++) {
-            for (i64 p = begins(d); p < begins(d + 1); p++) {
-                const i64 place = places[terms(p)]++;
-                documents[place] = i32(first + d);
-                shares[place] = saturations(p);
-            }
-        }
+        of_terms.resize(term_count);
     }
 
-    i64 terms() const { return i64(starts.size()) - 1; }
+    // Append documents, of which the terms are given one document after the other.
+    void append(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16> shares) {
+        require(length(starts) > 0, "starts: is empty");
+        require_offsets(starts.data(), length(starts), length(terms), "starts");
+        require(length(terms) == length(shares), "terms and shares: their lengths differ");
+        require_between(terms.data(), length(terms), 0, i64(of_terms.size()), "terms");
+        for (i64 d = 0; d + 1 < length(starts); d++, documents++)
+            for (i64 p = starts(d); p < starts(d + 1); p++)
+                of_terms[terms(p)].push_back({i32(documents), shares(p)});
+    }
 };
 
 class FoldInNeighbours {
@@ -88,8 +75,8 @@ class FoldInNeighbours {
 
     // Write the rows of documents begin..end, of which the terms are numbered from `offset`.
     void search(i64 begin, i64 end, i64 offset, Array1<const i64> starts, Array1<const i32> terms,
-                Array1<const f32> weights, const InvertedFile& later, const InvertedFile& last,
-                const Documents& documents, i64 budget, i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
+                Array1<const f32> weights, const InvertedFile& later, const Documents& documents, i64 budget,
+                i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
         const KernelRows old_rows = documents_.rows(), rows = documents.rows();
         require(0 <= offset && offset <= begin && begin <= end && end <= rows.size(),
                 "begin and end: no such documents");
@@ -98,7 +85,7 @@ class FoldInNeighbours {
                 "starts, values and neighbours: they have different numbers of documents");
         require(length(terms) == length(weights), "terms and weights: their lengths differ");
         require_offsets(starts.data(), length(starts), length(terms), "starts");
-        require_between(terms.data(), length(terms), 0, std::min({length(starts_) - 1, later.terms(), last.terms()}),
+        require_between(terms.data(), length(terms), 0, std::min(length(starts_) - 1, i64(later.of_terms.size())),
                         "terms");
         require(candidates > 0 && candidates <= NeighbourSearch::LAST, "candidates: give one or more");
         const CandidateTerms query{
@@ -108,13 +95,12 @@ class FoldInNeighbours {
                                 {run_starts_.data(), run_starts_.shape(0)},
                                 runs_.data(),
                                 block_bits_};
-        const std::array<const LaterPostings*, 2> postings{&later, &last};
         auto search = searches_.take();
         search->reserve(old_rows.size(), rows.size());
         const i64 width = i64(values.shape(1));
         for (i64 d = begin; d < end; d++) {
             const i64 row = d - offset;
-            search->accumulate(d, row, query, old, postings, budget);
+            search->accumulate(d, row, query, old, later, budget);
             search->select_candidates(candidates, old_rows, rows);
             search->compute_entries(d, width, old_rows, rows, mean_square_);
             for (i64 i = 0; i < search->size(); i++) {
@@ -143,15 +129,15 @@ void bind_fold_in(nb::module_& module) {
         .def(nb::init<Array1<const i64>, Array1<const u32>, Scalars, Array1<const f32>>(), exact("starts"),
              exact("features"), exact("scalars"), exact("boosts"));
     nb::class_<InvertedFile>(module, "LaterPostings")
-        .def(nb::init<i64, Array1<const i64>, Array1<const i32>, Array1<const u16>, i64>(), nb::arg("first"),
-             exact("starts"), exact("terms"), exact("shares"), nb::arg("term_count"));
+        .def(nb::init<i64>(), nb::arg("term_count"))
+        .def("append", without_gil(&InvertedFile::append), exact("starts"), exact("terms"), exact("shares"));
     nb::class_<FoldInNeighbours>(module, "FoldInNeighbours")
         .def(nb::init<const Documents&, Array1<const i64>, Array1<const u32>, Array1<const i64>, Array2<const u16>, int,
                       f64>(),
              nb::arg("documents"), exact("starts"), exact("entries"), exact("run_starts"), exact("runs"),
              nb::arg("block_bits"), nb::arg("mean_square"))
         .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
-             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("last"), nb::arg("documents"),
+             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
              nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"));
 }
 

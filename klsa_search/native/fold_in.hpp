@@ -32,11 +32,14 @@ struct BuildPostings {
     int block_bits;
 };
 
-// Postings of consecutive later documents, in document order.
+// Postings of the documents written after a build, by term, in document order.
 struct LaterPostings {
-    std::vector<i64> starts;
-    std::vector<i32> documents;
-    std::vector<u16> shares;
+    struct Posting {
+        i32 document;
+        u16 share;
+    };
+    std::vector<std::vector<Posting>> of_terms;
+    i64 documents = 0;
 };
 
 // Terms of new documents that select candidates, as in CSR.
@@ -65,7 +68,7 @@ class NeighbourSearch {
     //
     // A term with more postings of the build than are left of the budget is skipped.
     void accumulate(i64 d, i64 row, const CandidateTerms& query, const BuildPostings& old,
-                    std::span<const LaterPostings* const> later, i64 budget) {
+                    const LaterPostings& later, i64 budget) {
         const i64 begin = query.starts[row], end = query.starts[row + 1];
         order_.clear();
         for (i64 i = begin; i < end; i++) order_.push_back(float_key(query.weights[i], i - begin));
@@ -84,9 +87,10 @@ class NeighbourSearch {
                 for (; place < after; place++)
                     add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
             }
-            for (const LaterPostings* postings : later)
-                for (i64 p = postings->starts[term]; p < postings->starts[term + 1] && postings->documents[p] < d; p++)
-                    add(built_ + postings->documents[p], weight * f32(postings->shares[p]));
+            for (const auto& [document, share] : later.of_terms[term]) {
+                if (document >= d) break;
+                add(built_ + document, weight * f32(share));
+            }
         }
     }
 

@@ -99,8 +99,7 @@ def test_the_division_of_documents_does_not_matter(epoch, world, segment, cuts, 
         same(merge([merge(parts[:2]), *parts[2:]]), segment)
 
 
-def test_both_inverted_files_find_the_same(epoch, world, segment, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.folding.MAX_LAST", 3)
+def test_documents_folded_two_by_two_are_the_same(epoch, world, segment, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.folding.LINK_BATCH", 2)
     monkeypatch.setattr("klsa_search.delta.folding.TASK_DOCUMENTS", 1)
     same(DeltaBuilder(epoch).fold(world[BASE:]), segment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import get_args
 
 import bm25s
@@ -13,13 +14,21 @@ from hypothesis import strategies as st
 
 from klsa_search.core.build_settings import MAX_BURSTINESS, IdfName
 from klsa_search.kernels.postings import UNIT, Postings
-from klsa_search.kernels.query_kernel import (
-    QueryKernel,
-    TermWeighting,
-    burst_factors,
-)
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.weighting import idf_of, quantised_length
 from tests.support.worlds import counts_of, idf_of_counts, query_kernel, random_documents
+
+
+def every(kernel):
+    """Return the numbers of all terms."""
+    return np.arange(len(kernel.frequencies))
+
+
+def bursts(frequencies, occurrences, documents, limit):
+    """Return b(t) of terms with these counts."""
+    counts = DocumentCounts(documents, frequencies, occurrences)
+    kernel = replace(query_kernel(counts_of("a")), counts=counts, weighting=TermWeighting(limit))
+    return kernel.burstiness(every(kernel))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +69,8 @@ def test_other_idfs_are_those_of_a_peer(idf, factor):
 def test_no_idf_forgets_what_matches(idf):
     """Held by all of three documents, by more than half, by one, and by none."""
     kernel = query_kernel(counts_of("a b", "a b", "a c"), weighting=TermWeighting(idf=idf))
-    assert (kernel.term_weights > 0).all()
-    assert (kernel.weights > 0).all()
+    assert (kernel.term_weights(every(kernel)) > 0).all()
+    assert (kernel.weights(every(kernel)) > 0).all()
     assert kernel.unseen > 0
     assert (idf_of(np.zeros(1), 0, idf) > 0).all()
 
@@ -103,9 +112,10 @@ def test_weights_do_not_depend_on_the_postings():
     counts = counts_of(*random_documents())
     postings = Postings.of(counts.matrix, np.ones(counts.matrix.shape[0]), 1.2)
     kernel = QueryKernel.of(postings)
-    assert kernel.term_weights == pytest.approx(idf_of_counts(counts), rel=1e-6)
-    assert np.abs(kernel.weights / UNIT - kernel.term_weights).max() <= 1 / UNIT
-    assert (kernel.burstiness == 1).all()
+    term_weights, weights, burstiness = kernel.native.of(every(kernel))
+    assert term_weights == pytest.approx(idf_of_counts(counts), rel=1e-6)
+    assert np.abs(weights / UNIT - term_weights).max() <= 1 / UNIT
+    assert (burstiness == 1).all()
 
 
 def test_bursts_worked_by_hand():
@@ -113,10 +123,11 @@ def test_bursts_worked_by_hand():
     weighting = TermWeighting(burstiness=2.0, common=np.array([2]), common_weight=0.5)
     kernel = query_kernel(counts_of("a a a a a a a a b", "b", "d", "d"), weighting=weighting)
     by_chance = 4 * (1 - math.exp(-8 / 4))
-    assert kernel.burstiness == pytest.approx([math.sqrt(by_chance), 1, 1])
+    term_weights, weights, burstiness = kernel.native.of(every(kernel))
+    assert burstiness == pytest.approx([math.sqrt(by_chance), 1, 1])
     idf = [math.log(1 + 3.5 / 1.5), math.log(1 + 2.5 / 2.5), math.log(1 + 2.5 / 2.5)]
-    assert kernel.term_weights == pytest.approx(idf * kernel.burstiness * [1, 1, 0.5])
-    assert kernel.weights == pytest.approx(kernel.term_weights * UNIT, abs=1)
+    assert term_weights == pytest.approx(idf * burstiness * [1, 1, 0.5])
+    assert weights == pytest.approx(term_weights * UNIT, abs=1)
 
 
 @given(
@@ -127,16 +138,16 @@ def test_bursts_worked_by_hand():
 def test_bursts_stay_within_their_limits_and_grow_with_occurrences(held, documents, limit):
     frequencies = np.array([n for n, _ in held])
     occurrences = frequencies + np.array([more for _, more in held])
-    found = burst_factors(frequencies, occurrences, documents, limit)
-    assert ((found >= 1) & (found <= limit)).all()
-    assert (burst_factors(frequencies, occurrences + 1, documents, limit) >= found).all()
-    assert (burst_factors(frequencies, frequencies, documents, limit) == 1).all()
+    found = bursts(frequencies, occurrences, documents, limit)
+    assert ((found >= 1) & (found <= np.float32(limit))).all()
+    assert (bursts(frequencies, occurrences + 1, documents, limit) >= found).all()
+    assert (bursts(frequencies, frequencies, documents, limit) == 1).all()
 
 
 def test_the_share_of_a_query_that_a_document_holds():
     kernel = query_kernel(counts_of("a b", "b c", "c", "c"))
     terms, counts = np.array([0, 1, 2]), np.array([1.0, 1.0, 2.0])
-    weights = kernel.weights * [1, 1, 2]
+    weights = kernel.weights(every(kernel)) * [1, 1, 2]
     assert kernel.matched_share(terms, counts, 0) == weights[:2].sum() / weights.sum()
     assert kernel.matched_share(terms[1:], counts[1:], 1) == 1
     assert kernel.matched_share(terms[:1], counts[:1], 2) == 0

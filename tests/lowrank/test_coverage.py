@@ -24,13 +24,13 @@ def test_coverage_is_its_definition(asked, best):
     query = np.arange(1, asked + 1, dtype=np.float32)
     for term, times in zip(terms.tolist(), query.tolist(), strict=True):
         documents, impacts = kernel.impacts_of(term, times)
-        held[documents, term] = impacts / (times * kernel.term_weights[term])
+        held[documents, term] = impacts / (times * kernel.term_weights([term])[0])
     Phi = bm25_features(counts, k1=3.0, b=0.75)
     W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     counting = np.isin(np.arange(60), best)[:, None]
     sat = counting * held[:, terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat
-    expected = (y / (y + HALF)) @ (query * kernel.term_weights[terms])
+    expected = (y / (y + HALF)) @ (query * kernel.term_weights(terms))
     best = np.sort(best)
     impacts = impacts_of(kernel, terms, query, best)
     found = coverage(kernel, W, terms, query, (best, impacts))

@@ -43,7 +43,7 @@ class QueryVector(NamedTuple):
         for term, count in zip(*query, strict=True):
             if term >= len(coordinates_of):  # only in documents added after the build
                 continue
-            step = _F(count) * kernel.burstiness[term] * steps[term, -1]
+            step = _F(count) * kernel.burstiness([term])[0] * steps[term, -1]
             vector += step * coordinates_of[term, :dimensions].astype(_F)
         coordinates = np.zeros(expansion.document_vectors.shape[1], np.int16)
         largest = np.abs(vector).max(initial=_F(0))
@@ -80,10 +80,10 @@ def term_impacts(
     impacts = np.zeros((len(saturations) + 1, stride), _F)
     weights, half = np.zeros(stride, _F), np.ones(stride, _F)
     for column, (term, count) in enumerate(zip(*query, strict=True)):
-        weight, saturation = count * kernel.weights[term], saturations[:, column]
+        weight, saturation = count * kernel.weights([term])[0], saturations[:, column]
         steps = (saturation > 0) + ((weight * saturation.astype(np.int64)) >> 16)
         impacts[:-1, column] = steps.astype(_F)
-        weights[column] = _F(count) * kernel.term_weights[term]
+        weights[column] = _F(count) * kernel.term_weights([term])[0]
         half[column] = _F(HALF * weight / (UNIT * kernel.postings.step))
     return TermImpacts(impacts, weights, half)
 
@@ -96,7 +96,7 @@ def query_alpha(kernel: QueryKernel, query: Query, terms: TermImpacts, params: K
 
 def matched_share(kernel: QueryKernel, query: Query, terms: TermImpacts) -> float:
     """Return the share of the query that the first of the best contains, by term weights."""
-    weights = query.counts * kernel.weights[query.terms]
+    weights = query.counts * kernel.weights(query.terms)
     contained = terms.impacts[0, : len(weights)] > 0
     return int(weights[contained].sum()) / int(weights.sum())
 

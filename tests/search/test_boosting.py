@@ -70,7 +70,7 @@ def bm25f(index, query, boosts):
                 boosted = sum(
                     boosts.get(name, 1) * WEIGHTS[name] * part[term] for name, part in parts.items()
                 )
-                weight = times * float(kernel.term_weights[number])
+                weight = times * float(kernel.term_weights([number])[0])
                 scores[position] += weight * (settings.k1 + 1) * boosted / (K + boosted)
     return scores
 

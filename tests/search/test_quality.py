@@ -72,7 +72,7 @@ def test_shares_follow_the_formula(index):
         holders, saturations = snapshot.query_kernel.postings.of_term(term)
         held[holders, column] = saturations * snapshot.query_kernel.postings.step
     near = 0.0 if snapshot.neighbours is None else 4 * (snapshot.neighbours @ held)
-    worth = snapshot.query_kernel.term_weights[query.numbers].astype(np.float64)
+    worth = snapshot.query_kernel.term_weights(query.numbers).astype(np.float64)
     expected = ((held + near) / (held + near + 1)) @ worth / worth.sum()
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)
     assert contain_all.tolist() == (held > 0).all(axis=1).tolist()

@@ -107,7 +107,7 @@ inline f32 State::project_query() {
     for (i64 place = 0; place < terms; place++) {  // floats are added in the order of the query
         i64 term = query[place].number;
         if (term >= model_->term_vectors.rows) continue;  // only in documents added after the build
-        f32 step = f32(query[place].count) * p.burstiness[term] * model_->term_step(term);
+        f32 step = f32(query[place].count) * query[place].weight.burstiness * model_->term_step(term);
         const i8* coordinates = model_->term_vectors[term];
         for (i64 i = 0; i < dimensions; i++) sum[i] += step * f32(coordinates[i]);
     }

@@ -84,7 +84,7 @@ inline i64 State::look_up_impacts(i64 best, i64 others) {
     Buffers::grow(b.hits, SCAN_CHUNK + PADDING);
     for (i64 j = 0; j < terms; j++) {
         const Term& t = b.terms[j];
-        b.term_weights[t.place] = f32(t.count) * p.term_weights[t.term];
+        b.term_weights[t.place] = f32(t.count) * query[t.place].weight.weight;
         b.half[t.place] = f32(HALF * double(t.weight) / (UNIT * p.step));
         if (i64 count = posting_count(j); count > most) {
             longest = j;

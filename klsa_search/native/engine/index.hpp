@@ -99,13 +99,10 @@ struct Mask {
     }
 };
 
-// BM25: the postings of all segments and the weights of the terms.
+// The postings of all segments.
 struct Postings {
     std::vector<Segment> segments;
-    Array<i64> weights;       // of each term, in 65,536ths
-    Array<f32> term_weights;  // the same, h(t) · w(t)
-    Array<f32> burstiness;    // b(t) of each term
-    Table<u16> best;          // of each term, its best, 10th, 100th and 1,000th best saturation
+    Table<u16> best;  // of each term, its best, 10th, 100th and 1,000th best saturation
     Mask live;
     i64 size = 0;     // doc ids, those of deleted documents included
     i64 deleted = 0;  // documents
@@ -142,9 +139,7 @@ struct Postings {
             size = segment.first + segment.size;
             blocks += segment.blocks;
         }
-        bool fits = best.width == 4 && best.rows == weights.size;
-        fits = fits && term_weights.size == weights.size && burstiness.size == weights.size;
-        require(fits, "weights, term_weights, burstiness and best: their lengths differ");
+        require(best.width == 4, "best: not 4 columns");
         check_mask(live);
     }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "../term_weights.hpp"
 #include "index.hpp"
 
 namespace klsa {
@@ -12,6 +13,7 @@ namespace klsa {
 // A distinct term of a query that documents contain.
 struct QueryTerm {
     i64 number, count;  // f(t, q)
+    TermWeight weight;  // of the term
 };
 
 // k best documents of a query.

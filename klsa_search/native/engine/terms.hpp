@@ -25,7 +25,7 @@ inline void State::load_query(Array<QueryTerm> wanted, i64 matched) {
         t.term = query[i].number;
         t.count = query[i].count;
         t.place = i;
-        t.weight = t.count * p.weights[t.term];
+        t.weight = t.count * query[i].weight.steps;
         t.max_impact = impact(t.weight, p.best[t.term][0]);
     }
     // By insertion: terms are few, and those of equal impact stay in order.

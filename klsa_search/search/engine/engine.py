@@ -419,9 +419,7 @@ def _engine(
             (part.first, part.postings.native, part.terms, part.local_terms)
             for part in postings.parts
         ],
-        weights=contiguous(kernel.weights, np.int64),
-        term_weights=contiguous(kernel.term_weights, np.float32),
-        burstiness=contiguous(kernel.burstiness, np.float32),
+        weights=kernel.native,
         best=contiguous(postings.best, np.uint16),
         step=postings.step,
         deleted=postings.size - kernel.local_documents,

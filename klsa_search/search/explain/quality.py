@@ -64,8 +64,11 @@ def coverage_of(
     row_of = {word: row for row, word in enumerate(words)}
     term_numbers = np.array([numbers[word] for word in words], np.int64)
     coverage, contained = _term_coverage(snapshot, term_numbers, documents)
+    here = [term for term in forms if term in numbers]
+    term_weights = kernel.term_weights([numbers[term] for term in here])
+    weights, unseen = dict(zip(here, term_weights.tolist(), strict=True)), kernel.unseen
     for term, some in forms.items():
-        weight = float(kernel.term_weights[numbers[term]]) if term in numbers else kernel.unseen
+        weight = weights.get(term, unseen)
         best, contain = np.zeros(len(documents)), np.zeros(len(documents), np.bool_)
         for form in some:
             rows = [row_of[word] for word in form]

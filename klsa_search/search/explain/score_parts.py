@@ -54,7 +54,7 @@ class QueryWeights(NamedTuple):
         """
         kernel, counts = snapshot.query_kernel, query.counts.astype(np.float64)
         boosted = parameters if parameters is not None and parameters.boosts else None
-        weights = counts * kernel.term_weights[query.numbers]
+        weights = counts * kernel.term_weights(query.numbers)
         steps = kernel.quantised_weights(query.numbers, counts)
         return cls(snapshot, query.numbers, counts, weights, steps, boosted)
 

@@ -31,7 +31,7 @@ def fetch_hits(opened: State, state: State, plan: QueryPlan, top: TopDocs) -> tu
     numbers = [*{number for number in plan.parsed.terms if number >= 0}]
     weights: list[float] = []
     if plan.request.highlight:
-        weights = state.snapshot.query_kernel.term_weights[numbers].tolist()
+        weights = state.snapshot.query_kernel.term_weights(numbers).tolist()
     length = plan.request.snippet_length
     if isinstance(state.searcher, PassageSearcher):
         best_passages = best_passages_of(state, state.searcher, plan, top.doc_ids, numbers, weights)

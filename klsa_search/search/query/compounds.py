@@ -343,8 +343,8 @@ class Compounds:
         frequency = self._frequency(joined)
         if not all(map(str.isalpha, words)):
             return apart <= RARER * frequency
-        weights = self._snapshot.query_kernel.weights
-        is_heavier = int(weights[joined]) > sum(int(weights[n]) for n in numbers if n >= 0)
+        weights = self._snapshot.query_kernel.weights([joined, *(n for n in numbers if n >= 0)])
+        is_heavier = int(weights[0]) > int(weights[1:].sum())
         return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
 
     def replace_split(

@@ -163,8 +163,10 @@ class QueryParser:
         counts = Counter(number for number in parsed.terms if number >= 0)
         if len(counts) <= MAX_TERMS:
             return parsed
-        weights = self.snapshot.query_kernel.weights
-        ordered = sorted(counts, key=lambda term: -counts[term] * int(weights[term]))
+        weights = dict(
+            zip(counts, self.snapshot.query_kernel.weights([*counts]).tolist(), strict=True)
+        )
+        ordered = sorted(counts, key=lambda term: -counts[term] * weights[term])
         kept, names = set(ordered[:MAX_TERMS]), self.snapshot.vocabulary.terms
         builder = parsed.reading
         assert builder is not None, "it has too many terms for a query of words"

@@ -162,7 +162,7 @@ def parts_of(
     columns, impacts = counted = _counted(snapshot, query, best)
     kernel, numbers = snapshot.query_kernel, query.numbers
     covered = coverage(kernel, snapshot.neighbours, numbers, query.counts, counted)
-    cosines = snapshot.latent.cosines(numbers, query.counts * kernel.burstiness[numbers])
+    cosines = snapshot.latent.cosines(numbers, query.counts * kernel.burstiness(numbers))
     at_covered, at_cosines = at_seeds("coverage and latent", covered, cosines)
     parts: dict[str, ScorePart] = {}
 

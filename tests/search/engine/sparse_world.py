@@ -54,14 +54,9 @@ def cut_world(
     sparse_expansion = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
     postings = Segments.single(_each(part.postings, around))
-    held = QueryKernel(
-        postings,
-        plain.documents,
-        *map(around, (plain.term_weights, plain.weights, plain.burstiness)),
-        plain.unseen,
-        plain.counts,
-        plain.local_counts,
-    )
+    live = plain.counts
+    live = replace(live, frequencies=around(live.frequencies), occurrences=around(live.occurrences))
+    held = QueryKernel.of(postings, live, plain.weighting)
     return Snapshot(
         generation=Path(),
         vocabulary=counts.vocabulary,

@@ -33,7 +33,8 @@ def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(in
     assert len(said.words) == MAX_TERMS
     assert sorted((*said.words, *said.left_out)) == WORDS
     snapshot = index.arrays
-    weights, numbers = snapshot.query_kernel.weights, snapshot.vocabulary.numbers
+    kernel, numbers = snapshot.query_kernel, snapshot.vocabulary.numbers
+    weights = kernel.weights(np.arange(len(kernel.frequencies)))
 
     def weights_of(words):
         return [int(weights[numbers[word]]) for word in words]
