@@ -5,12 +5,16 @@ N documents, V terms, k dimensions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+
+from klsa_search.core.lazy import cached_method, lazy_property
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -179,6 +183,102 @@ class GrowableLists(Generic[_Number]):
         """Append lists: their numbers, and (n + 1,) the start of each, the first at 0."""
         self._starts.extend(starts[1:] + len(self._numbers))
         self._numbers.extend(numbers)
+
+
+_POSITIONS: Final = 2**16
+"""Texts whose positions are cached."""
+
+
+class SortedTexts(Sequence[str]):
+    """n distinct texts in order of code points, in arrays that may be mapped from files.
+
+    content  uint8, the texts in UTF-8
+    starts   (n + 1,) int64, start of each, and the end of the last
+    gap      bytes after each text that are not part of it, such as a line end
+    Immutable and thread-safe.
+    """
+
+    def __init__(
+        self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], gap: int = 0
+    ) -> None:
+        self.content, self.starts, self._gap = content, starts, gap
+        self._find = cached_method(self._position_of, _POSITIONS)
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """Return texts, which are in order."""
+        encoded = [text.encode() for text in texts]
+        starts = starts_of(np.array([*map(len, encoded)], np.int64))
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), starts)
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.starts) - 1
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all texts."""
+        return int(self.starts[-1] - self.starts[0])
+
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[str]: ...
+    def __getitem__(self, position: int | slice) -> str | list[str]:
+        """Return the text at a position."""
+        if isinstance(position, slice):
+            return [self[index] for index in range(*position.indices(len(self)))]
+        return self._encoded(range(len(self))[position]).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all texts in order. Cost: 0.2 µs each, a fifth of that by position."""
+        characters = starts_of((self.content & 0xC0) != 0x80)[self.starts].tolist()
+        text, ends = self.content.tobytes().decode(), characters[1:]
+        for begin, end in zip(characters, ends, strict=False):
+            yield text[begin : end - self._gap]
+
+    def find(self, text: str) -> int | None:
+        """Return the position of a text; None if it is not among them.
+
+        Cost: some 20 µs; the positions of 65,536 texts are cached.
+        """
+        return self._find(text)
+
+    def containing(self, text: str) -> npt.NDArray[np.bool_]:
+        """Return which texts contain this, ignoring case: (n,).
+
+        Cost: 1 ns a byte of all texts; the first call folds them, 0.5 µs a text, which takes as
+        much memory as they do.
+        """
+        content, starts = self._folded.content, self._folded.starts
+        # A byte of UTF-8 that begins a character is never inside another one.
+        wanted = text.casefold().encode(errors="surrogatepass")
+        mask = np.full(len(self), not wanted)
+        if not wanted or len(wanted) > len(content):
+            return mask
+        positions = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
+        for offset, byte in enumerate(wanted[1:], 1):
+            positions = positions[content[positions + offset] == byte]
+            if not len(positions):
+                return mask
+        texts = np.searchsorted(starts, positions, "right") - 1
+        mask[texts[positions + len(wanted) <= starts[texts + 1]]] = True
+        return mask
+
+    @lazy_property
+    def _folded(self) -> SortedTexts:
+        """The texts without differences of case, made together to be folded once."""
+        return SortedTexts.of([text.casefold() for text in self])
+
+    def _position_of(self, text: str) -> int | None:
+        wanted = text.encode(errors="surrogatepass")
+        # UTF-8 has the order of code points.
+        position = bisect_left(range(len(self)), wanted, key=self._encoded)
+        return position if position < len(self) and self._encoded(position) == wanted else None
+
+    def _encoded(self, position: int) -> bytes:
+        begin, end = self.starts[position], self.starts[position + 1] - self._gap
+        return self.content[begin:end].tobytes()
 
 
 def spool_limit(memory: int) -> int:

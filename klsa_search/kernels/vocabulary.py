@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents, may_have_accents
-from klsa_search.core.array_types import Integers
-from klsa_search.core.lazy import cached_method, lazy_property
+from klsa_search.core.array_types import Integers, SortedTexts
+from klsa_search.core.lazy import lazy_property
 
 _LAST: Final = "\U0010ffff"
 _BITS: Final = 32
@@ -74,8 +74,8 @@ class TermOrder:
         return sorted(self.terms)
 
     @lazy_property
-    def places(self) -> _Numbers:
-        """The place of each name in `terms`: (n,)."""
+    def positions(self) -> _Numbers:
+        """Where each name is in `terms`: (n,)."""
         terms = list(self.terms)  # from arrays, single terms cost more
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
@@ -145,7 +145,7 @@ class TermRun:
     @lazy_property
     def numbers(self) -> _Numbers:
         """The numbers of the terms in order: (n,)."""
-        return np.asarray(self.term_numbers, np.int64)[self.order.places]
+        return np.asarray(self.term_numbers, np.int64)[self.order.positions]
 
 
 class TermRuns:
@@ -198,12 +198,9 @@ class TermRuns:
             return np.zeros(0, np.int64)
         numbers = np.concatenate([run.numbers[at] for run, at in of_runs])
         if len(of_runs) > 1:
-            names = [run.order.names[place] for run, at in of_runs for place in at.tolist()]
+            names = [run.order.names[position] for run, at in of_runs for position in at.tolist()]
             numbers = numbers[sorted(range(len(names)), key=names.__getitem__)]
         return numbers
-
-
-_CACHE_SIZE: Final = 2**16
 
 
 class Vocabulary:
@@ -283,50 +280,13 @@ class _ExtendedNumbers(Mapping[str, int]):
         return len(self.built) + len(self.later)
 
 
-class SortedTerms:
-    """T terms, distinct and sorted by code point, in arrays that may be mapped from files.
-
-    text    uint8, the terms in UTF-8, each with a line end
-    starts  (T + 1,) int64, offsets of the terms
-    """
-
-    def __init__(self, text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
-        self._text, self._starts = text, starts
-        self._find = cached_method(self._position_of, _CACHE_SIZE)
-
-    def __len__(self) -> int:
-        """Return T."""
-        return len(self._starts) - 1
-
-    def term(self, position: int) -> str:
-        """Return the term at a position."""
-        return self._bytes(position).decode()
-
-    def find(self, term: str) -> int | None:
-        """Return the position of a term; None if it is not among them.
-
-        Cost: some 20 µs; the positions of 65,536 terms are cached.
-        """
-        return self._find(term)
-
-    def _position_of(self, term: str) -> int | None:
-        wanted = term.encode(errors="surrogatepass")
-        # UTF-8 has the order of code points.
-        position = bisect_left(range(len(self)), wanted, key=self._bytes)
-        return position if position < len(self) and self._bytes(position) == wanted else None
-
-    @lazy_property
-    def terms(self) -> Sequence[str]:
-        """All terms as strings, made at the first use."""
-        return self._text.tobytes().decode().split("\n")[:-1]
+class StoredTerms(SortedTexts):
+    """Sorted terms; vocabularies share their order."""
 
     @lazy_property
     def order(self) -> TermOrder:
-        """All terms in order, which vocabularies share."""
-        return TermOrder(_TermsAt(self, np.arange(len(self), dtype=np.int32)))
-
-    def _bytes(self, position: int) -> bytes:
-        return self._text[self._starts[position] : self._starts[position + 1] - 1].tobytes()
+        """All terms in order."""
+        return TermOrder(self)
 
 
 _Positions = npt.NDArray[np.int32]
@@ -351,7 +311,7 @@ class JoinedVocabulary(Vocabulary):
     def __init__(
         self,
         first: Vocabulary,
-        stored: SortedTerms,
+        stored: StoredTerms,
         positions: _Positions,
         words: Sequence[str] = (),
         later_positions: _Positions | None = None,
@@ -402,14 +362,14 @@ class _Terms(Sequence[str]):
 class _TermsAt(_Terms):
     """Stored terms at some positions."""
 
-    def __init__(self, stored: SortedTerms, positions: _Positions) -> None:
+    def __init__(self, stored: StoredTerms, positions: _Positions) -> None:
         self._stored, self._positions = stored, positions
 
     def _at(self, number: int) -> str:
-        return self._stored.term(self._positions[number])
+        return self._stored[int(self._positions[number])]
 
     def __iter__(self) -> Iterator[str]:
-        return map(self._stored.terms.__getitem__, self._positions.tolist())
+        return map([*self._stored].__getitem__, self._positions.tolist())
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -446,7 +406,7 @@ class _JoinedNumbers(Mapping[str, int]):
         terms: Sequence[str],
         first: Mapping[str, int],
         words: Mapping[str, int],
-        stored: SortedTerms,
+        stored: StoredTerms,
         numbers: _Positions,
     ) -> None:
         self._terms, self._first, self._words = terms, first, words

@@ -5,7 +5,7 @@
     <home>/<name>/000001-terms/000001/     terms that they have in common: a generation without
                                            documents, so that backups treat it as a partition
         vocabulary.txt            terms of the training
-        terms, terms_starts       other terms of the build, sorted: see `SortedTerms`
+        terms, terms_starts       other terms of the build, sorted, each with a line end
         positions, positions_starts
                                   positions of the terms of each partition in `terms`, by partition
         frequencies, occurrences  int64, in all partitions: of the training's terms, then of the
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np
     import numpy.typing as npt
 
-    from klsa_search.kernels.vocabulary import SortedTerms, Vocabulary
+    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
 
 MAX_PARTITIONS: Final = 1_000
 
@@ -100,7 +100,7 @@ class CollectionTerms:
     """
 
     trained: Vocabulary
-    terms: SortedTerms
+    terms: StoredTerms
     positions: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
     counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -262,7 +262,7 @@ def manifest_in_use(path: Path) -> Manifest:
 
 def open_collection_terms(generation: Path) -> CollectionTerms:
     """Return the terms of an index in partitions; IndexDamaged. Cost: that of `trained`."""
-    from klsa_search.kernels.vocabulary import SortedTerms, Vocabulary
+    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
     from klsa_search.storage.arrays import open_array, read_vocabulary
 
     manifest = read_manifest(generation)
@@ -271,7 +271,7 @@ def open_collection_terms(generation: Path) -> CollectionTerms:
     array = partial(open_array, generation)
     return CollectionTerms(
         Vocabulary(read_vocabulary(generation)),
-        SortedTerms(array("terms"), array("terms_starts")),
+        StoredTerms(array("terms"), array("terms_starts"), gap=1),
         array("positions"),
         array("positions_starts"),
         (array("frequencies"), array("occurrences")),

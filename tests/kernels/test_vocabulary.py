@@ -7,17 +7,17 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.kernels.vocabulary import JoinedVocabulary, SortedTerms, Vocabulary
+from klsa_search.kernels.vocabulary import JoinedVocabulary, StoredTerms, Vocabulary
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
 TERMS = st.sets(st.text(CHARACTERS, min_size=1))
 
 
-def stored(terms: list[str]) -> SortedTerms:
+def stored(terms: list[str]) -> StoredTerms:
     """Return sorted terms as arrays."""
     lines = [f"{term}\n".encode() for term in terms]
     starts = np.cumsum([0, *map(len, lines)])
-    return SortedTerms(np.frombuffer(b"".join(lines), np.uint8), starts)
+    return StoredTerms(np.frombuffer(b"".join(lines), np.uint8), starts, gap=1)
 
 
 @given(terms=TERMS, others=TERMS)
@@ -26,7 +26,7 @@ def test_stored_terms_are_found(terms: set[str], others: set[str]) -> None:
     found = stored(names)
     assert len(found) == len(names)
     assert [found.find(term) for term in names] == list(range(len(names)))
-    assert [found.term(place) for place in range(len(names))] == names == list(found.terms)
+    assert [found[place] for place in range(len(names))] == names == [*found]
     assert all(found.find(term) is None for term in others - terms)
     assert found.find("\ud800") is None
 

@@ -79,12 +79,12 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     before = answers(index)
     snapshot = index.arrays
     (run,) = snapshot.vocabulary.runs.runs
-    names = run.names
+    names = run.order.names
     length = round(snapshot.lengths.mean())  # another mean length changes all weights
     index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
     written = index.arrays
     assert written is not snapshot
-    assert written.vocabulary.runs.runs[0].names is names
+    assert written.vocabulary.runs.runs[0].order.names is names
     shock = written.vocabulary.numbers["shock"]
     forms = written.answers.get(("forms", shock), [shock])
     assert forms is not None

@@ -23,7 +23,7 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.indexing import refit, repair
-from klsa_search.kernels.vocabulary import SortedTerms
+from klsa_search.kernels.vocabulary import StoredTerms
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
@@ -422,7 +422,7 @@ def test_opening_and_writing_read_no_terms_of_others(
     def refuse(_: object) -> None:
         raise AssertionError("all terms are read")
 
-    monkeypatch.setattr(SortedTerms, "terms", property(refuse))
+    monkeypatch.setattr(StoredTerms, "__iter__", refuse)
     with open_index(tmp_path / "parts") as index:
         index.add([{"id": "new", "text": "same other"}])
         index.delete(["d3", "d4"])

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import Spool
+from klsa_search.core.array_types import SortedTexts, Spool
 from klsa_search.core.build_settings import FieldType
 from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.column import (
@@ -21,7 +21,6 @@ from klsa_search.storage.columns.column import (
     STARTS,
     TEXT_STARTS,
     TEXTS,
-    texts_of,
 )
 from klsa_search.storage.columns.values import Code, TypeMismatch, is_placeholder
 from klsa_search.storage.manifest import ColumnEntry
@@ -202,7 +201,7 @@ class ColumnFiles:
         )
 
     def _write_texts(self, texts: list[str]) -> None:
-        stored = texts_of(texts)
+        stored = SortedTexts.of(texts)
         self._file(TEXTS, np.dtype(np.uint8)).append(stored.content.tobytes())
         self._file(TEXT_STARTS, np.dtype(np.int64)).append(stored.starts + self._text_bytes)
         self._text_bytes += stored.size

@@ -16,17 +16,16 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import MAXYEAR, date, datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, Final, Literal, NamedTuple, overload
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, Integers, starts_of
+from klsa_search.core.array_types import DocumentMask, Integers, SortedTexts, starts_of
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
@@ -69,81 +68,7 @@ _PARTIAL_DATE = re.compile(r"(?!0000)(\d{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
 _LAST = microseconds(datetime.max)
 
 
-@dataclass(frozen=True, eq=False)
-class KeywordTexts(Sequence[str]):
-    """The distinct texts of a keyword field, in the order of code points; decoded on access.
-
-    content  uint8, texts in UTF-8
-    starts   start of each, and the end of the last
-    """
-
-    content: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return len(self.starts) - 1
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all texts."""
-        return int(self.starts[-1] - self.starts[0])
-
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        """Return the text of a code."""
-        if isinstance(code, slice):
-            return [self[index] for index in range(*code.indices(len(self)))]
-        return self._encoded(range(len(self))[code]).decode()
-
-    def code(self, text: str) -> int | None:
-        """Return the code of a text, or None. Cost: binary search."""
-        # UTF-8 has the order of code points.
-        encoded = text.encode(errors="surrogatepass")
-        code = bisect_left(range(len(self)), encoded, key=self._encoded)
-        return code if code < len(self) and self._encoded(code) == encoded else None
-
-    def containing(self, text: str) -> npt.NDArray[np.bool_]:
-        """Return which texts contain this, ignoring case: a bool for each code.
-
-        Cost: 1 ns a byte of all texts; the first call folds them, 0.5 µs a text, which takes as
-        much memory as they do.
-        """
-        content, starts = self._folded.content, self._folded.starts
-        # A byte of UTF-8 that begins a character is never inside another one.
-        wanted = text.casefold().encode(errors="surrogatepass")
-        mask = np.full(len(self), not wanted)
-        if not wanted or len(wanted) > len(content):
-            return mask
-        positions = np.flatnonzero(content[: len(content) - len(wanted) + 1] == wanted[0])
-        for offset, byte in enumerate(wanted[1:], 1):
-            positions = positions[content[positions + offset] == byte]
-            if not len(positions):
-                return mask
-        codes = np.searchsorted(starts, positions, "right") - 1
-        mask[codes[positions + len(wanted) <= starts[codes + 1]]] = True
-        return mask
-
-    @lazy_property
-    def _folded(self) -> KeywordTexts:
-        """The texts without differences of case, made together to be folded once."""
-        return texts_of([text.casefold() for text in self])
-
-    def _encoded(self, code: int) -> bytes:
-        return self.content[self.starts[code] : self.starts[code + 1]].tobytes()
-
-
-def texts_of(texts: Sequence[str]) -> KeywordTexts:
-    """Return texts, which are in the order of code points, as stored by a column."""
-    encoded = [text.encode() for text in texts]
-    starts = starts_of(np.array([*map(len, encoded)], np.int64))
-    return KeywordTexts(np.frombuffer(b"".join(encoded), np.uint8), starts)
-
-
-NO_TEXTS: Final = KeywordTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+NO_TEXTS: Final = SortedTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 class ColumnArrays(NamedTuple):
@@ -151,7 +76,7 @@ class ColumnArrays(NamedTuple):
 
     values: npt.NDArray[Any]
     starts: Integers | None = None
-    texts: KeywordTexts = NO_TEXTS
+    texts: SortedTexts = NO_TEXTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +131,7 @@ class Column:
             )
         if self.type == "keyword":
             texts = self.arrays.texts
-            codes = {texts.code(text_of(self.name, value)) for value in values}
+            codes = {texts.find(text_of(self.name, value)) for value in values}
             # The last entry is for -1, a missing value.
             table = np.zeros(len(texts) + 1, np.bool_)
             table[[code for code in codes if code is not None]] = True
@@ -318,10 +243,10 @@ def joined(columns: Iterable[Column], type: FieldType, live: DocumentMask | None
     values = np.concatenate(pieces).astype(DTYPES[type])
     if (counts > 1).any():
         starts = starts_of(counts)
-        return ColumnArrays(values, starts, texts_of(distinct))
+        return ColumnArrays(values, starts, SortedTexts.of(distinct))
     dense = np.full(len(counts), MISSING[type], DTYPES[type])
     dense[counts > 0] = values
-    return ColumnArrays(dense, None, texts_of(distinct))
+    return ColumnArrays(dense, None, SortedTexts.of(distinct))
 
 
 def text_of(name: str, value: object) -> str:

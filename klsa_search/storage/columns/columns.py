@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocumentMask, Integers
+from klsa_search.core.array_types import DocumentMask, Integers, SortedTexts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
@@ -25,7 +25,6 @@ from klsa_search.storage.columns.column import (
     Column,
     ColumnArrays,
     Inclusive,
-    KeywordTexts,
     RangeMask,
     joined,
 )
@@ -94,7 +93,7 @@ class Field:
         return self._arrays.starts
 
     @property
-    def texts(self) -> KeywordTexts:
+    def texts(self) -> SortedTexts:
         """Return the texts of a keyword field."""
         return self._arrays.texts
 
@@ -302,7 +301,7 @@ def open_fields(
             document_starts, start = starts[start : start + documents + 1], start + documents + 1
         texts = NO_TEXTS
         if entry.type == "keyword":
-            texts = KeywordTexts(content, text_starts[text : text + entry.texts + 1])
+            texts = SortedTexts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1
         values = arrays[entry.type][begin : begin + entry.values]
         column_arrays = ColumnArrays(values, document_starts, texts)

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import DocumentMask, GrowableArray
+from klsa_search.core.array_types import DocumentMask, GrowableArray, SortedTexts
 from klsa_search.core.build_settings import MAX_FIELDS, FieldType
 from klsa_search.storage.columns.builder import distinct
-from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, texts_of
+from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays
 from klsa_search.storage.columns.columns import Field, Fields, extended
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
 from klsa_search.storage.columns.values import (
@@ -223,4 +223,4 @@ class _Column:
             codes = np.empty(texts, np.int32)
             codes[order] = np.arange(texts, dtype=np.int32)
             values, distinct_texts = codes[values], [distinct_texts[number] for number in order]
-        return ColumnArrays(values, starts, texts_of(distinct_texts))
+        return ColumnArrays(values, starts, SortedTexts.of(distinct_texts))
