@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.mappings import has_path, rows_of_columns
+from klsa_search.collection.mappings import TEXT_OF_OBJECT, has_path, rows_of_columns
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
     ID_NAMES,
@@ -42,6 +42,8 @@ def layout_of(
         return Layout(rows, ["read as a table of columns"])
     if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
         return Layout([record], [])
+    if takes_objects and (layout := _inner_document(record) or _inner_map(record)):
+        return layout
     lists = dict(_lists(record))
     with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
     notes = []
@@ -69,6 +71,10 @@ _RESULTS: Final = frozenset(
 """Names of lists of documents in answers."""
 _ROWS: Final = _RESULTS | {"entries", "items", "value"}
 """Names of lists of documents in answers and feeds."""
+_SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "result"])
+"""Names of the document in an answer about a single one."""
+_FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
+"""Names of an object with the fields of a document whose ID is beside it."""
 _LONGEST_STATUS: Final = 200
 """Characters of the message of an answer, at most."""
 
@@ -79,18 +85,75 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
         return True
     if record.get("type") == "FeatureCollection" and record.get("features"):
         return False  # but GeoJSON, which may have the name of a layer
-    names = [name for name, value in record.items() if not isinstance(value, dict)]
+    names = _plain_names(record)
     if not set(TEXT_NAMES).isdisjoint(names):
         return True
-    has_text = not COMMON_NAMES["text"].isdisjoint(map(str.lower, names))
-    if has_text and (columns.id_in(names) or columns.common("id", names)):
+    has_id = bool(columns.id_in(names) or columns.common("id", names))
+    has_text = any(name.lower() in COMMON_NAMES["text"] and record[name] for name in names)
+    if has_id and has_text:
         return not _is_answer(record)  # but such as an order with its items
+    if has_id and any(_has_text(record[name]) for name in _FIELDS.intersection(record)):
+        return True
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
     # documents; the comments of a post are none.
     lists = [name for name, rows in _lists(record) if _has_texts(rows)]
     if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
         return False
     return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
+
+
+def _inner_document(record: Mapping[str, Any]) -> Layout | None:
+    """Return the document in an answer about a single one, such as {"product": {"id": 1, ...}}.
+
+    It has an ID, or title and text under a name for it.
+    """
+    path, inner = "", record
+    while True:
+        objects = [name for name, value in inner.items() if isinstance(value, dict)]
+        names = [name for name in objects if len(inner) == 1 or name in _SINGLE]
+        if len(names) != 1:
+            return None
+        path, inner = f"{path}{names[0]}.", inner[names[0]]
+        plain = _plain_names(inner)
+        has_title = not PLAIN.lacks(plain) or bool(PLAIN.common("title", plain))
+        has_id = bool(PLAIN.id_in(plain) or PLAIN.common("id", plain))
+        if _is_document(inner) and (has_id or (has_title and names[0] in _SINGLE)):
+            break
+    for name, rows in _lists(record):
+        is_results = _has_texts(rows) or name.rpartition(".")[2].lower() in _ROWS
+        if is_results and not name.startswith(path):
+            return None
+    return Layout([inner], [f"read the object {path[:-1]!r}"])
+
+
+def _inner_map(record: Mapping[str, Any]) -> Layout | None:
+    """Return the documents by number in an answer with other facts, as MediaWiki has its pages."""
+    for path, inner in _objects(record):
+        rows = {id_: row for id_, row in inner.items() if isinstance(row, dict)}
+        if not rows or not all(id_.isdecimal() and _is_document(rows[id_]) for id_ in rows):
+            continue
+        outside = (row for name, (row, *_) in _lists(record) if not name.startswith(path))
+        beside = (name for name in inner if name not in rows)
+        if _is_bare(beside) and all(map(_is_bare, outside)):
+            return Layout(
+                [{"id": id_, **row} for id_, row in rows.items()],
+                [f"read the object {path[:-1]!r} with a document for each ID"],
+            )
+    return None
+
+
+def _objects(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects in an object with their paths, which end with a dot."""
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield f"{outer}{name}.", value
+            yield from _objects(value, f"{outer}{name}.")
+
+
+def _is_bare(names: Iterable[str]) -> bool:
+    """Return whether no name is one of IDs, titles or texts."""
+    names = list(names)
+    return PLAIN.lacks(names) and not any(PLAIN.common(role, names) for role in COMMON_NAMES)
 
 
 def _is_answer(record: Mapping[str, Any]) -> bool:
@@ -116,8 +179,17 @@ def _has_texts(rows: list[Any]) -> bool:
     return any(_has_text(record) for record in [rows[0], *inner])
 
 
-def _has_text(record: Mapping[str, Any]) -> bool:
-    names = [name for name, value in record.items() if not isinstance(value, dict)]
+def _plain_names(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of values that are not objects, unless these are a text, as in WordPress."""
+    return [
+        name
+        for name, value in record.items()
+        if not isinstance(value, dict) or any(inner in value for inner in TEXT_OF_OBJECT)
+    ]
+
+
+def _has_text(record: Any) -> bool:
+    names = _plain_names(record) if isinstance(record, dict) else []
     return bool(PLAIN.texts_in(names) or PLAIN.common("text", names))
 
 

@@ -153,7 +153,7 @@ def _cuts(name: str) -> Iterator[tuple[str, str]]:
 
 
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
-_TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
+TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
 """Names of the text of an object that is a title or text, as DynamoDB and WordPress write them."""
 _JSON: Final = frozenset({str, int, float, bool, type(None)})
 
@@ -225,7 +225,7 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
         return separator.join(filter(str.strip, parts))
     if isinstance(value, Mapping) and value:
         fields = flat(value)
-        texts = [fields[path] for path in fields if path.rpartition(".")[2] in _TEXT_OF_OBJECT]
+        texts = [fields[path] for path in fields if path.rpartition(".")[2] in TEXT_OF_OBJECT]
         if len(texts) == 1 and isinstance(texts[0], str):
             return texts[0]
         paths = ", ".join(f"{name}.{inner}" for inner in list(fields)[:3])

@@ -362,6 +362,37 @@ def test_an_object_with_id_and_text_is_a_document_whatever_lists_it_has(tmp_path
     assert [(id_, text) for id_, _, text in document] == [("1", text)]
 
 
+@pytest.mark.parametrize(
+    ("answer", "ids"),
+    [
+        ({"product": {"id": 5, "title": "Pump", "variants": [{"id": 6, "title": "Red"}]}}, ["5"]),
+        ({"data": {"id": "5", "text": "leaks"}, "includes": {"users": [{"name": "Ann"}]}}, ["5"]),
+        ({"status": "ok", "message": {"title": ["Pump"], "abstract": "leaks"}}, ["1"]),
+        ({"data": {"id": "5", "name": "Tools"}, "items": [{"id": "6", "name": "Pump"}]}, ["6"]),
+        ({"data": {"id": "5", "name": "Tools"}, "found": [{"id": "6", "text": "leaks"}]}, ["6"]),
+        ({"data": {"id": "5", "name": "Ann", "posts": [{"id": "6", "text": "leaks"}]}}, ["6"]),
+        (
+            {
+                "id": "5",
+                "fields": {"summary": "Leak", "description": None, "comments": [{"body": "so"}]},
+            },
+            ["5"],
+        ),
+        ({"_id": "5", "_source": {"text": "leaks", "comments": [{"body": "so"}]}}, ["5"]),
+        ({"id": 5, "content": {"rendered": "leaks"}, "_links": {"self": [{"href": "u"}]}}, ["5"]),
+        ({"ok": "", "query": {"pages": {"5": {"title": "Pump", "extract": "x"}}}}, ["5"]),
+        ({"n": 2, "result": {"uids": ["5"], "5": {"title": "A", "authors": [{"x": 1}]}}}, ["5"]),
+        ({"n": 1, "event": {"before": {"title": "A"}, "after": {"title": "B"}}}, ["1"]),
+        ({"id": "5", "name": "Board", "desc": "", "cards": [{"id": "6", "desc": "leaks"}]}, ["6"]),
+    ],
+)
+def test_answers_of_services(tmp_path, answer, ids):
+    path = tmp_path / "docs.json"
+    for indent in (None, 1):
+        path.write_text(json.dumps(answer, indent=indent))
+        assert [id_ for id_, _, _ in read(path)[0]] == ids
+
+
 @pytest.mark.parametrize("size", [10, 2**17])
 def test_an_object_in_one_long_line_is_read_as_in_a_short_one(tmp_path, size):
     path = tmp_path / "docs.json"
