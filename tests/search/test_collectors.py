@@ -14,13 +14,13 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.top_docs import best_of, boosted, named_first, ranked
 from klsa_search.search.pages.applied_rules import Pinned
 from klsa_search.search.pages.collectors import (
-    DistinctCollector,
-    DocIdCollector,
-    FieldCollector,
-    PinnedFirst,
-    PinnedInPlace,
-    ScoreCollector,
     SortKey,
+    by_doc_id,
+    by_fields,
+    by_score,
+    distinct,
+    pinned_first,
+    pinned_in_place,
 )
 
 SCORES = np.array([0.5, 0, 0.9, 0.5, 0.1, 0, 0.7, 0.2], np.float32)
@@ -81,31 +81,31 @@ def test_pages_of_a_ranking_that_rescores_do_not_overlap():
         scores[7] = 0.2 if k < 4 else 5
         return best_of(scores, k, mask)
 
-    order = ScoreCollector(rank, None, page=2)
-    assert order.first(2).doc_ids.tolist() == [2, 6]
-    assert order.first(4).doc_ids.tolist() == [2, 6, 7, 0]
+    order = by_score(rank, None, page=2)
+    assert order(2).doc_ids.tolist() == [2, 6]
+    assert order(4).doc_ids.tolist() == [2, 6, 7, 0]
 
 
 def test_fields_order_before_scores_and_missing_values_come_last():
     years = field([3, 3, 1, np.nan, 2, 1, 1, 2])
-    order = FieldCollector(RANK, EVERY, [SortKey(years, descending=False)])
-    assert order.first(9).doc_ids.tolist() == [2, 6, 5, 7, 4, 0, 1, 3]
-    assert order.first(2).doc_ids.tolist() == [2, 6]
-    order = FieldCollector(RANK, SCORES > 0, [SortKey(years, descending=True)])
-    assert (order.first(9).doc_ids.tolist(), order.first(9).total) == ([0, 7, 4, 2, 6, 3], 6)
+    order = by_fields(RANK, EVERY, [SortKey(years, descending=False)])
+    assert order(9).doc_ids.tolist() == [2, 6, 5, 7, 4, 0, 1, 3]
+    assert order(2).doc_ids.tolist() == [2, 6]
+    order = by_fields(RANK, SCORES > 0, [SortKey(years, descending=True)])
+    assert (order(9).doc_ids.tolist(), order(9).total) == ([0, 7, 4, 2, 6, 3], 6)
 
 
 def test_documents_without_scores_are_in_the_order_of_doc_ids():
-    top = DocIdCollector(SCORES > 0).first(3)
+    top = by_doc_id(SCORES > 0)(3)
     assert (top.doc_ids.tolist(), top.scores.tolist(), top.total) == ([0, 2, 3], [0, 0, 0], 6)
 
 
 def test_distinct_values_keep_the_first_of_each_and_all_without():
     colours = field([1, 1, 1, np.nan, 2, 2, 2, np.nan])
-    order = DistinctCollector(ScoreCollector(RANK, None, 2), colours, SCORES > 0)
-    top = order.first(9)
+    order = distinct(by_score(RANK, None, 2), colours, SCORES > 0)
+    top = order(9)
     assert (top.doc_ids.tolist(), top.total) == ([2, 6, 3, 7], 4)
-    assert order.first(1).doc_ids.tolist() == [2]
+    assert order(1).doc_ids.tolist() == [2]
 
 
 @given(
@@ -117,8 +117,8 @@ def test_pinned_documents_are_at_their_positions(positions, count):
         return
     pins = np.array(list(positions), np.int64)
     pinned = Pinned(ranked(RANK, pins, len(SCORES)), list(positions.values()))
-    others = ScoreCollector(RANK, Mask(~np.isin(np.arange(len(SCORES)), pins)), 2)
-    top = PinnedInPlace(PinnedFirst(others, pinned), pinned).first(count)
+    others = by_score(RANK, Mask(~np.isin(np.arange(len(SCORES)), pins)), 2)
+    top = pinned_in_place(pinned_first(others, pinned), pinned)(count)
     unpinned = [doc_id for doc_id in RANK(9, None).doc_ids.tolist() if doc_id not in positions]
     assert top.total == len(unpinned) + len(positions)
     assert len(top.doc_ids) == min(count, top.total)

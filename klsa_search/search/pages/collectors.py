@@ -1,11 +1,11 @@
-"""Collectors: filtered, sorted, faceted and paged results."""
+"""The documents of a page: filtered, ordered, and counted by facets."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -86,117 +86,102 @@ def values_of(
     return values, present
 
 
-class Collector(Protocol):
-    """Documents in some order, with scores."""
-
-    def first(self, count: int) -> TopDocs:
-        """Return the first documents, at most `count`, and how many there are."""
+Order = Callable[[int], TopDocs]
+"""Returns the first documents of an order, at most so many, and how many it has."""
 
 
-class ScoreCollector:
-    """Orders documents by score; `page` is the number of hits of a page.
+def by_score(rank: Rank, mask: Mask | None, page: int) -> Order:
+    """Return the documents of a mask, best first; `page` is the number of hits of a page.
 
     Rankings rescore more candidates for larger k, so the first ten of a hundred may differ from the
     ten best, and pages would overlap. So results of a larger k are appended to those of a smaller.
+    Cost: a ranking for each doubling of the page.
     """
 
-    def __init__(self, rank: Rank, mask: Mask | None, page: int) -> None:
-        self._rank, self._mask, self._page = rank, mask, page
-
-    def first(self, count: int) -> TopDocs:
-        """Cost: a ranking for each doubling of the page up to `count`."""
-        size = self._page
-        first = top = self._rank(size, self._mask)
+    def first(count: int) -> TopDocs:
+        size = page
+        best = top = rank(size, mask)
         while size < count and len(top.doc_ids) == size:
             size *= 2
-            top = self._rank(size, self._mask)
-            first = first.joined(top.at(~np.isin(top.doc_ids, first.doc_ids))).at(slice(size))
-        if len(first.doc_ids) > count:
-            first = first.at(slice(count))
-        return first if first is top else first._replace(total=top.total)
+            top = rank(size, mask)
+            best = best.joined(top.at(~np.isin(top.doc_ids, best.doc_ids))).at(slice(size))
+        if len(best.doc_ids) > count:
+            best = best.at(slice(count))
+        return best if best is top else best._replace(total=top.total)
+
+    return first
 
 
-class FieldCollector:
-    """Orders documents by metadata, then by score, then by doc id."""
+def by_fields(rank: Rank, matches: DocumentMask, keys: Sequence[SortKey]) -> Order:
+    """Return the matches by metadata, then by score, then by doc id.
 
-    def __init__(self, rank: Rank, matches: DocumentMask, keys: Sequence[SortKey]) -> None:
-        self._rank, self._size = rank, len(matches)
-        doc_ids = np.flatnonzero(matches)
-        ranks = ranks_by(keys, doc_ids)
-        order = np.argsort(ranks, kind="stable")
-        self._doc_ids, self._ranks = doc_ids[order], ranks[order]
+    Cost: a ranking of the first, and of those equal to the last of them.
+    """
+    all_doc_ids = np.flatnonzero(matches)
+    all_ranks = ranks_by(keys, all_doc_ids)
+    order = np.argsort(all_ranks, kind="stable")
+    all_doc_ids, all_ranks = all_doc_ids[order], all_ranks[order]
 
-    def first(self, count: int) -> TopDocs:
-        """Cost: a ranking of the first, and of those equal to the last of them."""
-        if count < len(self._doc_ids):
-            count_all = int(np.searchsorted(self._ranks, self._ranks[count - 1], "right"))
-        else:
-            count_all = len(self._doc_ids)
-        doc_ids, ranks = self._doc_ids[:count_all], self._ranks[:count_all]
-        top = ranked(self._rank, doc_ids, self._size)
-        order = np.lexsort((doc_ids, -top.scores, ranks))[:count]
-        return top.at(order)._replace(total=len(self._doc_ids))
+    def first(count: int) -> TopDocs:
+        size = len(all_doc_ids)
+        if count < size:
+            size = int(np.searchsorted(all_ranks, all_ranks[count - 1], "right"))
+        doc_ids = all_doc_ids[:size]
+        top = ranked(rank, doc_ids, len(matches))
+        best = np.lexsort((doc_ids, -top.scores, all_ranks[:size]))[:count]
+        return top.at(best)._replace(total=len(all_doc_ids))
 
-
-class DocIdCollector:
-    """Orders documents by doc id, with score 0: for queries without words."""
-
-    def __init__(self, matches: DocumentMask) -> None:
-        self._doc_ids = np.flatnonzero(matches)
-
-    def first(self, count: int) -> TopDocs:
-        """Cost: none."""
-        doc_ids = self._doc_ids[:count]
-        return TopDocs(doc_ids, np.zeros(len(doc_ids), np.float32), len(self._doc_ids))
+    return first
 
 
-class DistinctCollector:
-    """Keeps the first document with each value of a field, and all without a value.
+def by_doc_id(matches: DocumentMask) -> Order:
+    """Return the matches by doc id, with score 0: for queries without words."""
+    doc_ids = np.flatnonzero(matches)
+
+    def first(count: int) -> TopDocs:
+        scores = np.zeros(len(doc_ids[:count]), np.float32)
+        return TopDocs(doc_ids[:count], scores, len(doc_ids))
+
+    return first
+
+
+def distinct(order: Order, field: Field, matches: DocumentMask) -> Order:
+    """Return the first document with each value of a field, and all without a value.
 
     matches  (N,) documents of the order
+    Cost: the order of four times as many documents, and more until they suffice.
     """
+    all_groups = _groups_of(field, np.flatnonzero(matches).astype(np.int64))
+    total = int(np.count_nonzero(all_groups < 0)) + len(np.unique(all_groups[all_groups >= 0]))
 
-    def __init__(self, order: Collector, field: Field, matches: DocumentMask) -> None:
-        self._order, self._field = order, field
-        groups = _groups_of(field, np.flatnonzero(matches).astype(np.int64))
-        self._total = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
-
-    def first(self, count: int) -> TopDocs:
-        """Cost: the order of four times as many documents, and more until they suffice."""
+    def first(count: int) -> TopDocs:
         size = 4 * count
         while True:
-            top = self._order.first(size)
-            groups = _groups_of(self._field, top.doc_ids)
+            top = order(size)
+            groups = _groups_of(field, top.doc_ids)
             kept = groups < 0
             kept[np.unique(groups, return_index=True)[1]] = True
             if np.count_nonzero(kept) >= count or len(groups) < size:
-                return top.at(np.flatnonzero(kept)[:count])._replace(total=self._total)
+                return top.at(np.flatnonzero(kept)[:count])._replace(total=total)
             size *= 4
 
-
-class PinnedFirst:
-    """Pinned documents, then those of another order, which does not contain them."""
-
-    def __init__(self, order: Collector, pinned: Pinned) -> None:
-        self._order, self._pinned = order, pinned.top
-
-    def first(self, count: int) -> TopDocs:
-        """Cost: that of the order."""
-        size = len(self._pinned.doc_ids)
-        top = self._order.first(max(count - size, 1))
-        return self._pinned.joined(top).at(slice(count))._replace(total=top.total + size)
+    return first
 
 
-class PinnedInPlace:
-    """Moves the pinned documents of an order, which come first in it, to their positions."""
+def pinned_first(order: Order, pinned: Pinned) -> Order:
+    """Return pinned documents, then those of an order, which does not contain them."""
 
-    def __init__(self, order: Collector, pinned: Pinned) -> None:
-        self._order, self._pinned = order, pinned
+    def first(count: int) -> TopDocs:
+        size = len(pinned.positions)
+        top = order(max(count - size, 1))
+        return pinned.top.joined(top).at(slice(count))._replace(total=top.total + size)
 
-    def first(self, count: int) -> TopDocs:
-        """Cost: that of the order."""
-        top = self._order.first(count + len(self._pinned.positions))
-        return self._pinned.placed(top).at(slice(count))
+    return first
+
+
+def pinned_in_place(order: Order, pinned: Pinned) -> Order:
+    """Return an order with the pinned documents, which come first in it, at their positions."""
+    return lambda count: pinned.placed(order(count + len(pinned.positions))).at(slice(count))
 
 
 def collect(
@@ -218,42 +203,42 @@ def collect(
     if positions:
         top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
         pinned = Pinned(top, [*positions.values()])
-    distinct = distinct_field(request.distinct, state)
+    distinct_by = distinct_field(request.distinct, state)
     facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
     facet_fields |= {
         name: fields.filterable(name, "disjunctive_facets") for name in request.disjunctive_facets
     }
     keys = sort_keys(request.sort, fields)
     matches: DocumentMask | None = None
-    order: Collector = ScoreCollector(rank, mask, plan.page)
-    if facet_fields or keys or distinct or is_blank or request.min_score is not None:
+    order = by_score(rank, mask, plan.page)
+    if facet_fields or keys or distinct_by or is_blank or request.min_score is not None:
         if is_blank:
             matches = _match_all(len(state.snapshot), mask, request.min_score)
         else:
             matches = _matches(len(state.snapshot), rank, mask, request.min_score)
         if keys:
-            order = FieldCollector(rank, matches, keys)
+            order = by_fields(rank, matches, keys)
         elif is_blank:
-            order = DocIdCollector(matches)
+            order = by_doc_id(matches)
         elif request.min_score is not None:
-            order = ScoreCollector(rank, Mask(matches), plan.page)
+            order = by_score(rank, Mask(matches), plan.page)
     if pinned is not None:
-        order = PinnedFirst(order, pinned)
+        order = pinned_first(order, pinned)
     if matches is not None and pinned is not None:
         matches[pinned.top.doc_ids] = True
-    if matches is not None and distinct is not None:
-        order = DistinctCollector(order, distinct, matches)
+    if matches is not None and distinct_by is not None:
+        order = distinct(order, distinct_by, matches)
     count = plan.offset + plan.k
     if pinned is not None and pins_first:
         count += len(pinned.positions)
     elif pinned is not None:
-        order = PinnedInPlace(order, pinned)
-    top = order.first(count)
+        order = pinned_in_place(order, pinned)
+    top = order(count)
     if plan.offset:
         top = top.at(slice(plan.offset, None))
     if matches is None:
         return top, {}
-    if distinct is None:
+    if distinct_by is None:
         top = top._replace(total=int(np.count_nonzero(matches)))
     counted = dict.fromkeys(facet_fields, matches)
     for name in request.disjunctive_facets:

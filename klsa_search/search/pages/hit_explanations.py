@@ -32,10 +32,8 @@ from klsa_search.search.state.passages import PassageSearcher
 from klsa_search.search.state.state import State
 
 
-def explained_hits(
-    state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs
-) -> Iterator[Hit]:
-    """Yield hits with explanations of their scores."""
+def set_explanations(state: State, plan: QueryPlan, hits: Sequence[Hit], top: TopDocs) -> None:
+    """Explain the scores of hits."""
     if plan.rules.boosts and top.before is not None:
         top = top.before
     vector = None
@@ -47,7 +45,7 @@ def explained_hits(
     for hit, doc_id, explanation in zip(hits, top.doc_ids.tolist(), explanations, strict=True):
         if rules := plan.rules.effects(doc_id, explanation.score):
             explanation = replace(explanation, score=hit.score, rules=rules)
-        yield replace(hit, explanation=explanation)
+        hit.explanation = explanation
 
 
 def explanation_of(

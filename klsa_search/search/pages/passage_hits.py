@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,36 +58,31 @@ def best_passages_of(
     return BestPassages(searcher.passages, rows, counts, snippets)
 
 
-def with_places(
-    state: State, best: BestPassages, hits: Sequence[Hit], doc_ids: DocIds
-) -> tuple[Hit, ...]:
-    """Return hits of documents with the places of their best passages."""
-    return tuple(
-        replace(
-            _located(hit, hit.id, best.passages, row, state.documents.text(doc_id)),
-            more_passages=count - 1,
-        )
-        if row >= 0
-        else hit
-        for hit, doc_id, row, count in zip(
-            hits, doc_ids.tolist(), best.rows.tolist(), best.counts.tolist(), strict=True
-        )
-    )
+def set_places(
+    state: State, best: BestPassages, hits: Sequence[Hit], doc_ids: Sequence[int]
+) -> None:
+    """Set the places of the best passages of documents."""
+    for hit, doc_id, row, count in zip(
+        hits, doc_ids, best.rows.tolist(), best.counts.tolist(), strict=True
+    ):
+        if row >= 0:
+            _set_place(hit, hit.id, best.passages, row, state.documents.text(doc_id))
+            hit.more_passages = count - 1
 
 
-def as_passages(
-    state: State, hits: Sequence[Hit], passages: PassageIndex | None
-) -> tuple[Hit, ...]:
-    """Return hits of passages with their documents, texts and places in them.
+def set_passages(state: State, hits: Sequence[Hit]) -> None:
+    """Set documents, texts and places of hits of passages.
 
-    passages  whose IDs the hits have; None if the index has none: each document is one passage
+    If the index has no passages, the hits are documents, and each is one passage.
     """
+    passages = state.passages
     if passages is None:
-        return tuple(_as_document(state, hit) for hit in hits)
+        for hit in hits:
+            _set_whole_text(state, hit)
+        return
     ids = [PassageId.of(hit.id) for hit in hits]
     documents = passages.state.documents
     rows = documents.doc_ids([hit.id for hit in hits])
-    located = list(hits)
     document_id: str | None = None
     title = text = ""
     # By document, because decoding a text of megabytes for each of its passages takes longer than
@@ -98,24 +92,17 @@ def as_passages(
             document_id = ids[number].document_id
             doc_ids = state.documents.doc_ids([document_id])
             (title,), text = state.documents.titles(doc_ids), state.documents.text(doc_ids[0])
-        hit = replace(hits[number], title=title, text=documents.text(rows[number]))
-        located[number] = _located(hit, document_id, passages, rows[number], text)
-    return tuple(located)
+        hit, row = hits[number], rows[number]
+        hit.title, hit.text = title, documents.text(row)
+        _set_place(hit, document_id, passages, row, text)
 
 
-def _as_document(state: State, hit: Hit) -> Hit:
-    """Return the hit of a document as that of its only passage."""
+def _set_whole_text(state: State, hit: Hit) -> None:
+    """Make the hit of a document that of its only passage."""
     (doc_id,) = state.documents.doc_ids([hit.id])
-    text = state.documents.text(doc_id)
-    span = (0, len(text))
-    return replace(
-        hit,
-        id=str(PassageId(hit.id, *span)),
-        document_id=hit.id,
-        span=span,
-        text=text,
-        page=page_of(text, 0),
-    )
+    hit.text = text = state.documents.text(doc_id)
+    hit.document_id, hit.span, hit.page = hit.id, (0, len(text)), page_of(text, 0)
+    hit.id = str(PassageId(hit.id, 0, len(text)))
 
 
 def place_of(hit: Hit) -> dict[str, Any]:
@@ -128,19 +115,14 @@ def place_of(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _located(hit: Hit, document_id: str, passages: PassageIndex, row: int, text: str) -> Hit:
-    """Return a hit with the place of a passage.
+def _set_place(hit: Hit, document_id: str, passages: PassageIndex, row: int, text: str) -> None:
+    """Set the place of a passage.
 
     hit   with the title of the document
     text  of the document
     """
     (record,) = passages.state.documents.records([row])
     passage = PassageId.of(record.id)
-    heading = record.title.removeprefix(hit.title).removeprefix(SEPARATOR)
-    return replace(
-        hit,
-        document_id=document_id,
-        span=(passage.begin, passage.end),
-        page=page_of(text, passage.begin),
-        heading=heading,
-    )
+    hit.document_id, hit.span = document_id, (passage.begin, passage.end)
+    hit.page = page_of(text, passage.begin)
+    hit.heading = record.title.removeprefix(hit.title).removeprefix(SEPARATOR)

@@ -29,7 +29,7 @@ def merged_order(
     """Return the first documents of all pages in order: as sorted, by score, by ordinal.
 
     size    of a page, which is merged of the first of each partition that are on pages up to it:
-            later ones may score higher (`ScoreCollector`), and would move into earlier pages
+            later ones may score higher (`collectors.by_score`), and would move into earlier pages
     wanted  number of documents; pinned ones may follow
     If values must be distinct, only the first document of each; one without a value counts as
     distinct. Pinned documents are at their positions.
