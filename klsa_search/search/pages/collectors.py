@@ -195,32 +195,32 @@ def collect(
     Cost: a ranking of `offset` and k; facets, `distinct`, sorting, `min_score` and boosts of rules
     rank all matches, and cost O(N).
     """
-    request, fields = plan.request, state.fields
-    is_blank = _is_blank(plan)
+    request, fields, is_blank = plan.request, state.fields, _is_blank(plan)
     mask, positions = _mask_and_pins(state, plan, is_blank=is_blank)
     rank = _ranking(state, plan, mask, [*positions], is_blank=is_blank)
     pinned = None
     if positions:
         top = ranked(rank, np.array([*positions], np.int64), len(state.snapshot))
         pinned = Pinned(top, [*positions.values()])
-    distinct_by = distinct_field(request.distinct, state)
-    facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
-    facet_fields |= {
-        name: fields.filterable(name, "disjunctive_facets") for name in request.disjunctive_facets
-    }
-    keys = sort_keys(request.sort, fields)
-    matches: DocumentMask | None = None
-    order = by_score(rank, mask, plan.page)
-    if facet_fields or keys or distinct_by or is_blank or request.min_score is not None:
+    order, matches, distinct_by = by_score(rank, mask, plan.page), None, None
+    names, least = (*request.facets, *request.disjunctive_facets), request.min_score
+    if is_blank or names or request.sort or request.distinct is not None or least is not None:
+        distinct_by = distinct_field(request.distinct, state)
+        facet_fields = {name: fields.filterable(name, "facets") for name in request.facets}
+        facet_fields |= {
+            name: fields.filterable(name, "disjunctive_facets")
+            for name in request.disjunctive_facets
+        }
+        keys = sort_keys(request.sort, fields)
         if is_blank:
-            matches = _match_all(len(state.snapshot), mask, request.min_score)
+            matches = _match_all(len(state.snapshot), mask, least)
         else:
-            matches = _matches(len(state.snapshot), rank, mask, request.min_score)
+            matches = _matches(len(state.snapshot), rank, mask, least)
         if keys:
             order = by_fields(rank, matches, keys)
         elif is_blank:
             order = by_doc_id(matches)
-        elif request.min_score is not None:
+        elif least is not None:
             order = by_score(rank, Mask(matches), plan.page)
     if pinned is not None:
         order = pinned_first(order, pinned)

@@ -116,29 +116,34 @@ def plan_search(
     parsed, interpretation = _parse(
         state, request, reading, named, evidence, typed=not ranks_only or request.explain
     )
-    allowed = intersection(mask, parsed.mask)
-    rules = _rules(opened, state, request, interpretation, named)
+    allowed, rules = intersection(mask, parsed.mask), NO_RULES
+    if request.rules and opened.rules.rules:
+        rules = _rules(opened, state, request, interpretation, named)
     vector, warnings = None, embedded.warnings
     embedders, typed_vector = models.embedders if named is None else {}, request.vector
     if typed_vector is None and named is None:
         typed_vector = embedded.vector
     if embedders or typed_vector is not None:
         vector, warnings = query_vector(opened, state, request.query, typed_vector, embedders)
-    last = request.offset + request.candidates
-    k = request.candidates if request.rerank is None else max(request.rerank, last)
+    k, offset = request.candidates, request.offset
+    if request.rerank is not None:
+        k, offset = max(request.rerank, offset + k), 0
+    reported = state.parameters.used(chosen)
+    if state.passages is not None:
+        reported["passage_weight"] = chosen.passage_weight
     return state, QueryPlan(
         request=request,
         parsed=parsed if parsed.mask is None else parsed._replace(mask=None),  # it is in `mask`
         interpretation=interpretation,
         named=named,
         parameters=chosen,
-        reported=_reported(state, chosen),
+        reported=reported,
         mask=allowed,
         pinnable=mask if parsed.mask is None or not _has_operators(interpretation) else allowed,
         rules=rules,
         k=k,
         page=k,
-        offset=request.offset if request.rerank is None else 0,
+        offset=offset,
         vector=vector,
         warnings=warnings,
     )
@@ -250,8 +255,7 @@ def _rules(
 ) -> AppliedRules:
     """Return what the rules of the index change in a search."""
     query, filter_ = request.query, request.filter
-    ranks = query.strip() or filter_ is not None or request.sort or request.positive
-    if not (request.rules and opened.rules and ranks):
+    if not (query.strip() or filter_ is not None or request.sort or request.positive):
         return NO_RULES
     fields, analyzer = state.query_parser.fields, opened.info.analyzer
     readings = readings_of(query, interpretation, fields, analyzer)
@@ -261,14 +265,6 @@ def _rules(
     if state is not opened and opened.passages is not None:
         return applied.of_passages(opened.passages)
     return applied
-
-
-def _reported(state: State, parameters: SearchSettings) -> dict[str, Any]:
-    """Return the parameters that a ranking uses, by name."""
-    used = state.parameters.used(parameters)
-    if state.passages is not None:
-        used["passage_weight"] = parameters.passage_weight
-    return used
 
 
 def _has_operators(said: QueryInterpretation) -> bool:
