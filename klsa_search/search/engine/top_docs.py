@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.mask import Mask, intersection
 
 
 class TopDocs(NamedTuple):
@@ -133,10 +133,10 @@ def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
     leading  (N,) which
     Cost: a second ranking.
     """
+    parts = Mask(leading), Mask(~leading)
 
     def with_leading(k: int, mask: Mask | None) -> TopDocs:
-        allowed = np.ones(len(leading), np.bool_) if mask is None else mask.allowed
-        first, following = (rank(k, Mask(allowed & part)) for part in (leading, ~leading))
+        first, following = (rank(k, intersection(mask, part)) for part in parts)
         top = first.joined(following).at(slice(k))
         return top._replace(total=first.total + following.total)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -143,17 +143,20 @@ class CodeReader:
             typed = self._pieces.words(code.text)
             written = {word.text for word in typed}
             builder.unknown = [word for word in builder.unknown if word not in written]
-            words = [word for writing in code.writings for word in writing]
-            numbers = [word.number for word in words if word.number >= 0]
-            builder.terms += dict.fromkeys(n for n in numbers if n not in builder.terms)
-            for word in (*typed, *words) if exact else ():
+            for word in chain(typed, *code.writings) if exact else ():
                 builder.alternatives.pop(word.number, None)
+        builder.terms += new_terms(codes, builder.terms)
+        every = self.documents(codes, evidence)
+        if exact:
+            builder.allowed = every if builder.allowed is None else builder.allowed & every
+        return every
+
+    def documents(self, codes: Sequence[Code], evidence: Evidence) -> DocumentMask:
+        """Return which documents contain all of the codes, or any if none contains all: (N,)."""
         every: DocumentMask = np.logical_and.reduce([code.documents for code in codes])
         names = ("codes", *(code.text for code in codes))
         if not evidence.of(names, lambda: int(every.sum())):
             every = np.logical_or.reduce([code.documents for code in codes])
-        if exact:
-            builder.allowed = every if builder.allowed is None else builder.allowed & every
         return every
 
     def _code(self, text: str, evidence: Evidence) -> Code | None:
@@ -186,6 +189,12 @@ class CodeReader:
             for count in range(len(runs)):
                 for borders in combinations(range(1, len(runs)), count):
                     yield tuple(self._pieces.words(" ".join(_joined(runs, borders))))
+
+
+def new_terms(codes: Iterable[Code], terms: Sequence[int]) -> list[int]:
+    """Return the terms that documents write for codes, without those that a query has already."""
+    numbers = [word.number for code in codes for writing in code.writings for word in writing]
+    return list(dict.fromkeys(n for n in numbers if n >= 0 and n not in terms))
 
 
 def _joined(runs: Sequence[str], borders: Sequence[int]) -> Iterator[str]:

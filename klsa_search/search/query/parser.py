@@ -16,7 +16,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.clauses import ClauseReader
-from klsa_search.search.query.codes import CodeReader
+from klsa_search.search.query.codes import CodeReader, new_terms
 from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.corrections import MIN_FITTING_LETTERS, Corrector
 from klsa_search.search.query.forms import QueryForms
@@ -194,20 +194,18 @@ class QueryParser:
             refused |= SIGNS | BOOLEAN * (has_case or operators is True)
         if traits & refused:
             return None
-        if (
-            typed
-            and traits & MAY_BE_CODE
-            and settings.spelling != "off"
-            and self._codes.may_be_codes(query)
-        ):
-            return None
         may_mean = has_case or "&" in query or "/" in query  # stop words
         if operators is None and may_mean and self._stop_words.meant(query, SHORT):
             return None
+        leading, may_be_code = None, typed and traits & MAY_BE_CODE and settings.spelling != "off"
+        if may_be_code and (codes := self._codes.read(query, evidence)):
+            leading = self._codes.documents(codes, evidence)
+            terms = [*terms, *new_terms(codes, terms)]
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._first_terms and has_synonyms:
             return None
-        return ParsedQuery(terms, is_plain=not traits & (HAS_UNKNOWN | VARIES | BOOLEAN))
+        is_plain = not traits & (HAS_UNKNOWN | VARIES | BOOLEAN)
+        return ParsedQuery(terms, is_plain=is_plain, leading=leading)
 
     def _parse(
         self,
