@@ -34,6 +34,7 @@ from klsa_search.service.routes import documents, files
 from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.workers import ForkedWorker, prepare
 
 from .conftest import DOCUMENTS, failure_of
 from .sockets import serving
@@ -56,6 +57,16 @@ def folder(tmp_path, monkeypatch):
     assert list(path.iterdir()) == []
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forking():
+    prepare()
+
+
+@pytest.fixture(autouse=True)
+def _forked_readers(monkeypatch):
+    monkeypatch.setattr(file_reading, "start_worker", ForkedWorker)
+
+
 def sent(client, name, content, **parameters):
     answer = client.put(f"/indexes/tiny/files/{name}", content=content, params=parameters)
     assert "klsa-file-" not in answer.text
@@ -73,7 +84,8 @@ def stored(home, *ids):
         return [index.document(id_) for id_ in ids]
 
 
-def test_a_table_is_added_and_what_is_left_out_reported(writer, home):
+def test_a_table_is_added_and_what_is_left_out_reported(writer, home, monkeypatch):
+    monkeypatch.setattr(file_reading, "start_worker", start_worker)  # as it is
     answer = read(writer, "stock.csv", TABLE)
     assert (answer["format"], answer["added"]) == ("csv", 1)
     assert answer["columns"] == ["Key", "Headline", "Body", "Colour"]
