@@ -176,12 +176,11 @@ def test_text_and_mapping_are_one(index):
         assert index.search("wing", boosts=boosts).parameters["boosts"] == "note^0.5,title^2"
 
 
-@pytest.mark.parametrize("count", [2, 4])
-def test_boosts_of_the_default_are_those_of_one_part(tmp_path, count):
+def test_boosts_of_the_default_are_those_of_one_part(tmp_path):
     """But for K, whose features partitions round before they compute with them."""
     pair = [
         build(documents(), name="one", home=tmp_path, search=WEIGHTS),
-        build(documents(), name="in", home=tmp_path, search=WEIGHTS, partitions=count, workers=1),
+        build(documents(), name="in", home=tmp_path, search=WEIGHTS, partitions=4, workers=1),
     ]
     for query, boosts in zip(QUERIES, BOOSTS, strict=True):
         one, parts = (

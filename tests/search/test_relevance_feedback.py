@@ -70,15 +70,15 @@ def parts(tmp_path_factory, request):
         yield index
 
 
+FILTERED = {"filter": "year > 2005", "facets": ["kind"]}
 EXAMPLES = [
-    {"positive": ["d1", "d7", "d30"]},
-    {"negative": ["d4"]},
-    {"positive": ["d12"], "negative": ["d5", "d6", "d2"]},
+    ({"positive": ["d1", "d7", "d30"]}, FILTERED),
+    ({"negative": ["d4"]}, {}),
+    ({"positive": ["d12"], "negative": ["d5", "d6", "d2"]}, {}),
 ]
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
-@pytest.mark.parametrize("options", [{}, {"filter": "year > 2005", "facets": ["kind"]}])
+@pytest.mark.parametrize(("examples", "options"), EXAMPLES)
 def test_examples_of_any_partition_move_the_scores_of_all(one, parts, examples, options):
     """To the bit but for K, whose features partitions round before they compute with them."""
     for query in (*TOPIC_QUERIES, ""):
