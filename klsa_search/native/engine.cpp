@@ -292,7 +292,10 @@ class EngineObject {
         auto terms = distinct(query);
         Params p = params_of(params);
         WithoutGil released;
-        return seeds_of(view(terms), p, 0);
+        Seeds found = search([&](Searcher& searcher) { return searcher.seeds(view(terms), p, 0); });
+        add_ordinals(found);
+        describe(found, i64(found.latent.size()));
+        return found;
     }
 
     // Search several partitions of this process, as many calls of `seeds` and `score_shared` would;
@@ -329,10 +332,15 @@ class EngineObject {
                 steps.resize(best);
                 least = steps[best - 1];
             }
-            part.local = part.engine.seeds_of(view(part.terms), part.params, least);
+            part.local = part.engine.search(
+                [&](Searcher& searcher) { return searcher.seeds(view(part.terms), part.params, least); });
             steps.insert(steps.end(), part.local.steps.begin(), part.local.steps.end());
+            part.engine.add_ordinals(part.local);
             found.push_back(&part.local);
         }
+        std::vector<i64> seeds(all.size());
+        for (const BestDocument& seed : best_of(found, all[0].params.seeds)) seeds[seed.partition]++;
+        for (size_t i = 0; i < all.size(); i++) all[i].engine.describe(all[i].local, seeds[i]);
         std::vector<SharedSeeds> shared = share(found, all[0].params, step);
         for (i64 i = 0; i < i64(shared.size()); i++) {
             const Search& part = all[i];
@@ -375,14 +383,15 @@ class EngineObject {
     }
 
   private:
-    // The best documents of a query, with their features and rows.
-    Seeds seeds_of(Array<QueryTerm> terms, const Params& params, i64 least) const {
-        Seeds found = search([&](Searcher& searcher) { return searcher.seeds(terms, params, least); });
-        Array<i32> seeds{found.documents.data(), i64(found.latent.size())};
+    void add_ordinals(Seeds& found) const {
+        found.ordinals.reserve(found.documents.size());
+        for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
+    }
+    // Add features and rows of the first documents.
+    void describe(Seeds& found, i64 count) const {
+        Array<i32> seeds{found.documents.data(), count};
         found.features = features_of(*model_, seeds);
         found.rows = rows_of(*model_, reverse_, seeds);
-        for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
-        return found;
     }
 
     i64 checked_k(i64 k) const {
@@ -480,6 +489,12 @@ std::vector<std::optional<SharedSeeds>> share_with_each(const std::vector<const 
                                                         const ParamsTuple& params, double step) {
     Params p = params_of(params);
     WithoutGil released;
+    const Seeds* first = nullptr;
+    for (const Seeds* part : parts) {
+        if (!part || part->documents.empty()) continue;
+        if (!first) first = part;
+        part->check(p.seeds, *first);
+    }
     std::vector<std::optional<SharedSeeds>> result;
     for (SharedSeeds& shared : share(parts, p, step)) result.emplace_back(std::move(shared));
     result.resize(parts.size());

@@ -58,24 +58,29 @@ inline i64 State::find_near(i64 document, i64 best, i64 neighbours, u32& levels)
     return hits;
 }
 
-// The same for neighbours in this partition and in others.
+// The same for neighbours in this partition and in others. Those that may be among the best are
+// noted first, without a branch that would be mispredicted: others as the complement of their ordinal.
 inline i64 State::find_near_elsewhere(i64 document, i64 best, i64 neighbours, u32& levels) {
-    i64 hits = 0, here = 0, there = 0;
-    const u32* row = model_->row(document);
+    i64 count = 0, hits = 0, here = 0, there = 0;
+    const u32 *row = model_->row(document), *ordinals = model_->rows_elsewhere[document];
+    const u8* levels_there = model_->levels_elsewhere[document];
     for (i64 i = 0; i < neighbours; i++) {
-        u32 level = row[here] & LEVELS, level_there = model_->levels_elsewhere[document][there];
-        i64 place = 0;
-        if (level >= level_there) {
-            u32 other = row[here++] >> 8;
-            if (b.is_best[other >> 5] >> (other & 31) & 1) place = b.slots[other];
-        } else {
-            level = level_there;
-            place = place_elsewhere(model_->rows_elsewhere[document][there++], best);
-        }
+        u32 other = row[here] >> 8, ordinal = ordinals[there], level_here = row[here] & LEVELS;
+        bool is_here = level_here >= levels_there[there];
+        u32 level = is_here ? level_here : levels_there[there];
+        u32 is_near = b.is_best[other >> 5] >> (other & 31) & 1, may_be_near = b.remote_filter[ordinal & (FILTER - 1)];
         levels += level;
+        b.near[count] = i32(is_here ? other : ~ordinal);
+        b.shares[count] = f32(level);
+        count += (is_here ? is_near : may_be_near) & u32(level > 0);
+        here += is_here;
+        there += !is_here;
+    }
+    for (i64 i = 0; i < count; i++) {
+        i64 place = b.near[i] >= 0 ? b.slots[b.near[i]] : place_elsewhere(u32(~b.near[i]), best);
         b.near[hits] = i32(place);
-        b.shares[hits] = f32(level);
-        hits += (place > 0) & (level > 0);
+        b.shares[hits] = b.shares[i];
+        hits += place > 0;
     }
     return hits;
 }

@@ -153,12 +153,6 @@ inline Rows rows_for(i64 partition, Rows rows) {
 template <class Weigh>
 std::vector<SharedSeeds> share_seeds(const std::vector<const Seeds*>& parts, const Params& params, double step,
                                      Weigh weigh) {
-    const Seeds* first = nullptr;
-    for (const Seeds* part : parts) {
-        if (!part || part->documents.empty()) continue;
-        if (!first) first = part;
-        part->check(params.seeds, *first);
-    }
     std::vector<BestDocument> best = best_of(parts, params.best);
     if (best.empty()) return {};
     const Seeds& leading = *parts[best[0].partition];

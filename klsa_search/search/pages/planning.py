@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from klsa_search.search.models import (
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, apply_rules
 from klsa_search.search.query.interpretation import QueryInterpretation
 from klsa_search.search.query.parser import ParsedQuery
-from klsa_search.search.query.query import Query, VectorLike
+from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
 from klsa_search.search.query.rules import readings_of
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.vector_ranking import QueryVector, checked_vector
@@ -83,7 +83,9 @@ class Ranking(NamedTuple):
 
     def query(self, text: str) -> Query:
         """Return the search for a text with these options."""
-        return Query(text, self.k, vector=self.vector, **self.parameters)
+        documents = {"mask": self.mask, "vector": self.vector}
+        options = {name: value for name, value in documents.items() if value is not None}
+        return as_query(text, self.k, cast(SearchOptions, {**options, **self.parameters}))
 
 
 def plan_search(

@@ -104,7 +104,9 @@ async def _merged(
 ) -> tuple[QueryPlan, int, Mapping[str, Facet], tuple[Hit, ...]]:
     """Return the plan of a search in several partitions, its total, facets and hits."""
     facets = dict.fromkeys((*query.facets, *([query.distinct] if query.distinct else ())))
-    counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
+    counted = query
+    if facets or query.disjunctive_facets:
+        counted = query.model_copy(update={"max_facet_values": ALL_VALUES, "facets": tuple(facets)})
     embedded = _embedded(reader, query, models)
     plan, pages = await _collected(
         searches, PartRequest(counted, {}, embedded=embedded), reader.name
@@ -121,7 +123,7 @@ async def _merged(
     hits = await _fetched(searches, order, plan.offset)
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
-    rules = replace(plan.rules, pins=dict(enumerate(pins)))
+    rules = replace(plan.rules, pins=dict(enumerate(pins))) if pins else plan.rules
     return plan._replace(request=query, rules=rules), total, merged, hits
 
 
@@ -140,7 +142,7 @@ def rank_parts(
         return [(top.doc_ids, top.scores) for top in tops]
     requests = []
     for text in queries:
-        query = ranking.query(text).model_copy(update={"mask": ranking.mask})
+        query = ranking.query(text)
         embedded = _embedded(reader, query, models)
         if embedded.warnings:
             raise EmbedderFailed(embedded.warnings[0], field="embedder")
@@ -185,10 +187,13 @@ async def _merged_ranking(
 ) -> tuple[DocIds, Scores]:
     """Return doc ids and scores of the best documents of several partitions."""
     _, pages = await _collected(searches, request, index)
-    answered = [(number, page) for number, page in enumerate(pages) if page is not None]
-    order = by_score([page for _, page in answered])[: request.query.k]
-    doc_ids = np.concatenate([global_doc_ids(number, page.doc_ids) for number, page in answered])
-    return doc_ids[order], np.concatenate([page.scores for _, page in answered])[order]
+    answered = [page for page in pages if page is not None]
+    numbers = [number for number, page in enumerate(pages) if page is not None]
+    partitions = np.repeat(numbers, [len(page.doc_ids) for page in answered])
+    order = by_score(answered)[: request.query.k]
+    doc_ids = np.concatenate([page.doc_ids for page in answered])[order]
+    scores = np.concatenate([page.scores for page in answered])[order]
+    return global_doc_ids(partitions[order], doc_ids), scores
 
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
@@ -293,17 +298,11 @@ async def _fetched(
     searches: PartSearches, order: Sequence[PageEntry], offset: int
 ) -> tuple[Hit, ...]:
     """Return hits in order, from the partitions that have them."""
-    positions = [
-        [entry.position for entry in order if entry.partition == partition]
-        for partition in range(searches.count)
-    ]
-    hits: dict[PageEntry, Hit] = {}
-    for partition, fetched in enumerate(await searches.fetch(positions)):
-        if fetched is None:
-            continue
-        entries = [PageEntry(partition, position) for position in positions[partition]]
-        hits.update(zip(entries, fetched, strict=True))
-    there = [entry for entry in order if entry in hits]
-    return tuple(
-        replace(hits[entry], rank=rank) for rank, entry in enumerate(there, start=offset + 1)
-    )
+    positions: list[list[int]] = [[] for _ in range(searches.count)]
+    for partition, position in order:
+        positions[partition].append(position)
+    fetched = [None if part is None else iter(part) for part in await searches.fetch(positions)]
+    hits = [next(part) for partition, _ in order if (part := fetched[partition]) is not None]
+    for rank, hit in enumerate(hits, start=offset + 1):
+        hit.rank = rank
+    return tuple(hits)

@@ -37,8 +37,8 @@ _BITS: Final = 24
 """Bits of a doc id in a partition."""
 
 
-def global_doc_ids(partition: int, doc_ids: DocIds) -> npt.NDArray[np.int64]:
-    """Return doc ids of the index for those of a partition.
+def global_doc_ids(partition: int | DocIds, doc_ids: DocIds) -> npt.NDArray[np.int64]:
+    """Return doc ids of the index for those of a partition, or of a partition each.
 
     >>> global_doc_ids(1, np.array([5], dtype=np.int32)).tolist()
     [16777221]
