@@ -101,10 +101,21 @@ def _serve_with_workers(
     with tempfile.TemporaryDirectory(prefix="klsa-workers-", dir=memory) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the metrics of all workers
         os.environ["PYTHONSAFEPATH"] = "1"  # uvicorn starts them without -P
-        supervisor = Multiprocess(configured(create, settings), [listener])
+        supervisor = _Workers(configured(create, settings), [listener])
         if sys.stdin is not None and sys.stdin.isatty():
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the terminal was closed
         supervisor.run()
+
+
+class _Workers(Multiprocess):
+    """Workers of which one that ends at its start is noticed at once."""
+
+    def init_processes(self) -> None:
+        """Start the workers."""
+        super().init_processes()
+        for process in self.processes:
+            # Else its pipe stays open, and an answer is awaited for the time that opening may take.
+            process.child_conn.close()
 
 
 def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: bool) -> FastAPI:
