@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields as dataclass_fields
+from dataclasses import fields as fields_of
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -33,7 +33,8 @@ _OF_PASSAGE: Final = _OF_DOCUMENT | {"text"}
 _REQUESTED: Final = ("quality", "explanation", "highlight", "rerank")
 """Fields of a hit if they were requested otherwise."""
 
-_INTERPRETATION: Final = tuple(field.name for field in dataclass_fields(QueryInterpretation))
+_SAID: Final = tuple(field.name for field in fields_of(QueryInterpretation))
+_saying: Final = attrgetter(*_SAID)
 
 _BATCH: Final = 10
 """Hits encoded in one call; the size of the answer is checked after each call."""
@@ -206,7 +207,7 @@ def search_answer(
     said = results.interpretation
     answer = {
         "query": results.query,
-        "interpretation": {name: getattr(said, name) for name in _INTERPRETATION},
+        "interpretation": dict(zip(_SAID, _saying(said), strict=True)),
         "index": index.name,
         "generation": index.generation,
         "ranker": results.ranker,
