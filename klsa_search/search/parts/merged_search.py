@@ -15,6 +15,7 @@ from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
+    NO_MODELS,
     NOT_EMBEDDED,
     EmbeddedQuery,
     EmbeddedSpaces,
@@ -22,8 +23,10 @@ from klsa_search.search.models import (
     embedded_query,
 )
 from klsa_search.search.pages.assembly import assemble_results, checked_rerank
+from klsa_search.search.pages.collectors import collect
 from klsa_search.search.pages.facets import Facet
-from klsa_search.search.pages.planning import QueryPlan, Ranking
+from klsa_search.search.pages.hits import fetch_hits
+from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (
@@ -31,7 +34,7 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
-    PartSearch,
+    explain_document,
 )
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import (
@@ -68,9 +71,9 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
     if query.rerank is not None:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
     if (state := parts.alone) is not None:
-        alone = PartSearch(state, PartRequest(query, None), models)
-        page, hits = alone.collect(None), alone.fetch(None)
-        plan, total, facets = alone.plan, page.total, page.facets
+        searched, plan = plan_search(state, query, models)
+        top, facets = collect(searched, plan)
+        total, hits = top.total, fetch_hits(state, searched, plan, top)
     else:
         ((plan, total, facets, hits),) = parts.complete(
             [_merged(parts.searches(), query, reader, models)]
@@ -96,7 +99,8 @@ def count_documents(reader: Reader, query: Query) -> int:
         return sum(page.total for page in pages if page is not None)
     if query.match == "all" and state.passages is not None:
         state = state.with_searcher(Searcher(state.snapshot, state.info.defaults))
-    return PartSearch(state, PartRequest(query, None)).collect(None).total
+    top, _ = collect(*plan_search(state, query, NO_MODELS))
+    return top.total
 
 
 async def _merged(
@@ -198,10 +202,12 @@ async def _merged_ranking(
 
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
-    request, parts = PartRequest(query, None, ranks_only=True), reader.parts
+    parts = reader.parts
     if (state := parts.alone) is not None:
-        return PartSearch(state, request, models).explain(id_, None, NONE)
-    request = request._replace(evidence={}, embedded=_embedded(reader, query, models))
+        _, plan = plan_search(state, query, models, ranks_only=True)
+        return explain_document(state, plan, id_)
+    embedded = _embedded(reader, query, models)
+    request = PartRequest(query, {}, ranks_only=True, embedded=embedded)
     (explanation,) = parts.complete([_explained(parts.searches(), request, id_, reader.name)])
     return explanation
 

@@ -1,9 +1,8 @@
-"""A search in one part of an index: its only generation, or one of its partitions.
+"""A search in one of several partitions of an index.
 
 A search takes three steps. Each part finds its best documents. The best of all give the seeds, by
 which each part ranks its documents. Parts that have hits of the page return them. Filters, facets,
-sorting and snippets are computed in the part, and no step sends arrays as long as the index. A part
-without others ranks by its own seeds, which the engine finds in the same call.
+sorting and snippets are computed in the part, and no step sends arrays as long as the index.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from klsa_search.search.engine.evidence import (
 )
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery, Models
+from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, Pin
 from klsa_search.search.pages.collectors import (
     SortKey,
@@ -94,13 +93,13 @@ class PartRequest(NamedTuple):
     """A search as all partitions run it.
 
     query       what is searched for
-    evidence    of all partitions, by which the query is parsed; None if there is one part only
+    evidence    of all partitions, by which the query is parsed
     ranks_only  whether it is a call of `Index.rank`: see `plan_search`
     embedded    vector of the query that an embedder made, if there are several parts
     """
 
     query: Query
-    evidence: Answers | None
+    evidence: Answers
     ranks_only: bool = False
     embedded: EmbeddedQuery = NOT_EMBEDDED
 
@@ -141,18 +140,15 @@ class PartSearch:
         self,
         state: State,
         request: PartRequest,
-        models: Models = NO_MODELS,
         *,
         evidence: Evidence | None = None,
         plan: QueryPlan | None = None,
     ) -> None:
         self._state, self.query = state, request.query
-        if evidence is None and request.evidence is not None:
-            evidence = Evidence(request.evidence)
-        self._evidence, self._ranked = evidence, state
+        self._evidence, self._ranked = evidence or Evidence(request.evidence), state
         if plan is None:
             self._ranked, plan = plan_search(
-                state, request.query, models, evidence,
+                state, request.query, NO_MODELS, self._evidence,
                 ranks_only=request.ranks_only, embedded=request.embedded,
             )  # fmt: skip
         self.plan = plan
@@ -164,8 +160,7 @@ class PartSearch:
         plan, parsed = self.plan, self.plan.parsed
         of_documents = plan.mask, plan.pinnable, plan.vector, parsed.leading, parsed.stop_scores
         if (
-            self._evidence is None
-            or self._evidence.local
+            self._evidence.local
             or plan.request is not request.query
             or plan.rules is not NO_RULES
             or any(value is not None for value in (plan.named, *of_documents))
@@ -207,7 +202,6 @@ class PartSearch:
 
     def begin(self) -> PartPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
-        assert self._evidence is not None, "nothing is merged with a part without others"
         snapshot, plan = self._state.snapshot, self.plan
         params, seeds = self._state.searcher.params(plan.parameters), None
         if ranks_by_seeds(plan.parameters) and not self._evidence.local:
@@ -232,11 +226,7 @@ class PartSearch:
         """Return the first documents of all pages up to the requested one. Cost: a search.
 
         answers  of all partitions to questions of the ranking
-        A part without others returns the requested page.
         """
-        if self._evidence is None:
-            self._top, facets = collect(self._ranked, self.plan)
-            return PartPage(self._top.doc_ids, self._top.scores, self._top.total, facets)
         evidence = Evidence(answers)
         ranked = self._ranked = with_seeds(self._ranked, shared, evidence, self._seeds)
         if self.plan.offset:
@@ -279,12 +269,15 @@ class PartSearch:
 
     def explain(self, id_: str, shared: SharedSeeds | None, answers: Answers) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
-        state, plan = self._state, self.plan
-        if self._evidence is not None:
-            state = with_seeds(state, shared, Evidence(answers))
-        (doc_id,) = state.documents.doc_ids([id_])
-        parsed = plan.parsed._replace(mask=plan.mask)
-        return explanation_of(state, parsed, plan.parameters, plan.vector, doc_id)
+        state = with_seeds(self._state, shared, Evidence(answers))
+        return explain_document(state, self.plan, id_)
+
+
+def explain_document(state: State, plan: QueryPlan, id_: str) -> Explanation:
+    """Return the explanation of the score of a document, found or not; DocumentNotFound."""
+    (doc_id,) = state.documents.doc_ids([id_])
+    parsed = plan.parsed._replace(mask=plan.mask)
+    return explanation_of(state, parsed, plan.parameters, plan.vector, doc_id)
 
 
 def with_seeds(
