@@ -40,10 +40,14 @@ class ReverseNeighbours(NamedTuple):
 
 
 class ReverseNeighboursBuilder:
-    """Reverse neighbours of a growing number of documents; results of `build` do not change."""
+    """Reverse neighbours of a growing number of documents; results of `build` do not change.
+
+    A row that changes is appended again, so that the results share their rows.
+    """
 
     def __init__(self) -> None:
-        self._row_of = GrowableArray(np.int32)
+        self._row_of = GrowableArray(np.int32)  # of neighbours and values, from 1
+        self._latest = GrowableArray(np.int32)  # of entries and steps, from 1
         self._neighbours = GrowableArray(np.int32, MAX_REVERSE)
         self._values = GrowableArray(np.float32, MAX_REVERSE)
         self._entries = GrowableArray(np.uint32, MAX_REVERSE)
@@ -59,17 +63,16 @@ class ReverseNeighboursBuilder:
         values   (R,) K of the two, above 0
         Cost O(R).
         """
-        self._row_of.extend(np.zeros(max_doc - len(self._row_of), np.int32))
+        for rows in (self._row_of, self._latest):
+            rows.extend(np.zeros(max_doc - len(rows), np.int32))
         row_of = self._row_of.rows
         # The first np.unique of a process imports numpy.ma, a fifth of the time of its first write.
         touched = np.array(sorted({*pairs[:, 0].tolist()}), np.int64)
         new = touched[row_of[touched] == 0]
-        rows = len(self._neighbours)
-        row_of[new] = np.arange(rows + 1, rows + 1 + len(new))
+        before = len(self._neighbours)
+        row_of[new] = np.arange(before + 1, before + 1 + len(new))
         self._neighbours.extend(np.zeros((len(new), MAX_REVERSE), np.int32))
         self._values.extend(np.zeros((len(new), MAX_REVERSE), np.float32))
-        self._entries.extend(np.zeros((len(new), MAX_REVERSE), np.uint32))
-        self._steps.extend(np.zeros(len(new), np.float32))
         _native.insert_neighbours(
             row_of,
             np.ascontiguousarray(pairs, np.int32),
@@ -77,21 +80,23 @@ class ReverseNeighboursBuilder:
             self._neighbours.rows,
             self._values.rows,
         )
+        first = len(self._steps) + 1
+        self._latest.rows[touched] = np.arange(first, first + len(touched))
         self._pack(row_of[touched] - 1)
 
     def build(self, max_doc: int) -> ReverseNeighbours:
-        """Return a copy of the entries. Cost: 4 bytes per doc id, and 70 per row."""
+        """Return the entries. Cost: 4 bytes per doc id."""
         if not len(self._neighbours):
             return ReverseNeighbours.none()
         row_of = np.zeros(max_doc, np.int32)
-        row_of[: len(self._row_of)] = self._row_of.rows[:max_doc]
-        return ReverseNeighbours(row_of, self._entries.rows.copy(), self._steps.rows.copy())
+        row_of[: len(self._latest)] = self._latest.rows[:max_doc]
+        return ReverseNeighbours(row_of, self._entries.rows, self._steps.rows)
 
     def _pack(self, rows: npt.NDArray[np.int32]) -> None:
-        """Encode rows that have changed."""
+        """Append rows that have changed, encoded."""
         values, neighbours = self._values.rows[rows], self._neighbours.rows[rows]
         steps = np.divide(values[:, 0], np.float32(LEVELS), dtype=np.float32)
         levels = np.rint(values / steps[:, None]).astype(np.uint32)
         levels[values > 0] = np.maximum(levels[values > 0], 1)
-        self._entries.rows[rows] = (neighbours.astype(np.uint32) << np.uint32(8)) | levels
-        self._steps.rows[rows] = steps
+        self._entries.extend((neighbours.astype(np.uint32) << np.uint32(8)) | levels)
+        self._steps.extend(steps)
