@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from klsa_search.search.state.state import State
 
 
-_MERGE_SIZE: Final = 1024
+_MERGE_SIZE: Final = 128
 """Documents from which a segment is kept instead of being rebuilt with every write."""
 
 
@@ -53,7 +53,7 @@ class _Segment(NamedTuple):
 class DeltaSegments:
     """Segments of the postings of later documents.
 
-    The last segment is rebuilt with every write up to some thousand documents; others are merged in
+    The last segment is rebuilt with every write up to a hundred documents; others are merged in
     pairs, so their number is logarithmic. The division into segments changes no bit of any score.
     Memory: 4 bytes a posting.
 
