@@ -232,4 +232,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-* .venv-* build dist *.egg-info klsa_search/_native.*.so
+	rm -rf $(VENV) $(VENV)-* .venv-* build dist *.egg-info klsa_search/_native.*.so klsa_search/_native.pyi

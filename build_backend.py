@@ -1,7 +1,8 @@
 """The build of the package: setuptools, and zig as the C++ compiler if there is no other.
 
-`BuildNative` compiles klsa_search/native into the module `klsa_search._native`. Objects of an
-in-place build stay in build/, and only those older than their sources are compiled again. With
+`BuildNative` compiles klsa_search/native into the module `klsa_search._native`, and writes its
+types and descriptions, for type checkers and editors, to `_native.pyi`. Objects of an in-place
+build stay in build/, and only those older than their sources are compiled again. With
 KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
@@ -88,6 +89,9 @@ class BuildNative(build_ext):
         if self.editable_mode or self.inplace:
             self.build_temp = f"build/native-{sys.implementation.cache_tag}"
         super().run()
+        if not _sanitize():  # a module that checks itself needs a Python that does so, too
+            for ext in self.extensions:
+                self._write_stub(Path(self.get_ext_fullpath(ext.name)))
 
     def build_extension(self, ext: Extension) -> None:
         """Compile and link."""
@@ -120,6 +124,13 @@ class BuildNative(build_ext):
         strip = _sanitize() or ["-s"]
         self.spawn([*compiler(), "-shared", *strip, *undefined, *parts, "-o", str(new)])
         new.replace(target)
+
+    def _write_stub(self, module: Path) -> None:
+        """Write the types and descriptions of a module next to it."""
+        name = module.name.partition(".")[0]
+        command = [sys.executable, "-P", "-m", "nanobind.stubgen", "--quiet", "--module", name]
+        stub = str(module.with_name(f"{name}.pyi"))
+        self.spawn([*command, "--import", str(module.parent), "--output-file", stub])
 
 
 def _system_folders(folder: Path) -> list[Path | str]:

@@ -311,10 +311,7 @@ class DeltaBuilder:
             expansion.document_scalars,
             _boosts_of(expansion.document_scalars, expansion.scales[:, 1]),
         )
-        return _native.FoldInNeighbours(
-            documents, postings.starts, postings.entries, postings.run_starts, postings.runs,
-            postings.block_bits, expansion.mean_square,
-        )  # fmt: skip
+        return _native.FoldInNeighbours(documents, postings.native, expansion.mean_square)
 
     def _reverse(
         self, values: _Values, neighbours: npt.NDArray[np.int32], first: int

@@ -132,7 +132,7 @@ def nearest_rows_in_parts(
     """
     params = params or KnnParams()
     searcher = _native.KnnSearcher(
-        [_native.KnnPart(*part[:6], part.mean_square[0], *part[7:]) for part in parts],
+        [_native.KnnPart(*part[:6], float(part.mean_square[0]), *part[7:]) for part in parts],
         number,
         features=params.features,
         postings=params.postings,

@@ -188,10 +188,7 @@ class Postings:
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
         """Return k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
-        _native.add_steps(
-            *(self.starts, self.entries, self.run_starts, self.runs, self.block_bits),
-            *(np.ascontiguousarray(terms), np.ascontiguousarray(weights), row),
-        )
+        self.native.add_steps(np.ascontiguousarray(terms), np.ascontiguousarray(weights), row)
         return row
 
 

@@ -59,7 +59,7 @@ class VectorSpace:
         `ABSENT` for documents without a vector. Cost: 8 ms for 200,000 vectors of 384 values.
         """
         cosines = np.full(size, ABSENT, np.float32)
-        scale = scales_of(query[None])[0]
+        scale = float(scales_of(query[None])[0])
         for part in self.parts:
             _native.add_cosines(part.rows, part.documents, part.scales, query, scale, cosines)
         return cosines

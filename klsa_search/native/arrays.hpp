@@ -4,8 +4,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -51,11 +53,67 @@ auto owned(std::vector<T> values, const std::vector<size_t>& shape) {
     return owned_as<nb::ndarray<nb::numpy, T>>(std::move(values), shape);
 }
 
-// Return a vector as an array, without a copy; To may be another type of the same size.
-template <class To = void, class T>
-auto owned(std::vector<T> values) {
+template <class T>
+Owned<T> owned(std::vector<T> values) {
     const size_t size = values.size();
-    return owned_as<Owned<std::conditional_t<std::is_void_v<To>, T, To>>>(std::move(values), {size});
+    return owned_as<Owned<T>>(std::move(values), {size});
+}
+
+// 0 or 1 for each item of an array of bool that a function returns.
+struct Flags {
+    std::vector<u8> values;
+};
+
+// What Python gets: vectors become arrays.
+template <class T>
+T returned(T value) {
+    return value;
+}
+template <class T>
+Owned<T> returned(std::vector<T> values) {
+    return owned(std::move(values));
+}
+inline Owned<bool> returned(Flags flags) {
+    const size_t size = flags.values.size();
+    return owned_as<Owned<bool>>(std::move(flags.values), {size});
+}
+template <class... T>
+std::tuple<Owned<T>...> returned(std::tuple<std::vector<T>...> vectors) {
+    return std::apply([](auto&... each) { return std::tuple(owned(std::move(each))...); }, vectors);
+}
+
+template <class F>
+auto run_without_gil(F run) {
+    if constexpr (std::is_void_v<decltype(run())>) {
+        WithoutGil released;
+        run();
+    } else {
+        return returned([&] {
+            WithoutGil released;
+            return run();
+        }());
+    }
+}
+
+// A function to bind that runs without the GIL; it must not touch Python objects. Its arrays belong
+// to the caller: the last reference to an array takes the GIL. Vectors that it returns become arrays.
+template <class R, class... A>
+auto without_gil(R (*function)(A...)) {
+    return [function](const std::remove_cvref_t<A>&... arguments) {
+        return run_without_gil([&] { return function(arguments...); });
+    };
+}
+template <class R, class C, class... A>
+auto without_gil(R (C::*method)(A...)) {
+    return [method](C& self, const std::remove_cvref_t<A>&... arguments) {
+        return run_without_gil([&] { return (self.*method)(arguments...); });
+    };
+}
+template <class R, class C, class... A>
+auto without_gil(R (C::*method)(A...) const) {
+    return [method](const C& self, const std::remove_cvref_t<A>&... arguments) {
+        return run_without_gil([&] { return (self.*method)(arguments...); });
+    };
 }
 
 template <class A>
@@ -63,21 +121,27 @@ i64 length(const A& array) {
     return i64(array.shape(0));
 }
 
-// Raise ValueError unless all values are in [low, high).
 template <class T>
-void require_between(const T* values, i64 count, i64 low, i64 high, const char* name) {
+std::span<T> span_of(const Array1<T>& array) {
+    return {array.data(), array.shape(0)};
+}
+
+// Raise ValueError unless all values are in [low, high).
+template <class Values>
+void require_between(const Values& values, i64 low, i64 high, const char* name) {
     bool outside = false;
-    for (i64 i = 0; i < count; i++) outside |= i64(values[i]) < low || i64(values[i]) >= high;
+    for (const auto value : std::span(values.data(), values.size())) outside |= i64(value) < low || i64(value) >= high;
     if (outside)
         throw std::invalid_argument(std::string(name) + ": a value is outside of " + std::to_string(low) + " to " +
                                     std::to_string(high - 1));
 }
 
 // Raise ValueError unless `starts` begins at 0 or more, never decreases, and ends at `end` at most.
-template <class T>
-void require_offsets(const T* starts, i64 count, i64 end, const char* name) {
-    bool wrong = count > 0 && (i64(starts[0]) < 0 || i64(starts[count - 1]) > end);
-    for (i64 i = 1; i < count; i++) wrong |= starts[i] < starts[i - 1];
+template <class Starts>
+void require_offsets(const Starts& starts, i64 end, const char* name) {
+    const std::span offsets(starts.data(), starts.size());
+    bool wrong = !offsets.empty() && (i64(offsets.front()) < 0 || i64(offsets.back()) > end);
+    for (size_t i = 1; i < offsets.size(); i++) wrong |= offsets[i] < offsets[i - 1];
     if (wrong) throw std::invalid_argument(std::string(name) + ": the offsets decrease or leave their array");
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "integers.hpp"
 
@@ -28,6 +29,22 @@ enum : u8 {
 // Whether an ASCII character is a letter or digit.
 inline bool is_ascii_word_character(u32 point) {
     return ('a' <= (point | 32) && (point | 32) <= 'z') || ('0' <= point && point <= '9');
+}
+
+inline bool is_among(u32 point, std::u32string_view points) {
+    return points.find(char32_t(point)) != std::u32string_view::npos;
+}
+
+// Return the end of the letters of an English ending ('s, 't, 'm, 'd, 'll, 're or 've, in lower or
+// upper case) whose apostrophe is at `at`; `at` if there are none.
+template <class Text>
+size_t after_ending_letters(const Text& text, size_t at) {
+    const auto left = text.size() - at;
+    if (left >= 2 && is_among(u32(text[at + 1]), U"sStTmMdD")) return at + 2;
+    if (left >= 3)
+        for (std::u32string_view ending : {U"ll", U"LL", U"re", U"RE", U"ve", U"VE"})
+            if (u32(text[at + 1]) == ending[0] && u32(text[at + 2]) == ending[1]) return at + 3;
+    return at;
 }
 
 struct CharacterTables {

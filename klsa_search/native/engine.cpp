@@ -17,48 +17,21 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "for_each_instruction_set.hpp"
+#include "posting_lists.hpp"
 
 namespace klsa {
 namespace {
 
-template <class T>
-using In1 = Array1<const T>;
-template <class T>
-using In2 = Array2<const T>;
 using Words = std::optional<In1<u64>>;
 using Query = std::vector<i64>;
 
-template <class T>
-Array<T> view(const In1<T>& array) {
-    require(array.is_valid(), "an array of a tuple is None");
-    return {array.data(), length(array)};
-}
-template <class T>
-Table<T> view(const In2<T>& array) {
-    require(array.is_valid(), "an array of a tuple is None");
-    return {array.data(), length(array), i64(array.shape(1))};
-}
+using klsa::view;
 Array<QueryTerm> view(const std::vector<QueryTerm>& query) {
     return {query.data(), i64(query.size())};
 }
 Mask mask_of(const Words& words) {
     return words ? Mask{view(*words)} : Mask{};
 }
-
-// Keeps the NumPy arrays alive that views refer to.
-class Owners {
-  public:
-    template <class A>
-    auto view(const A& array) {
-        arrays_.push_back(std::make_shared<A>(array));
-        return klsa::view(array);
-    }
-
-    void keep(const Owners& others) { arrays_.insert(arrays_.end(), others.arrays_.begin(), others.arrays_.end()); }
-
-  private:
-    std::vector<std::shared_ptr<void>> arrays_;
-};
 
 Idf idf_named(const std::string& name) {
     if (name == "lucene") return Idf::LUCENE;
@@ -72,7 +45,7 @@ auto idf_of_frequencies(In1<f64> frequencies, i64 documents, const std::string& 
     std::vector<f64> result(length(frequencies));
     std::transform(frequencies.data(), frequencies.data() + length(frequencies), result.begin(),
                    [&](f64 n) { return idf_of(idf, n, f64(documents)); });
-    return owned(std::move(result));
+    return result;
 }
 
 // `TermWeights` of the module.
@@ -82,15 +55,20 @@ struct WeightsObject {
 
     WeightsObject(In1<i64> frequencies, In1<i64> occurrences, In1<i64> common, i64 documents, f64 max_burstiness,
                   f64 common_weight, const std::string& idf)
-        : weights{owners.view(frequencies), owners.view(occurrences), owners.view(common), documents,
-                  max_burstiness,           common_weight,            idf_named(idf)} {
+        : weights{owners.view(frequencies),
+                  owners.view(occurrences),
+                  owners.view(common),
+                  documents,
+                  max_burstiness,
+                  common_weight,
+                  idf_named(idf)} {
         require(length(frequencies) == length(occurrences), "frequencies and occurrences: their lengths differ");
         require(documents >= 0 && max_burstiness >= 1, "documents or max_burstiness: it is too small");
         require(std::is_sorted(common.data(), common.data() + length(common)), "common: not ascending");
     }
 
-    nb::tuple of(In1<i64> terms) const {
-        require_between(terms.data(), length(terms), 0, weights.size(), "terms");
+    auto of(In1<i64> terms) const {
+        require_between(terms, 0, weights.size(), "terms");
         std::vector<f32> term_weights, burstiness;
         std::vector<i64> steps;
         for (i64 i = 0; i < length(terms); i++) {
@@ -99,23 +77,7 @@ struct WeightsObject {
             steps.push_back(weight.steps);
             burstiness.push_back(weight.burstiness);
         }
-        return nb::make_tuple(owned(std::move(term_weights)), owned(std::move(steps)), owned(std::move(burstiness)));
-    }
-};
-
-// `PostingLists` of the module.
-struct ListsObject {
-    Owners owners;
-    PostingLists lists;
-
-    ListsObject(i64 size, int block_bits, In1<i64> starts, In1<u32> entries, In1<i64> run_starts, In2<u16> runs) {
-        lists.size = size;
-        lists.block_bits = block_bits;
-        lists.starts = owners.view(starts);
-        lists.entries = owners.view(entries);
-        lists.run_starts = owners.view(run_starts);
-        lists.runs = owners.view(runs);
-        lists.check();
+        return std::tuple(std::move(term_weights), std::move(steps), std::move(burstiness));
     }
 };
 
@@ -157,12 +119,12 @@ struct ModelObject {
 };
 
 // The fields of `SeedRows`.
-nb::tuple tuple_of(Rows&& rows) {
+auto tuple_of(Rows&& rows) {
     size_t columns = size_t(rows.columns), count = rows.steps.size() / 2;
     rows.check(count);
-    return nb::make_tuple(owned(std::move(rows.documents), {count, columns}),
-                          owned(std::move(rows.levels), {count, columns}), owned(std::move(rows.steps), {count, 2}),
-                          rows.width, rows.near);
+    return std::tuple(owned(std::move(rows.documents), {count, columns}),
+                      owned(std::move(rows.levels), {count, columns}), owned(std::move(rows.steps), {count, 2}),
+                      rows.width, rows.near);
 }
 
 // `KlsaParams` and `RerankDepths`: named tuples, of which items are read faster than attributes.
@@ -253,8 +215,8 @@ class EngineObject {
 
     auto saturations(In1<i64> terms, In1<i64> documents) const {
         i64 n = length(documents), m = length(terms);
-        require_between(documents.data(), n, 0, postings_.size, "documents");
-        require_between(terms.data(), m, 0, weights_.size(), "terms");
+        require_between(documents, 0, postings_.size, "documents");
+        require_between(terms, 0, weights_.size(), "terms");
         std::vector<u16> result(n * m);
         {
             WithoutGil released;
@@ -264,12 +226,12 @@ class EngineObject {
         return owned(std::move(result), {size_t(n), size_t(m)});
     }
 
-    nb::tuple explain(const Query& query, In1<i32> documents, In1<u8> exact, const ParamsTuple& params,
-                      const SharedSeeds* shared) const {
+    auto explain(const Query& query, In1<i32> documents, In1<u8> exact, const ParamsTuple& params,
+                 const SharedSeeds* shared) const {
         check_model();
         auto terms = distinct(query);
         require(length(documents) == length(exact), "exact: not a value for each document");
-        require_between(documents.data(), length(documents), 0, postings_.size, "documents");
+        require_between(documents, 0, postings_.size, "documents");
         Params p = params_of(params);
         if (shared) check_shared(*shared, terms.size());
         Details d;
@@ -279,12 +241,12 @@ class EngineObject {
                 return searcher.explain(view(terms), view(documents), view(exact), p, shared);
             });
         }
-        size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), lenders = size_t(model_->neighbours);
-        return nb::make_tuple(d.alpha, owned(std::move(d.seeds)), owned(std::move(d.weights)),
-                              owned(std::move(d.exact)), owned(std::move(d.expansion)), owned(std::move(d.latent)),
-                              owned(std::move(d.lexical)), owned(std::move(d.by_seed), {n, z}),
-                              owned(std::move(d.coverage), {n, m}), owned(std::move(d.impacts), {n, m}),
-                              owned(std::move(d.lenders), {n, lenders}), owned(std::move(d.lent), {n, lenders, m}));
+        size_t n = documents.shape(0), m = terms.size(), z = d.weights.size(), h = size_t(model_->neighbours);
+        return std::tuple(d.alpha, owned(std::move(d.seeds)), owned(std::move(d.weights)), owned(std::move(d.exact)),
+                          owned(std::move(d.expansion)), owned(std::move(d.latent)), owned(std::move(d.lexical)),
+                          owned(std::move(d.by_seed), {n, z}), owned(std::move(d.coverage), {n, m}),
+                          owned(std::move(d.impacts), {n, m}), owned(std::move(d.neighbours), {n, h}),
+                          owned(std::move(d.lent), {n, h, m}));
     }
 
     Seeds seeds(const Query& query, const ParamsTuple& params) const {
@@ -356,9 +318,9 @@ class EngineObject {
         return counts;
     }
 
-    nb::tuple rows(In1<i64> documents) const {
+    auto rows(In1<i64> documents) const {
         check_model();
-        require_between(documents.data(), length(documents), 0, model_->documents, "documents");
+        require_between(documents, 0, model_->documents, "documents");
         Rows result;
         {
             WithoutGil released;
@@ -429,11 +391,11 @@ class EngineObject {
         require(s.best >= s.seeds && s.seeds >= 0 && s.first > 0, "shared: no seeds");
         require(s.features.size() == s.sums.size() && s.near.size() == s.estimates.size(), "shared: lengths differ");
         require(s.impacts.size() == s.remote.size() * terms, "shared: not an impact for each document and term");
-        require_between(s.features.data(), i64(s.features.size()), 0, NUMBERS, "shared: features");
+        require_between(s.features, 0, NUMBERS, "shared: features");
         const Features& f = s.seed_features;
         bool fits = s.weights.empty() || f.starts.size() == s.weights.size() + 1;
         require(fits && f.scalars.size() == 3 * s.weights.size(), "shared: not the features of each seed");
-        require_offsets(f.starts.data(), i64(f.starts.size()), i64(f.entries.size()), "shared: starts");
+        require_offsets(f.starts, i64(f.entries.size()), "shared: starts");
         s.rows.check(s.weights.size());
     }
 
@@ -442,7 +404,7 @@ class EngineObject {
         bool fits = s.half.size() == terms && s.term_weights.size() == terms && i64(s.documents.size()) >= shared.best;
         fits = fits && s.steps.size() == s.documents.size() && s.impacts.size() == s.documents.size() * terms;
         require(fits && i64(s.matches.size()) == postings_.size / 64 + 1, "local: not the seeds of this engine");
-        require_between(s.documents.data(), i64(s.documents.size()), 0, postings_.size, "local: documents");
+        require_between(s.documents, 0, postings_.size, "local: documents");
     }
 
     // Run one search with buffers from the pool; without the GIL.
@@ -503,8 +465,8 @@ std::vector<std::optional<SharedSeeds>> share_with_each(const std::vector<const 
 
 // Bind seeds as a class that is pickled to bytes.
 template <class T>
-nb::class_<T> bind_packed(nb::module_& module, const char* name) {
-    return nb::class_<T>(module, name)
+nb::class_<T> bind_packed(nb::module_& module, const char* name, const char* description) {
+    return nb::class_<T>(module, name, description)
         .def("__getstate__",
              [](const T& value) {
                  Packer pack;
@@ -520,88 +482,169 @@ nb::class_<T> bind_packed(nb::module_& module, const char* name) {
         });
 }
 
-// An attribute that is a copy of an array.
+// An attribute that is a copy of an array, which is not of the object.
 template <class C, class T>
 auto copy_of(std::vector<T> C::* member) {
-    return [member](const C& object) { return nb::cast(owned(std::vector<T>(object.*member))); };
+    return [member](const C& object) { return owned(std::vector<T>(object.*member)); };
 }
+constexpr auto BY_VALUE = nb::rv_policy::automatic;
 
 }  // namespace
 
 void bind_engine(nb::module_& module) {
-    module.def("idf_of", &idf_of_frequencies, exact("frequencies"), nb::arg("documents"), nb::arg("variant"));
-    nb::class_<WeightsObject>(module, "TermWeights")
+    module.def("idf_of", without_gil(&idf_of_frequencies), exact("frequencies"), nb::arg("documents"),
+               nb::arg("variant"), "Return w(t) of terms: see `kernels.weighting.idf_of`.");
+    nb::class_<WeightsObject>(module, "TermWeights", R"(
+        Computes the weights of terms by their counts: see `kernels.query_kernel`.
+
+        frequencies, occurrences  (V,) of each term
+        common                    numbers of common terms, ascending
+        documents                 N
+        max_burstiness            limit of b(t)
+        common_weight             h(t) of common terms
+        idf                       variant
+    )")
         .def(nb::init<In1<i64>, In1<i64>, In1<i64>, i64, f64, f64, const std::string&>(), exact("frequencies"),
              exact("occurrences"), exact("common"), nb::arg("documents"), nb::arg("max_burstiness"),
              nb::arg("common_weight"), nb::arg("idf"))
-        .def("of", &WeightsObject::of, exact("terms"));
-    nb::class_<ListsObject>(module, "PostingLists")
-        .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
-             exact("starts"), exact("entries"), exact("run_starts"), exact("runs"));
-    nb::class_<RowsObject>(module, "DocumentRows")
+        .def("of", without_gil(&WeightsObject::of), exact("terms"),
+             "Return h(t) · w(t) of terms, the same in 65,536ths, and b(t): (n,). Cost: 50 ns each.");
+    nb::class_<RowsObject>(module, "DocumentRows", R"(
+        The rows of D, features and vectors of consecutive documents: see `SparseExpansion`.
+
+        Cost O(N): offsets are checked, single entries are not.
+    )")
         .def(nb::init<In2<u32>, In2<f32>, In1<i64>, In1<u32>, In2<i8>>(), exact("rows"), exact("scales"),
              exact("starts"), exact("features"), exact("document_vectors"));
-    nb::class_<ModelObject>(module, "ExpansionModel")
+    nb::class_<ModelObject>(module, "ExpansionModel", R"(
+        The rows of all documents, and the vectors of terms.
+
+        parts         one after the other
+        term_vectors  `terms` of `SparseExpansion`
+        rows_elsewhere, levels_elsewhere  of `RemoteRows`
+        ordinals      of a partition: those of the documents of the build
+        dimensions    m, coordinates of the latent space
+        neighbours    entries of a row that count for coverage, the first ones
+    )")
         .def(nb::init<const std::vector<const RowsObject*>&, In2<i8>, In2<u32>, In2<u8>, std::optional<In1<i64>>, i64,
                       i64>(),
              nb::arg("parts"), exact("term_vectors"), exact("rows_elsewhere"), exact("levels_elsewhere"),
              exact("ordinals").none(), nb::arg("dimensions"), nb::arg("neighbours"));
-    bind_packed<Seeds>(module, "LocalSeeds")
-        .def_prop_ro("doc_ids", copy_of(&Seeds::documents))
-        .def_prop_ro("steps", copy_of(&Seeds::steps))
-        .def_prop_ro("ordinals", copy_of(&Seeds::ordinals))
-        .def_prop_ro("impacts", copy_of(&Seeds::impacts))
+    bind_packed<Seeds>(module, "LocalSeeds", R"(
+        The b best documents of one partition by BM25, of which the first z may be seeds.
+
+        It has all that other partitions need of them, and is pickled to bytes.
+
+        doc_ids, steps, ordinals  (b,) with k_q in steps, highest first
+        impacts  (b · n,) of the n distinct terms of the query, in its order, in steps
+        names    ID and title of each, for a request that explains scores
+    )")
+        .def_prop_ro("doc_ids", copy_of(&Seeds::documents), BY_VALUE)
+        .def_prop_ro("steps", copy_of(&Seeds::steps), BY_VALUE)
+        .def_prop_ro("ordinals", copy_of(&Seeds::ordinals), BY_VALUE)
+        .def_prop_ro("impacts", copy_of(&Seeds::impacts), BY_VALUE)
         .def_rw("names", &Seeds::names);
     using S = SharedSeeds;
-    bind_packed<S>(module, "SharedSeeds")
+    bind_packed<S>(module, "SharedSeeds", R"(
+        The seeds of a query, as one of several partitions needs them; pickled to bytes.
+
+        first    k_q of the first seed, in steps
+        best, seeds  number of documents of the partition that are among the best and the seeds of all
+        centre, factors  of E and of the parts of a score, as results.hpp describes them
+        numbers  (f,) of the features of the seeds; `sums` (f,) of each, in steps
+        near     (n,) ordinals of the documents in the rows of the seeds
+        estimates  (n,) E of these by the rows
+        remote   (m,) ordinals of the best documents of other partitions, ascending, without later
+                 documents, which no row of this one contains; their impacts, (m · terms,)
+        names, rows, features  of the seeds, if scores are explained: `SeedRows` and `DocFeatures`
+        remote_names  of the remote documents, likewise
+    )")
         .def_ro("first", &S::first)
         .def_ro("best", &S::best)
         .def_ro("seeds", &S::seeds)
-        .def_prop_ro("centre",
-                     [](const S& s) {
-                         return nb::make_tuple(s.centre.scale, s.centre.mean, s.centre.mean_square, s.centre.step);
-                     })
+        .def_prop_ro(
+            "centre",
+            [](const S& s) { return std::tuple(s.centre.scale, s.centre.mean, s.centre.mean_square, s.centre.step); })
         .def_prop_ro("factors",
                      [](const S& s) {
-                         return nb::make_tuple(s.factors.expansion, s.factors.coverage, s.factors.latent,
-                                               s.factors.lexical);
+                         const Factors& f = s.factors;
+                         return std::tuple(f.expansion, f.coverage, f.latent, f.lexical);
                      })
-        .def_prop_ro("numbers", copy_of(&S::features))
-        .def_prop_ro("sums", copy_of(&S::sums))
-        .def_prop_ro("near", copy_of(&S::near))
-        .def_prop_ro("estimates", copy_of(&S::estimates))
-        .def_prop_ro("remote", copy_of(&S::remote))
-        .def_prop_ro("impacts", copy_of(&S::impacts))
+        .def_prop_ro("numbers", copy_of(&S::features), BY_VALUE)
+        .def_prop_ro("sums", copy_of(&S::sums), BY_VALUE)
+        .def_prop_ro("near", copy_of(&S::near), BY_VALUE)
+        .def_prop_ro("estimates", copy_of(&S::estimates), BY_VALUE)
+        .def_prop_ro("remote", copy_of(&S::remote), BY_VALUE)
+        .def_prop_ro("impacts", copy_of(&S::impacts), BY_VALUE)
         .def_ro("names", &S::names)
         .def_ro("remote_names", &S::remote_names)
-        .def_prop_ro("rows", [](const S& s) { return tuple_of(Rows(s.rows)); })
-        .def_prop_ro("features", [](S s) {
-            Features& f = s.seed_features;
-            size_t seeds = f.scalars.size() / 3;
-            return nb::make_tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
+        .def_prop_ro(
+            "rows", [](const S& s) { return tuple_of(Rows(s.rows)); }, BY_VALUE)
+        .def_prop_ro(
+            "features",
+            [](S s) {
+                Features& f = s.seed_features;
+                size_t seeds = f.scalars.size() / 3;
+                return std::tuple(owned(std::move(f.starts)), owned(std::move(f.entries)),
                                   owned(std::move(f.scalars), {seeds, 3}));
-        });
-    module.def("share_seeds", &share_with_each, nb::arg("parts"), nb::arg("params"), nb::arg("step"));
+            },
+            BY_VALUE);
+    module.def("share_seeds", &share_with_each, nb::arg("parts"), nb::arg("params"), nb::arg("step"),
+               nb::sig("def share_seeds(parts: collections.abc.Sequence[LocalSeeds | None], "
+                       "params: klsa_search.search.engine.engine.KlsaParams, step: float) -> list[SharedSeeds | None]"),
+               R"(
+        Return the seeds of a query for each partition; None for all if no document has its words.
+
+        parts  best documents of each partition; None for a partition that does not answer
+        step   value of one step of k_q
+        Documents with equal scores are in the order of their ordinals; later ones follow, partition by
+        partition. Cost: 50 µs.
+    )");
     using E = EngineObject;
-    nb::class_<E>(module, "Engine")
+    nb::class_<E>(module, "Engine", R"(
+        Searches segments by BM25, and by the default ranking if there is a model.
+
+        segments      first doc id, posting lists, and global numbers of its terms, ascending, with its
+                      own; None for both if these are the same
+        weights       of the terms
+        best          (V, 4), of `Segments`
+        step          value of one step of a score
+        deleted       number of documents
+        live          words of the mask of the live documents; None if all are
+        reverse       arrays of `ReverseNeighbours`
+        Immutable and thread-safe. Queries are term numbers, negative if unknown; IndexError for a term
+        beyond V. A mask changes no score. Results are written to rows of `documents`, `scores` and, by
+        the default ranking, `exact`, (queries, k), best first; returns how many there are for each
+        query, and the totals if `totals`, else 0. `exact` has which parts of each score are not
+        estimates, see `search.engine.engine.Exact`.
+    )")
         .def(nb::init<const std::vector<E::Part>&, const WeightsObject&, In2<u16>, double, i64, Words,
                       const ModelObject*, std::optional<E::Reverse>>(),
              exact("segments"), nb::arg("weights"), exact("best"), nb::arg("step"), nb::arg("deleted"),
              exact("live").none(), nb::arg("model").none(), exact("reverse").none())
         .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
-             exact("scores"))
+             exact("scores"), "Find the k best documents of each query by BM25, exactly.")
         .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
-             nb::arg("totals"), exact("documents"), exact("scores"), exact("exact"))
-        .def("saturations", &E::saturations, exact("terms"), exact("documents"))
+             nb::arg("totals"), exact("documents"), exact("scores"), exact("exact"),
+             "Find the k best documents of each query by the default ranking.")
+        .def("saturations", &E::saturations, exact("terms"), exact("documents"),
+             "Return the saturations of terms in documents, 0 for none: (documents, terms).")
         .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
-             nb::arg("shared").none())
-        .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"))
-        .def("rows", &E::rows, exact("documents"))
+             nb::arg("shared").none(),
+             "Return what the scores of documents consist of, by the fields of `ScoreDetails`.")
+        .def("seeds", &E::seeds, nb::arg("query"), nb::arg("params"),
+             "Return the b best documents by BM25, of which the first z may be seeds.")
+        .def("rows", &E::rows, exact("documents"), "Return rows of D, by the fields of `SeedRows`.")
         .def_static("score_all", &E::score_all, nb::arg("parts"), nb::arg("step"), nb::arg("totals"),
-                    exact("documents"), exact("scores"), exact("exact"))
+                    exact("documents"), exact("scores"), exact("exact"),
+                    "Find the k best documents of a query in each of several engines by the seeds of all.")
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
              nb::arg("shared"), nb::arg("local").none(), exact("mask").none(), nb::arg("totals"), exact("documents"),
-             exact("scores"), exact("exact"));
+             exact("scores"), exact("exact"), R"(
+            Find the k best documents of one query by the seeds of all partitions.
+
+            local  what `seeds` returned for the query, so that postings are not read again
+        )");
 }
 
 }  // namespace klsa

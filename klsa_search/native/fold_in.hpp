@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/index.hpp"
 #include "integers.hpp"
 #include "ranking_keys.hpp"
 
@@ -21,15 +22,6 @@ struct KernelRows {
 
     i64 size() const { return i64(boosts.size()); }
     const f32* scalars_of(i64 document) const { return scalars + document * scalars_stride; }
-};
-
-// Postings of the documents of the build.
-struct BuildPostings {
-    std::span<const i64> starts;
-    std::span<const u32> entries;  // offset in the block << 16 | saturation
-    std::span<const i64> run_starts;
-    const u16* runs;  // block, length - 1, maximum saturation
-    int block_bits;
 };
 
 // Postings of the documents written after a build, by term, in document order.
@@ -53,7 +45,6 @@ struct CandidateTerms {
 // zero between documents.
 class NeighbourSearch {
   public:
-    static constexpr u32 LEVELS = 255;
     static constexpr size_t FILTER = 1 << 14;
     static constexpr i64 LAST = 0x7FFFFFFF;
 
@@ -67,8 +58,8 @@ class NeighbourSearch {
     // Accumulate partial sums of the documents before number d, heaviest terms first.
     //
     // A term with more postings of the build than are left of the budget is skipped.
-    void accumulate(i64 d, i64 row, const CandidateTerms& query, const BuildPostings& old,
-                    const LaterPostings& later, i64 budget) {
+    void accumulate(i64 d, i64 row, const CandidateTerms& query, const PostingLists& old, const LaterPostings& later,
+                    i64 budget) {
         const i64 begin = query.starts[row], end = query.starts[row + 1];
         order_.clear();
         for (i64 i = begin; i < end; i++) order_.push_back(float_key(query.weights[i], i - begin));
@@ -82,8 +73,8 @@ class NeighbourSearch {
             if (old.starts[term + 1] - place > budget) continue;
             budget -= old.starts[term + 1] - place;
             for (i64 run = old.run_starts[term]; run < old.run_starts[term + 1]; run++) {
-                const i64 base = i64(old.runs[3 * run]) << old.block_bits;
-                const i64 after = std::min(place + old.runs[3 * run + 1] + 1, old.starts[term + 1]);
+                const i64 base = i64(old.runs[run][0]) << old.block_bits;
+                const i64 after = std::min(place + old.runs[run][1] + 1, old.starts[term + 1]);
                 for (; place < after; place++)
                     add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
             }

@@ -23,117 +23,96 @@ class ForwardCodes {
 
     auto counts(Documents documents, Array1<const i32> terms, Array1<const i64> weights) const {
         check(documents);
-        require(length(weights) == parts_, "weights: their number is not that of the parts");
-        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
+        check_weights(weights);
         std::vector<i32> out_terms;
         std::vector<f32> out_counts;
         std::vector<i64> sizes(length(documents), 0);
-        {
-            WithoutGil released;
-            std::vector<i64> part_ends(parts_);
-            std::vector<std::pair<i32, i64>> words;  // term, weight of its part
-            for (i64 i = 0; i < length(documents); i++) {
-                words.clear();
-                for_each_term(reader(documents(i)), part_ends, [&](i64 code, size_t part) {
-                    const i64 rank = rank_of_code(code);
-                    if (rank < length(terms) && weights(part) > 0) words.emplace_back(terms(rank), weights(part));
-                });
-                std::sort(words.begin(), words.end());
-                for (size_t first = 0; first < words.size();) {
-                    i64 total = 0;
-                    const i32 term = words[first].first;
-                    for (; first < words.size() && words[first].first == term; first++) total += words[first].second;
-                    out_terms.push_back(term);
-                    out_counts.push_back(f32(total));
-                    sizes[i]++;
-                }
+        std::vector<i64> part_ends(parts_);
+        std::vector<std::pair<i32, i64>> words;  // term, weight of its part
+        for (i64 i = 0; i < length(documents); i++) {
+            words.clear();
+            for_each_term(reader(documents(i)), part_ends, [&](i64 code, size_t part) {
+                const i64 rank = rank_of_code(code);
+                if (rank < length(terms) && weights(part) > 0) words.emplace_back(terms(rank), weights(part));
+            });
+            std::sort(words.begin(), words.end());
+            for (size_t first = 0; first < words.size();) {
+                i64 total = 0;
+                const i32 term = words[first].first;
+                for (; first < words.size() && words[first].first == term; first++) total += words[first].second;
+                out_terms.push_back(term);
+                out_counts.push_back(f32(total));
+                sizes[i]++;
             }
         }
-        return std::tuple(owned(std::move(out_terms)), owned(std::move(out_counts)), owned(std::move(sizes)));
+        return std::tuple(std::move(out_terms), std::move(out_counts), std::move(sizes));
     }
 
     auto count_term(Documents documents, i64 code, Array1<const i64> weights) const {
         check(documents);
-        require(length(weights) == parts_, "weights: their number is not that of the parts");
-        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
+        check_weights(weights);
         std::vector<i64> counts(length(documents), 0);
-        {
-            WithoutGil released;
-            std::vector<i64> part_ends(parts_);
-            for (i64 i = 0; i < length(documents); i++)
-                for_each_term(reader(documents(i)), part_ends,
-                              [&](i64 other, size_t part) { counts[i] += other == code ? weights(part) : 0; });
-        }
-        return owned(std::move(counts));
+        std::vector<i64> part_ends(parts_);
+        for (i64 i = 0; i < length(documents); i++)
+            for_each_term(reader(documents(i)), part_ends,
+                          [&](i64 other, size_t part) { counts[i] += other == code ? weights(part) : 0; });
+        return counts;
     }
 
     auto count_parts(Documents documents, i64 code) const {
         check(documents);
         std::vector<i64> counts(length(documents) * parts_, 0);
-        {
-            WithoutGil released;
-            std::vector<i64> part_ends(parts_);
-            for (i64 i = 0; i < length(documents); i++)
-                klsa::count_parts(reader(documents(i)), part_ends, code, std::span(counts).subspan(i * parts_, parts_));
-        }
-        return owned(std::move(counts));
+        std::vector<i64> part_ends(parts_);
+        for (i64 i = 0; i < length(documents); i++)
+            klsa::count_parts(reader(documents(i)), part_ends, code, std::span(counts).subspan(i * parts_, parts_));
+        return counts;
     }
 
     auto find_phrase(Documents documents, Array1<const i64> codes, i64 part, i64 stops) const {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
         require(part < parts_, "part: documents have fewer");
-        const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
-        std::vector<u8> matches(length(documents), 0);
-        {
-            WithoutGil released;
-            std::vector<i64> part_ends(parts_);
-            for (i64 i = 0; i < length(documents); i++)
-                matches[i] = has_phrase(reader(documents(i)), part_ends, phrase, part);
-        }
-        return owned<bool>(std::move(matches));
+        const Phrase phrase(span_of(codes), checked_stops(stops));
+        Flags matches{std::vector<u8>(length(documents), 0)};
+        std::vector<i64> part_ends(parts_);
+        for (i64 i = 0; i < length(documents); i++)
+            matches.values[i] = has_phrase(reader(documents(i)), part_ends, phrase, part);
+        return matches;
     }
 
     auto count_phrase(Documents documents, Array1<const i64> codes, Array1<const i64> weights, i64 stops) const {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
-        require(length(weights) == parts_, "weights: their number is not that of the parts");
-        require_between(weights.data(), parts_, 0, i64(1) << 31, "weights");
-        const Phrase phrase({codes.data(), codes.shape(0)}, checked_stops(stops));
+        check_weights(weights);
+        const Phrase phrase(span_of(codes), checked_stops(stops));
         std::vector<i64> counts(length(documents), 0);
-        {
-            WithoutGil released;
-            std::vector<i64> part_ends(parts_);
-            for (i64 i = 0; i < length(documents); i++)
-                for_each_phrase(reader(documents(i)), part_ends, phrase, [&](i64 part) {
-                    counts[i] += weights(part);
-                    return true;
-                });
-        }
-        return owned(std::move(counts));
+        std::vector<i64> part_ends(parts_);
+        for (i64 i = 0; i < length(documents); i++)
+            for_each_phrase(reader(documents(i)), part_ends, phrase, [&](i64 part) {
+                counts[i] += weights(part);
+                return true;
+            });
+        return counts;
     }
 
     auto count_following(Documents documents, Array1<const i64> codes, i64 ranks) const {
         check(documents);
         require(length(codes) > 0, "codes: a phrase has at least one word");
         std::vector<i32> counts(ranks, 0);
-        {
-            WithoutGil released;
-            const Phrase phrase({codes.data(), codes.shape(0)}, Stops::ALIKE);
-            std::vector<i64> part_ends(parts_), last(ranks, -1);  // the last document counted
-            for (i64 i = 0; i < length(documents); i++)
-                for_each_following(reader(documents(i)), part_ends, phrase, [&](i64 rank) {
-                    if (rank < ranks && last[rank] != i) last[rank] = i, counts[rank]++;
-                });
-        }
-        return owned(std::move(counts));
+        const Phrase phrase(span_of(codes), Stops::ALIKE);
+        std::vector<i64> part_ends(parts_), last(ranks, -1);  // the last document counted
+        for (i64 i = 0; i < length(documents); i++)
+            for_each_following(reader(documents(i)), part_ends, phrase, [&](i64 rank) {
+                if (rank < ranks && last[rank] != i) last[rank] = i, counts[rank]++;
+            });
+        return counts;
     }
 
     auto find_words(i64 document, Array1<const i64> codes) const {
         require(0 <= document && document < codes_.size(), "document: is outside of the index");
         Occurrences found;
-        klsa::find_words(reader(document), parts_, CodeTable({codes.data(), codes.shape(0)}), found);
-        return std::pair(owned(std::move(found.positions)), owned(std::move(found.terms)));
+        klsa::find_words(reader(document), parts_, CodeTable(span_of(codes)), found);
+        return std::tuple(std::move(found.positions), std::move(found.terms));
     }
 
   private:
@@ -142,9 +121,12 @@ class ForwardCodes {
         return Stops(stops);
     }
 
-    void check(const Documents& documents) const {
-        require_between(documents.data(), length(documents), 0, codes_.size(), "documents");
+    void check_weights(const Array1<const i64>& weights) const {
+        require(length(weights) == parts_, "weights: their number is not that of the parts");
+        require_between(weights, 0, i64(1) << 31, "weights");
     }
+
+    void check(const Documents& documents) const { require_between(documents, 0, codes_.size(), "documents"); }
 
     DocumentBytes codes_;
     i64 parts_;
@@ -159,33 +141,75 @@ auto encode_documents(Array1<const i32> words, Array1<const i32> lengths, Array1
         total += lengths(i);
     }
     require(documents == 0 || total == length(words), "words: their number is not the sum of the lengths");
-    require_between(words.data(), length(words), std::numeric_limits<i32>::min(), length(ranks), "words");
+    require_between(words, std::numeric_limits<i32>::min(), length(ranks), "words");
     std::vector<i64> sizes(documents, 0);
     std::vector<u8> codes(MAX_CODE_BYTES * (length(words) + length(lengths)));
-    {
-        WithoutGil released;
-        codes.resize(write_documents({words.data(), words.shape(0)}, {lengths.data(), lengths.shape(0)},
-                                     {ranks.data(), ranks.shape(0)}, codes.data(), sizes));
-    }
-    return std::pair(owned(std::move(codes)), owned(std::move(sizes)));
+    codes.resize(write_documents(span_of(words), span_of(lengths), span_of(ranks), codes.data(), sizes));
+    return std::tuple(std::move(codes), std::move(sizes));
 }
 
 }  // namespace
 
 void bind_forward(nb::module_& module) {
-    nb::class_<ForwardCodes>(module, "ForwardCodes")
+    nb::class_<ForwardCodes>(module, "ForwardCodes", R"(
+        Reads the words of documents from the forward index; `storage.forward_index` has its codes.
+
+        codes   of all documents
+        parts   number of parts of a document: title, other searched fields, text
+
+        `documents` are document numbers, `codes` of words those of the forward index, or -2 for a word
+        without a term. Methods that read take 3 ns a word.
+    )")
         .def(nb::init<const DocumentBytes&, i64>(), nb::arg("codes"), nb::arg("parts"))
-        .def("counts", &ForwardCodes::counts, exact("documents"), exact("terms"), exact("weights"))
-        .def("count_term", &ForwardCodes::count_term, exact("documents"), nb::arg("code"), exact("weights"))
-        .def("count_parts", &ForwardCodes::count_parts, exact("documents"), nb::arg("code"))
-        .def("find_phrase", &ForwardCodes::find_phrase, exact("documents"), exact("codes"), nb::arg("part"),
-             nb::arg("stops"))
-        .def("count_phrase", &ForwardCodes::count_phrase, exact("documents"), exact("codes"), exact("weights"),
-             nb::arg("stops"))
-        .def("count_following", &ForwardCodes::count_following, exact("documents"), exact("codes"), nb::arg("ranks"))
-        .def("find_words", &ForwardCodes::find_words, nb::arg("document"), exact("codes"));
-    module.def("encode_documents", &encode_documents, exact("words"), exact("lengths"), exact("ranks"),
-               nb::arg("documents"));
+        .def("counts", without_gil(&ForwardCodes::counts), exact("documents"), exact("terms"), exact("weights"), R"(
+            Return terms, counts and the number of terms of each document, terms ascending.
+
+            terms    (V,) the term of each rank
+            weights  (parts,) how often a word of each part counts
+            Cost: 30 ns a word.
+        )")
+        .def("count_term", without_gil(&ForwardCodes::count_term), exact("documents"), nb::arg("code"),
+             exact("weights"), "Return how often each document has a term, by the weights of its parts.")
+        .def("count_parts", without_gil(&ForwardCodes::count_parts), exact("documents"), nb::arg("code"), R"(
+            Return how often each part of each document has a term: (d · parts,), by document.
+
+            In the text, the last part, only if another part has it.
+        )")
+        .def("find_phrase", without_gil(&ForwardCodes::find_phrase), exact("documents"), exact("codes"),
+             nb::arg("part"), nb::arg("stops"), R"(
+            Return which documents have words in sequence in a part; in any if it is negative.
+
+            stops  0 if all words without a term match each other, 1 if stop words match the same word,
+                   2 if also in capitals or not
+        )")
+        .def("count_phrase", without_gil(&ForwardCodes::count_phrase), exact("documents"), exact("codes"),
+             exact("weights"), nb::arg("stops"), R"(
+            Return how often documents have words in sequence, by the weights of their parts.
+
+            stops  as in `find_phrase`
+        )")
+        .def("count_following", without_gil(&ForwardCodes::count_following), exact("documents"), exact("codes"),
+             nb::arg("ranks"), R"(
+            Return, by rank of a term, in how many documents it follows words in sequence.
+
+            All words without a term match each other.
+
+            ranks  number of terms
+        )")
+        .def("find_words", without_gil(&ForwardCodes::find_words), nb::arg("document"), exact("codes"), R"(
+            Return the positions of words in the text of a document, and which of `codes` each is.
+
+            Positions ascend; words without a term are counted.
+        )");
+    module.def("encode_documents", without_gil(&encode_documents), exact("words"), exact("lengths"), exact("ranks"),
+               nb::arg("documents"), R"(
+        Return the codes of the forward index of documents of equally many parts, and their sizes.
+
+        words      terms of all words, negative for a word without a term
+        lengths    words of each part of each document
+        ranks      (V,) rank of each term, the most frequent first
+        Cost: 3 ns a word.
+    )");
 }
 
 }  // namespace klsa

@@ -96,32 +96,47 @@ inline i64 write_documents(std::span<const i32> words, std::span<const i32> leng
     return at;
 }
 
+// Reads the words of a document, and the part of each; `part_ends` is a buffer, as long as there are parts.
+class WordReader {
+  public:
+    WordReader(CodeReader reader, std::vector<i64>& part_ends) : reader_(reader), part_ends_(part_ends) {
+        reader_.read_part_ends(part_ends_);
+    }
+
+    // Read the next word, if there is one.
+    bool read() {
+        if (!reader_.has_more()) return false;
+        code_ = reader_.read();
+        while (word_ >= part_ends_[part_]) part_++;
+        word_++;
+        return true;
+    }
+
+    i64 code() const { return code_; }
+    size_t part() const { return part_; }
+
+  private:
+    CodeReader reader_;
+    std::vector<i64>& part_ends_;
+    i64 code_ = 0, word_ = 0;
+    size_t part_ = 0;
+};
+
 // Call `visit(code, part)` for each word with a term, and its part.
 template <class Visit>
-void for_each_term(CodeReader reader, std::vector<i64>& part_ends, Visit visit) {
-    reader.read_part_ends(part_ends);
-    i64 position = 0;
-    size_t part = 0;
-    while (reader.has_more()) {
-        const i64 code = reader.read();
-        while (position >= part_ends[part]) part++;
-        position++;
-        if (!is_stop_code(code)) visit(code, part);
-    }
+void for_each_term(CodeReader codes, std::vector<i64>& part_ends, Visit visit) {
+    WordReader words(codes, part_ends);
+    while (words.read())
+        if (!is_stop_code(words.code())) visit(words.code(), words.part());
 }
 
 // Count a code in each part of a document; in its text, the last part, only if another part has it.
-inline void count_parts(CodeReader reader, std::vector<i64>& part_ends, i64 wanted, std::span<i64> counts) {
-    reader.read_part_ends(part_ends);
-    i64 position = 0;
-    size_t part = 0;
+inline void count_parts(CodeReader codes, std::vector<i64>& part_ends, i64 wanted, std::span<i64> counts) {
+    WordReader words(codes, part_ends);
     bool is_found = false;
-    while (reader.has_more()) {
-        const i64 code = reader.read();
-        while (position >= part_ends[part]) part++;
-        if (part + 1 == counts.size() && !is_found) return;
-        if (code == wanted) counts[part]++, is_found = true;
-        position++;
+    while (words.read()) {
+        if (words.part() + 1 == counts.size() && !is_found) return;
+        if (words.code() == wanted) counts[words.part()]++, is_found = true;
     }
 }
 
@@ -169,35 +184,27 @@ class Phrase {
 };
 
 // The words of a document, matched with a phrase one after the other.
-class PhraseReader {
+class PhraseReader : public WordReader {
   public:
-    PhraseReader(CodeReader reader, std::vector<i64>& part_ends, const Phrase& phrase)
-        : reader_(reader), part_ends_(part_ends), phrase_(phrase) {
-        reader_.read_part_ends(part_ends_);
-    }
+    PhraseReader(CodeReader codes, std::vector<i64>& part_ends, const Phrase& phrase)
+        : WordReader(codes, part_ends), phrase_(phrase) {}
 
-    // Read the next word, if there is one.
+    // Read the next word, if there is one; no match crosses parts.
     bool read() {
-        if (!reader_.has_more()) return false;
-        code_ = reader_.read();
-        while (word_ >= part_ends_[size_t(part_)]) part_++, matched_ = 0;
-        word_++;
-        return true;
+        const size_t before = part();
+        const bool has_read = WordReader::read();
+        if (part() != before) matched_ = 0;
+        return has_read;
     }
 
     // Match the word that was read; a complete match is left before.
-    void match() { matched_ = phrase_.advance(matched_, phrase_.comparable(code_)); }
+    void match() { matched_ = phrase_.advance(matched_, phrase_.comparable(code())); }
     bool is_complete() const { return matched_ == phrase_.size(); }
     void leave() { matched_ = phrase_.border(matched_); }
 
-    i64 code() const { return code_; }
-    i64 part() const { return part_; }
-
   private:
-    CodeReader reader_;
-    std::vector<i64>& part_ends_;
     const Phrase& phrase_;
-    i64 code_ = 0, word_ = 0, part_ = 0, matched_ = 0;
+    i64 matched_ = 0;
 };
 
 // Call `visit(part)` where a phrase ends, until it returns false.
@@ -207,7 +214,7 @@ void for_each_phrase(CodeReader codes, std::vector<i64>& part_ends, const Phrase
     while (reader.read()) {
         reader.match();
         if (!reader.is_complete()) continue;
-        if (!visit(reader.part())) return;
+        if (!visit(i64(reader.part()))) return;
         reader.leave();
     }
 }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <type_traits>
 
 namespace klsa {
 
@@ -43,31 +42,5 @@ class WithoutGil {
     static inline std::atomic<bool> ending_{false};
     static inline std::thread::id ending_thread_;
 };
-
-// A function to bind that runs without the GIL; it must not touch Python objects. Its arrays belong
-// to the caller: the last reference to an array takes the GIL.
-template <class R, class... A>
-auto without_gil(R (*function)(A...)) {
-    return [function](const std::remove_cvref_t<A>&... arguments) {
-        WithoutGil released;
-        return function(arguments...);
-    };
-}
-
-template <class R, class C, class... A>
-auto without_gil(R (C::*method)(A...)) {
-    return [method](C& self, const std::remove_cvref_t<A>&... arguments) {
-        WithoutGil released;
-        return (self.*method)(arguments...);
-    };
-}
-
-template <class R, class C, class... A>
-auto without_gil(R (C::*method)(A...) const) {
-    return [method](const C& self, const std::remove_cvref_t<A>&... arguments) {
-        WithoutGil released;
-        return (self.*method)(arguments...);
-    };
-}
 
 }  // namespace klsa

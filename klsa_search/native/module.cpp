@@ -31,8 +31,20 @@ std::string select_instruction_set(const std::string& name) {
 NB_MODULE(_native, module) {
     nanobind::set_leak_warnings(false);  // references of an interpreter that exits are no leaks
     nanobind::module_::import_("atexit").attr("register")(nanobind::cpp_function(&klsa::WithoutGil::end));
-    module.def("instruction_sets", &instruction_sets);
-    module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"));
+    module.doc() = R"(
+        The extension module in C++, compiled from klsa_search/native when the package is installed.
+
+        Arrays are in C order and of the type that is stated; they are never converted or copied. Wrong
+        shapes or values outside of their range raise ValueError, wrong types TypeError. Functions that
+        take arrays release the GIL.
+    )";
+    module.def("instruction_sets", &instruction_sets,
+               "Return those of \"baseline\", \"avx2\", \"avx512\" that this processor supports, in this order.");
+    module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"), R"(
+        Use another instruction set from now on and return the name of the previous one.
+
+        All give the same bits; the largest one is chosen at import. For tests.
+    )");
     klsa::bind_counts(module);
     klsa::bind_engine(module);
     klsa::bind_fold_in(module);

@@ -23,11 +23,11 @@ void truncate_postings(Array1<const i64> starts, Array1<const i32> documents, Ar
                        Array1<f32> kept_values) {
     const i64 features = length(starts) - 1;
     require(features >= 0 && length(kept_starts) == features + 1, "starts: the numbers of features differ");
-    require_offsets(starts.data(), features + 1, length(documents), "starts");
-    require_offsets(kept_starts.data(), features + 1, length(kept_documents), "kept_starts");
+    require_offsets(starts, length(documents), "starts");
+    require_offsets(kept_starts, length(kept_documents), "kept_starts");
     require(length(documents) == length(weights), "documents and weights: their lengths differ");
     require(length(kept_documents) == length(kept_values), "kept arrays: their lengths differ");
-    require_between(documents.data(), length(documents), 0, length(scales), "documents");
+    require_between(documents, 0, length(scales), "documents");
     std::vector<f32> scaled, sorted;
     for (i64 feature = 0; feature < features; feature++) {
         const i64 begin = starts(feature), size = starts(feature + 1) - begin;
@@ -86,10 +86,10 @@ class KnnPart {
         require(features_ >= 0, "posting_starts: it is empty");
         require(length(columns) == length(weights), "columns and weights: their lengths differ");
         require(length(posting_documents) == length(posting_values), "postings: their lengths differ");
-        require_offsets(starts.data(), documents + 1, length(columns), "starts");
-        require_between(columns.data(), length(columns), 0, features_, "columns");
-        require_offsets(posting_starts.data(), features_ + 1, length(posting_documents), "posting_starts");
-        require_between(posting_documents.data(), length(posting_documents), 0, documents, "posting_documents");
+        require_offsets(starts, length(columns), "starts");
+        require_between(columns, 0, features_, "columns");
+        require_offsets(posting_starts, length(posting_documents), "posting_starts");
+        require_between(posting_documents, 0, documents, "posting_documents");
         bool is_wrong = false;
         for (i64 f = 0; f < features_; f++)
             for (i64 p = posting_starts(f) + 1; p < posting_starts(f + 1); p++)
@@ -136,7 +136,7 @@ class KnnSearcher {
 
     void write_rows(Array1<const i64> rows, Array2<i32> columns, Array2<f32> values, Array1<i32> sizes) {
         const KnnDocuments& own = parts_[size_t(own_)];
-        require_between(rows.data(), length(rows), 0, own.documents, "rows");
+        require_between(rows, 0, own.documents, "rows");
         require(length(columns) == length(rows) && length(values) == length(rows) && length(sizes) == length(rows),
                 "columns, values and sizes: their numbers of rows differ");
         require(columns.shape(1) == values.shape(1), "columns and values: their widths differ");
@@ -165,7 +165,7 @@ i64 compact_rows(Array2<i32> columns, Array2<f32> values, Array1<const i32> size
     const i64 width = i64(columns.shape(1));
     require(length(columns) == length(sizes) && length(values) == length(sizes) && i64(values.shape(1)) == width,
             "columns, values and sizes: their shapes differ");
-    require_between(sizes.data(), length(sizes), 0, width + 1, "sizes");
+    require_between(sizes, 0, width + 1, "sizes");
     i64 total = 0;
     for (i64 row = 0; row < length(sizes); row++) {
         std::copy_n(columns.data() + row * width, sizes(row), columns.data() + total);
@@ -181,22 +181,50 @@ void bind_neighbours(nb::module_& module) {
     auto bind_truncate = [&]<class W>(W) {
         module.def("truncate_postings", without_gil(&truncate_postings<W>), exact("starts"), exact("documents"),
                    exact("weights"), exact("scales"), exact("kept_starts"), exact("kept_documents"),
-                   exact("kept_values"));
+                   exact("kept_values"), R"(
+            Write the largest postings of each feature, times the scales of their documents.
+
+            starts, documents, weights  all postings, as in CSC
+            kept_starts                 (F + 1,) where those that are kept begin
+            Of equal values the first documents are kept. Cost O(nnz).
+        )");
     };
     bind_truncate(f32());
     bind_truncate(f64());
-    nb::class_<KnnPart>(module, "KnnPart")
+    nb::class_<KnnPart>(module, "KnnPart", R"(
+        Documents with doc ids from `first` on, among which neighbours are found.
+
+        starts, columns, weights      features of n documents, as in CSR; no weight is negative
+        scales, towards_mean          (n,) S and SΦμ; `mean_square` is ‖μ‖²
+        posting_starts, posting_documents, posting_values
+                                      truncated postings of each of F features, with documents
+                                      numbered from 0, ascending
+        Cost of the checks: O(nnz).
+    )")
         .def(nb::init<i64, Array1<const i64>, Array1<const i32>, Array1<const f32>, Array1<const f32>,
                       Array1<const f32>, f32, Array1<const i64>, Array1<const i32>, Array1<const f32>>(),
              nb::arg("first"), exact("starts"), exact("columns"), exact("weights"), exact("scales"),
              exact("towards_mean"), nb::arg("mean_square"), exact("posting_starts"), exact("posting_documents"),
              exact("posting_values"));
-    nb::class_<KnnSearcher>(module, "KnnSearcher")
+    nb::class_<KnnSearcher>(module, "KnnSearcher", R"(
+        Finds the neighbours of the documents of part `own` in all parts; `KnnParams` has limits.
+
+        Memory: 8 (n + F) bytes for each thread that calls it, n the documents of the largest part.
+    )")
         .def(nb::init<std::vector<std::shared_ptr<KnnPart>>, i64, i64, i64, i64>(), nb::arg("parts"), nb::arg("own"),
              nb::kw_only(), nb::arg("features"), nb::arg("postings"), nb::arg("candidates"))
         .def("write_rows", without_gil(&KnnSearcher::write_rows), exact("rows"), exact("columns"), exact("values"),
-             exact("sizes"));
-    module.def("compact_rows", without_gil(&compact_rows), exact("columns"), exact("values"), exact("sizes"));
+             exact("sizes"), R"(
+            Write the largest positive entries of rows of K, in document order.
+
+            rows             (r,) documents, numbered from 0 in their part
+            columns, values  (r, width), of which sizes[i] entries are written in row i
+        )");
+    module.def("compact_rows", without_gil(&compact_rows), exact("columns"), exact("values"), exact("sizes"), R"(
+        Move the first sizes[i] entries of all rows i to the front of their arrays.
+
+        Return their number: (n, width), (n, width), (n,).
+    )");
 }
 
 }  // namespace klsa

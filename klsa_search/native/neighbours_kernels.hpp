@@ -119,7 +119,7 @@ inline void find_candidates(const KnnDocuments& part, i64 d, i64 limit, KnnBuffe
         if (i64(keys.size()) < limit) buffers.least = reached_sum(sums, end - begin, limit, buffers.largest);
         take_sums(sums, end - begin, buffers.least, part.first + begin, keys);
         if (i64(keys.size()) > 2 * limit || (i64(keys.size()) > limit && end == part.documents)) {
-            buffers.least = std::bit_cast<f32>(i32(select_largest(keys.data(), i64(keys.size()), limit) >> 32));
+            buffers.least = value_of(select_largest(keys.data(), i64(keys.size()), limit));
             keys.resize(size_t(limit));
         }
     }
@@ -218,7 +218,7 @@ inline i64 find_neighbours(const KnnDocuments& own, i64 row, const KnnDocuments*
     std::sort(entries.begin(), entries.begin() + size, [](i64 a, i64 b) { return document_of(a) < document_of(b); });
     for (i64 i = 0; i < size; i++) {
         columns[i] = i32(document_of(entries[size_t(i)]));
-        values[i] = std::bit_cast<f32>(i32(entries[size_t(i)] >> 32));
+        values[i] = value_of(entries[size_t(i)]);
     }
     return size;
 }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "byte_block.hpp"
@@ -248,34 +247,20 @@ class WordLocator {
         return (0x591 <= point && point <= 0x5C7) || (0x5D0 <= point && point <= 0x5F2);
     }
 
-    // Return the end of a word whose last letter is before `at`, including an English ending:
-    // 's, 't, 'm, 'd, 'll, 're or 've, in lower or upper case, not followed by a letter.
+    // Return the end of a word whose last letter is before `at`, including an English ending that no
+    // letter follows.
     //
     // UNCLEAR if a mark follows, which may change the letter, or a character of a script without
     // spaces, which may be a letter or a sign.
     template <class Char>
     i64 after_ending(LineOf<Char> text, i64 at) const {
         const i64 size = i64(text.size());
-        if (at + 1 >= size || kind(text[at]) != APOSTROPHE) return at;
-        i64 after = at + 2;
-        if (!is_one_of(text[at + 1], U"sStTmMdD")) {
-            if (after >= size || !is_pair(text[at + 1], text[after])) return at;
-            after++;
-        }
-        if (after == size) return after;
+        if (at >= size || kind(text[at]) != APOSTROPHE) return at;
+        const i64 after = i64(after_ending_letters(text, size_t(at)));
+        if (after == at || after == size) return after;
         const u8 following = kind(text[after]);
         if (following & REORDERED || following == UNSPACED) return UNCLEAR;
         return following == LETTER ? at : after;
-    }
-
-    static bool is_one_of(u32 point, std::u32string_view letters) {
-        return letters.find(char32_t(point)) != std::u32string_view::npos;
-    }
-
-    static bool is_pair(u32 first, u32 second) {
-        for (std::u32string_view ending : {U"ll", U"LL", U"re", U"RE", U"ve", U"VE"})
-            if (first == u32(ending[0]) && second == u32(ending[1])) return true;
-        return false;
     }
 
     bool changes(Line line) const {

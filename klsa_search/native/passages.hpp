@@ -22,10 +22,6 @@ inline bool is_blank(u32 point) {
     return point == BLANK || point == LINE_END || point == PARAGRAPH_END;
 }
 
-inline bool is_among(u32 point, std::u32string_view points) {
-    return points.find(char32_t(point)) != std::u32string_view::npos;
-}
-
 // Reads UTF-8; invalid bytes give wrong points, and nothing outside is read.
 struct Utf8Reader {
     std::span<const u8> content;

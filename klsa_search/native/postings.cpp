@@ -1,4 +1,4 @@
-// Postings of the query kernel: counting, writing and adding them.
+// Postings of the query kernel: counting and writing them; bindings of posting_lists.hpp.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "posting_lists.hpp"
 
 namespace klsa {
 namespace {
@@ -21,8 +22,8 @@ void require_counts(const Array1<const i64>& starts, const Array1<const i32>& te
                     i64 V) {
     require(length(starts) > 0, "starts: it is empty");
     require(length(terms) == length(counts), "terms and counts: their lengths differ");
-    require_offsets(starts.data(), length(starts), length(terms), "starts");
-    require_between(terms.data(), length(terms), 0, V, "terms");
+    require_offsets(starts, length(terms), "starts");
+    require_between(terms, 0, V, "terms");
 }
 
 // Call `visit(document, entry, term, is_first)` for each entry, whether it is the first of its term in a block or not.
@@ -47,7 +48,7 @@ void count_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<co
     require(length(runs) == V && length(occurrences) == V, "lengths, runs and occurrences: their lengths differ");
     require_counts(starts, terms, counts, V);
     for (const auto* totals : {&lengths, &runs, &occurrences})
-        require_between(totals->data(), V, 0, i64(1) << 62, "lengths, runs and occurrences");
+        require_between(*totals, 0, i64(1) << 62, "lengths, runs and occurrences");
     for_each_entry(starts, terms, bits, V, [&](i64, i64 p, i64 term, bool is_first) {
         lengths(term)++;
         occurrences(term) += i64(counts(p));
@@ -64,8 +65,8 @@ void write_postings(Array1<const i64> starts, Array1<const i32> terms, Array1<co
     require(length(norms) == length(starts) - 1, "norms: their number is not that of the documents");
     require(runs.shape(1) == 3, "runs: they do not have three columns");
     require_counts(starts, terms, counts, V);
-    require_between(places.data(), V, 0, length(entries) + 1, "places");
-    require_between(run_places.data(), V, 0, length(runs) + 1, "run_places");
+    require_between(places, 0, length(entries) + 1, "places");
+    require_between(run_places, 0, length(runs) + 1, "run_places");
     for_each_entry(starts, terms, bits, V, [&](i64 document, i64 p, i64 term, bool is_first) {
         const f64 count = f64(counts(p));
         const f64 share = std::nearbyint(count / (norms(document) + count) * f64(UNIT));
@@ -89,7 +90,7 @@ void find_best_saturations(Array1<const i64> starts, Array1<const u32> entries, 
                            Array2<u16> best) {
     require(length(starts) == length(best) + 1, "best: its number of rows is not that of the terms");
     require(i64(best.shape(1)) == length(depths), "best and depths: their widths differ");
-    require_offsets(starts.data(), length(starts), length(entries), "starts");
+    require_offsets(starts, length(entries), "starts");
     for (i64 i = 0; i < length(depths); i++)
         require(depths(i) > 0 && (i == 0 || depths(i) > depths(i - 1)), "depths: they do not ascend from 1");
     std::vector<u16> shares;
@@ -107,38 +108,25 @@ void find_best_saturations(Array1<const i64> starts, Array1<const u32> entries, 
     }
 }
 
-void add_steps(Array1<const i64> starts, Array1<const u32> entries, Array1<const i64> run_starts,
-               Array2<const u16> runs, i64 bits, Array1<const i64> terms, Array1<const i64> weights,
-               Array1<i64> steps) {
-    require_bits(bits);
-    require(length(starts) == length(run_starts), "starts and run_starts: their lengths differ");
-    require(length(terms) == length(weights), "terms and weights: their lengths differ");
-    require(runs.shape(1) == 3, "runs: they do not have three columns");
-    require_between(terms.data(), length(terms), 0, length(starts) - 1, "terms");
-    require_between(weights.data(), length(weights), 0, i64(1) << 40, "weights");
-    require_between(steps.data(), length(steps), 0, i64(1) << 62, "steps");
-    for (i64 i = 0; i < length(terms); i++) {
-        require_offsets(starts.data() + terms(i), 2, length(entries), "starts");
-        require_offsets(run_starts.data() + terms(i), 2, length(runs), "run_starts");
-        i64 place = starts(terms(i));
-        for (i64 run = run_starts(terms(i)); run < run_starts(terms(i) + 1); run++) {
-            const i64 first = i64(runs(run, 0)) << bits, after = place + runs(run, 1) + 1;
-            require(after <= starts(terms(i) + 1), "runs: a run leaves its term");
-            for (; place < after; place++) {
-                const i64 document = first + (entries(place) >> 16);
-                require(document < length(steps), "entries: a document is unknown");
-                steps(document) += 1 + ((weights(i) * i64(entries(place) & (UNIT - 1))) >> 16);
-            }
-        }
-    }
-}
-
 template <class C>
 void bind(nb::module_& module) {
     module.def("count_postings", without_gil(&count_postings<C>), exact("starts"), exact("terms"), exact("counts"),
-               nb::arg("bits"), exact("lengths"), exact("runs"), exact("occurrences"));
+               nb::arg("bits"), exact("lengths"), exact("runs"), exact("occurrences"), R"(
+        Add the postings, runs and occurrences of each term to (V,) arrays.
+
+        starts, terms, counts  f(t,d) as in CSR; counts are int32, int64, float32 or float64
+        bits                   a block has 2^bits documents
+        Cost O(nnz).
+    )");
     module.def("write_postings", without_gil(&write_postings<C>), exact("starts"), exact("terms"), exact("counts"),
-               exact("norms"), nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"));
+               exact("norms"), nb::arg("bits"), exact("places"), exact("run_places"), exact("entries"), exact("runs"),
+               R"(
+        Write the entries and runs of documents, and advance the places of each term.
+
+        norms               K_d of each document
+        places, run_places  (V,) where the next entry and run of each term are written
+        `runs` must be 0. See `count_postings` for the other arguments. Cost O(nnz).
+    )");
 }
 
 }  // namespace
@@ -149,9 +137,27 @@ void bind_postings(nb::module_& module) {
     bind<f32>(module);
     bind<f64>(module);
     module.def("find_best_saturations", without_gil(&find_best_saturations), exact("starts"), exact("entries"),
-               exact("depths"), exact("best"));
-    module.def("add_steps", without_gil(&add_steps), exact("starts"), exact("entries"), exact("run_starts"),
-               exact("runs"), nb::arg("bits"), exact("terms"), exact("weights"), exact("steps"));
+               exact("depths"), exact("best"), R"(
+        Write the n-th best saturation of each term for every n of `depths`, where there are n.
+
+        depths  (m,) ascending, at least 1
+        best    (V, m)
+        Cost O(nnz).
+    )");
+    nb::class_<ListsObject>(module, "PostingLists", R"(
+        The postings of consecutive documents, as `kernels.postings.Postings` describes them.
+
+        size        number of documents
+        block_bits  a block has 2^block_bits doc ids
+        Cost O(V): offsets are checked, single postings are not.
+    )")
+        .def(nb::init<i64, int, In1<i64>, In1<u32>, In1<i64>, In2<u16>>(), nb::arg("size"), nb::arg("block_bits"),
+             exact("starts"), exact("entries"), exact("run_starts"), exact("runs"))
+        .def("add_steps", without_gil(&ListsObject::add_steps), exact("terms"), exact("weights"), exact("steps"), R"(
+            Add 1 + ⌊weight · saturation / 2^16⌋ of some terms to the documents that contain them: (N,).
+
+            Cost: the postings of the terms.
+        )");
 }
 
 }  // namespace klsa

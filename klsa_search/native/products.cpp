@@ -9,7 +9,6 @@
 namespace klsa {
 namespace {
 
-// The entries of a sparse matrix in rows; which rows is told by offsets in each call.
 class Features {
   public:
     using Offsets = Array1<const i64>;
@@ -19,7 +18,7 @@ class Features {
         : columns_(columns), weights_(weights), width_(width) {
         require(length(columns) == length(weights), "columns and weights: their lengths differ");
         require(width >= 0, "width: is negative");
-        require_between(columns.data(), length(columns), 0, width, "columns");
+        require_between(columns, 0, width, "columns");
     }
 
     void find_edge(Offsets begins, Offsets ends, i64 edge, Array1<i64> out) const {
@@ -78,20 +77,33 @@ class Features {
 }  // namespace
 
 void bind_products(nb::module_& module) {
-    nb::class_<Features> features(module, "Features");
+    nb::class_<Features> features(module, "Features", R"(
+        The entries of a sparse matrix Φ in rows (documents): column and weight of each.
+
+        columns  (nnz,) in [0, width)
+        weights  (nnz,)
+        width    number of columns (features)
+
+        Methods take the first entry and the one after the last of each document, (N,) each. Sums are
+        in the order of documents, then of entries.
+    )");
     features
         .def(nb::init<Array1<const i32>, Array1<const f32>, i64>(), exact("columns"), exact("weights"),
              nb::arg("width"))
         .def(nb::init<Array1<const i32>, Array1<const f64>, i64>(), exact("columns"), exact("weights"),
              nb::arg("width"))
         .def("find_edge", without_gil(&Features::find_edge), exact("begins"), exact("ends"), nb::arg("edge"),
-             exact("out"));
+             exact("out"), R"(
+            Write to `out` (N,) the first entry of each document from column `edge` on.
+
+            The columns of a document must ascend. Cost O(N log n).
+        )");
     auto bind = [&]<class X>(X) {
         features
             .def("add_to_features", without_gil(&Features::add_to_features<X>), exact("begins"), exact("ends"),
-                 exact("blocks"), exact("sums"))
+                 exact("blocks"), exact("sums"), "Add Φᵀ `blocks` to `sums`: (N, b) → (width, b). Cost O(nnz · b).")
             .def("add_to_documents", without_gil(&Features::add_to_documents<X>), exact("begins"), exact("ends"),
-                 exact("sums"), exact("out"));
+                 exact("sums"), exact("out"), "Add Φ `sums` to `out`: (width, b) → (N, b). Cost O(nnz · b).");
     };
     bind(f32());
     bind(f64());

@@ -87,7 +87,6 @@ class QueryForms {
         return result;
     }
 
-    // Add two pieces that are not read together.
     void add_separate(std::string_view text) {
         make_room(text);
         table_.keep(text, SEPARATE);
@@ -95,7 +94,8 @@ class QueryForms {
 
     void add(std::string_view text, int first, int last, bool begins, bool ends, int traits, bool covers_unknown,
              const Terms& words, const Terms& joined, const std::vector<std::string_view>& corrected,
-             const std::vector<std::pair<std::string_view, Terms>>& divided, nb::dict variants) {
+             const std::vector<std::pair<std::string_view, Terms>>& divided,
+             nb::typed<nb::dict, nb::str, nb::str> variants) {
         make_room(text);
         const size_t checked = corrected.size() + divided.size();
         Form form{variants, first, last, traits, begins, ends, covers_unknown, checked, numbers_.size()};
@@ -225,14 +225,46 @@ class QueryForms {
 }  // namespace
 
 void bind_query_forms(nb::module_& module) {
-    nb::class_<QueryForms>(module, "QueryForms")
+    nb::class_<QueryForms>(module, "QueryForms", R"(
+        What the words of queries add to their terms, by a table of the forms met before.
+
+        A form is a piece of a query between blanks, or several pieces that are read together.
+        Thread-safe.
+
+        capacity      forms that are kept; the table is emptied when it is full
+        max_checked   words of a query that may be corrected or divided
+        max_variants  other writings of words of a query
+    )")
         .def(nb::init<i64, i64, i64>(), nb::arg("capacity"), nb::arg("max_checked"), nb::arg("max_variants"))
-        .def("read", &QueryForms::read, nb::arg("query"))
-        .def("variants", &QueryForms::variants, nb::arg("query"))
-        .def("add_separate", &QueryForms::add_separate, nb::arg("text"))
+        .def("read", &QueryForms::read, nb::arg("query"),
+             nb::sig("def read(self, query: str) -> tuple[list[int], int] | list[str]"), R"(
+            Return the terms of a query and its traits, or the forms that `add` has to add first.
+
+            The terms of words come first, then those of joined words, then those of their parts, which
+            are not repeated. Traits are -1 without a term that documents contain, and if the forms do
+            not suffice: see max_checked, max_variants.
+        )")
+        .def("variants", &QueryForms::variants, nb::arg("query"),
+             nb::sig("def variants(self, query: str) -> dict[str, str] | None"), R"(
+            Return how documents also write words of a query that `read` returned the terms of.
+
+            None if its interpretation is more than its words and these, or if that is not known.
+        )")
+        .def("add_separate", &QueryForms::add_separate, nb::arg("text"),
+             "Add two pieces that are not read together, although their words might be joined.")
         .def("add", &QueryForms::add, nb::arg("text"), nb::arg("first"), nb::arg("last"), nb::arg("begins"),
              nb::arg("ends"), nb::arg("traits"), nb::arg("covers_unknown"), nb::arg("words"), nb::arg("joined"),
-             nb::arg("corrected"), nb::arg("divided"), nb::arg("variants"));
+             nb::arg("corrected"), nb::arg("divided"), nb::arg("variants"), R"(
+            Add a form.
+
+            first, last     kinds of its ends, as of `piece.Run`, by which pieces are read together
+            begins, ends    whether it begins and ends with a word that may be joined to others
+            covers_unknown  whether joined words stand for some that no document contains
+            words, joined   terms
+            corrected       words that may have been corrected
+            divided         words that may be divided, with the terms of their parts
+            variants        words, and how documents also write them
+        )");
 }
 
 }  // namespace klsa

@@ -7,7 +7,6 @@
 namespace klsa {
 namespace {
 
-// Insert each entry in its row, after entries of equal value, and drop the weakest.
 void insert_neighbours(Array1<const i32> row_of, Array2<const i32> pairs, Array1<const f32> values,
                        Array2<i32> neighbours, Array2<f32> strongest) {
     const i64 rows = length(strongest), width = i64(strongest.shape(1));
@@ -38,7 +37,14 @@ void insert_neighbours(Array1<const i32> row_of, Array2<const i32> pairs, Array1
 
 void bind_reverse_neighbours(nb::module_& module) {
     module.def("insert_neighbours", without_gil(&insert_neighbours), exact("row_of"), exact("pairs"), exact("values"),
-               exact("neighbours"), exact("strongest"));
+               exact("neighbours"), exact("strongest"), R"(
+        Insert entries in rows of the strongest, after entries of equal value; drop the weakest.
+
+        row_of      (N,) row of each document, from 1
+        pairs       (R, 2) the document that gets the entry, and its neighbour
+        values      (R,) of the entries
+        neighbours, strongest  (rows, width), changed here
+    )");
 }
 
 }  // namespace klsa

@@ -9,15 +9,10 @@
 
 namespace klsa {
 
-// Return the end of the English ending ('s, 't, 'm, 'd, 'll, 're, 've) at `at`, or `at`.
+// Return the end of the English ending at `at`, or `at`.
 inline size_t after_english_ending(std::string_view text, size_t at) {
-    if (at + 1 >= text.size() || text[at] != '\'') return at;
-    size_t after = at + 2;
-    if (std::string_view("sStTmMdD").find(text[at + 1]) == std::string_view::npos) {
-        const auto two = text.substr(at + 1, 2);
-        if (two != "ll" && two != "LL" && two != "re" && two != "RE" && two != "ve" && two != "VE") return at;
-        after++;
-    }
+    if (at >= text.size() || text[at] != '\'') return at;
+    const size_t after = after_ending_letters(text, at);
     return after < text.size() && is_ascii_word_character(text[after]) ? at : after;
 }
 

@@ -70,20 +70,20 @@ COUNTS = np.ones(2, np.float32)
             "places: there are fewer entries",
         ),
         (
-            lambda: _native.add_steps(
-                *(longs(0, 3), ENTRIES, longs(0, 1), RUNS, 6, longs(1), longs(1), longs(0))
+            lambda: _native.PostingLists(1, 6, longs(0, 3), ENTRIES, longs(0, 1), RUNS).add_steps(
+                longs(1), longs(1), longs(0)
             ),
             "terms: a value is outside",
         ),
         (
-            lambda: _native.add_steps(
-                *(longs(0, 2), ENTRIES, longs(0, 1), RUNS, 6, longs(0), longs(1), longs(0))
+            lambda: _native.PostingLists(1, 6, longs(0, 2), ENTRIES, longs(0, 1), RUNS).add_steps(
+                longs(0), longs(1), longs(0)
             ),
             "runs: a run leaves its term",
         ),
         (
-            lambda: _native.add_steps(
-                *(longs(0, 3), ENTRIES, longs(0, 1), RUNS, 6, longs(0), longs(1), longs())
+            lambda: _native.PostingLists(1, 6, longs(0, 3), ENTRIES, longs(0, 1), RUNS).add_steps(
+                longs(0), longs(1), longs()
             ),
             "entries: a document is unknown",
         ),

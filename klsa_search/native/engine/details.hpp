@@ -11,7 +11,8 @@ namespace klsa::KLSA_NS {
 inline Details State::explain(Array<QueryTerm> query, Array<i32> documents, Array<u8> exact, const Params& params,
                               const SharedSeeds* shared) {
     Request request{1, p.live};
-    Prepared s = shared ? prepare_shared(query, request, params, {}, *shared, nullptr) : prepare(query, request, params, {});
+    Prepared s =
+        shared ? prepare_shared(query, request, params, {}, *shared, nullptr) : prepare(query, request, params, {});
     Details d;
     d.alpha = s.alpha;
     i64 n = documents.size, seeds = shared ? 0 : s.ranges.seeds;
@@ -22,7 +23,7 @@ inline Details State::explain(Array<QueryTerm> query, Array<i32> documents, Arra
     d.exact.assign(exact.data, exact.data + n);
     d.by_seed.assign(n * i64(of_seeds.size()), 0.f);
     for (auto* each : {&d.coverage, &d.impacts}) each->assign(n * terms, 0.f);
-    d.lenders.assign(n * model_->neighbours, -1);
+    d.neighbours.assign(n * model_->neighbours, -1);
     d.lent.assign(n * model_->neighbours * terms, 0.f);
     for (i64 i = 0; i < n && s.first > 0; i++) {
         explain_parts(i, documents[i], params, s, d);
@@ -75,7 +76,7 @@ inline void State::explain_coverage(i64 i, i64 document, const Prepared& s, Deta
     const f32* impacts = b.impacts.data() + (slot <= r.best ? slot * r.stride : 0);
     for (i64 h = 0; h < hits; h++) {
         i64 near = b.near[h];
-        d.lenders[i * neighbours + h] = near <= r.best ? b.documents[near] : i32(r.best - near - 1);
+        d.neighbours[i * neighbours + h] = near <= r.best ? b.documents[near] : i32(r.best - near - 1);
     }
     for (i64 j = 0; j < terms; j++) {
         f32 lent = 0;

@@ -67,8 +67,7 @@ inline i64 State::load_impacts(const Seeds& local, i64 best, i64 others) {
     i64 stride = reserve_impacts(best, others);
     std::copy_n(local.term_weights.data(), terms, b.term_weights.data());
     std::copy_n(local.half.data(), terms, b.half.data());
-    for (i64 i = 0; i < best; i++)
-        std::copy_n(&local.impacts[i * terms], terms, b.impacts.data() + (i + 1) * stride);
+    for (i64 i = 0; i < best; i++) std::copy_n(&local.impacts[i * terms], terms, b.impacts.data() + (i + 1) * stride);
     return stride;
 }
 

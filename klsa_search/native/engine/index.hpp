@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "../arrays.hpp"
@@ -22,6 +23,7 @@ struct Array {
     i64 size = 0;
 
     const T& operator[](i64 i) const { return data[i]; }
+    std::span<const T> items() const { return {data, size_t(size)}; }
 };
 
 // A two-dimensional array; indexing gives a row.
@@ -55,8 +57,8 @@ struct PostingLists {
         require(size > 0 || entries.size == 0, "entries: postings without documents");
         require(runs.width == 3, "runs: not 3 columns");
         require(starts.size > 0 && starts.size == run_starts.size, "starts and run_starts: their lengths differ");
-        require_offsets(starts.data, starts.size, entries.size, "starts");
-        require_offsets(run_starts.data, run_starts.size, runs.rows, "run_starts");
+        require_offsets(starts.items(), entries.size, "starts");
+        require_offsets(run_starts.items(), runs.rows, "run_starts");
         blocks = std::max<i64>(1, (size + (i64(1) << block_bits) - 1) >> block_bits);
     }
 };
@@ -163,7 +165,7 @@ struct DocumentRows {
         i64 documents = rows.rows;
         require(scales.rows == documents && scales.width >= 1, "scales: not a row for each document");
         require(feature_starts.size == documents + 1, "starts: not an offset for each document, and the end");
-        require_offsets(feature_starts.data, feature_starts.size, features.size, "starts");
+        require_offsets(feature_starts.items(), features.size, "starts");
         bool valid = document_vectors.rows == documents && document_vectors.width % 16 == 0;
         require(valid && document_vectors.width >= 12, "document_vectors: their shape does not fit");
     }

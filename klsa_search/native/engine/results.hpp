@@ -43,7 +43,7 @@ struct Details {
     std::vector<u8> exact;                        // (n,)
     std::vector<f32> by_seed;                     // (n, seeds) of the exact expansion
     std::vector<f32> coverage, impacts;           // (n, terms); of the document itself, in steps
-    std::vector<i32> lenders;                     // (n, neighbours) documents; -1 for none, -2 - i elsewhere
+    std::vector<i32> neighbours;                  // (n, neighbours) documents; -1 for none, -2 - i elsewhere
     std::vector<f32> lent;                        // (n, neighbours, terms) in steps
 };
 
@@ -110,7 +110,7 @@ struct Seeds {
         require(fits, "parts: not the features of each seed");
         rows.check(n);
         require(names.size() == (first.names.empty() ? 0 : best), "parts: not a name of each document");
-        require_offsets(features.starts.data(), i64(n + 1), i64(features.entries.size()), "parts: starts");
+        require_offsets(features.starts, i64(features.entries.size()), "parts: starts");
         require(best == 0 || steps[0] > 0, "parts: the first document scores 0");
     }
 };

@@ -1,0 +1,79 @@
+// Postings of consecutive documents, and views of arrays with what keeps these alive.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "arrays.hpp"
+#include "engine/index.hpp"
+
+namespace klsa {
+
+template <class T>
+using In1 = Array1<const T>;
+template <class T>
+using In2 = Array2<const T>;
+
+template <class T>
+Array<T> view(const In1<T>& array) {
+    require(array.is_valid(), "an array of a tuple is None");
+    return {array.data(), length(array)};
+}
+template <class T>
+Table<T> view(const In2<T>& array) {
+    require(array.is_valid(), "an array of a tuple is None");
+    return {array.data(), length(array), i64(array.shape(1))};
+}
+
+// Keeps the NumPy arrays alive that views refer to.
+class Owners {
+  public:
+    template <class A>
+    auto view(const A& array) {
+        arrays_.push_back(std::make_shared<A>(array));
+        return klsa::view(array);
+    }
+
+    void keep(const Owners& others) { arrays_.insert(arrays_.end(), others.arrays_.begin(), others.arrays_.end()); }
+
+  private:
+    std::vector<std::shared_ptr<void>> arrays_;
+};
+
+// `PostingLists` of the module.
+struct ListsObject {
+    Owners owners;
+    PostingLists lists;
+
+    ListsObject(i64 size, int block_bits, In1<i64> starts, In1<u32> entries, In1<i64> run_starts, In2<u16> runs) {
+        lists.size = size;
+        lists.block_bits = block_bits;
+        lists.starts = owners.view(starts);
+        lists.entries = owners.view(entries);
+        lists.run_starts = owners.view(run_starts);
+        lists.runs = owners.view(runs);
+        lists.check();
+    }
+
+    void add_steps(In1<i64> terms, In1<i64> weights, Array1<i64> steps) const {
+        require(length(terms) == length(weights), "terms and weights: their lengths differ");
+        require_between(terms, 0, lists.terms(), "terms");
+        require_between(weights, 0, i64(1) << 40, "weights");
+        require_between(steps, 0, i64(1) << 62, "steps");
+        for (i64 i = 0; i < length(terms); i++) {
+            const i64 term = terms(i);
+            i64 place = lists.starts[term];
+            for (i64 run = lists.run_starts[term]; run < lists.run_starts[term + 1]; run++) {
+                const i64 first = i64(lists.runs[run][0]) << lists.block_bits, after = place + lists.runs[run][1] + 1;
+                require(after <= lists.starts[term + 1], "runs: a run leaves its term");
+                for (; place < after; place++) {
+                    const i64 document = first + (lists.entries[place] >> 16);
+                    require(document < length(steps), "entries: a document is unknown");
+                    steps(document) += 1 + ((weights(i) * i64(lists.entries[place] & 0xFFFF)) >> 16);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace klsa
