@@ -29,6 +29,7 @@ import types
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,10 @@ class Recorder:
             return recorded
 
         methods = {name: method_of(name) for name in methods_of(base)}
+        for method in methods:
+            if type(vars(base)[method]).__name__ == "nb_func":  # not of an object
+                recorded = self._function_of(f"{name}.{method}", getattr(base, method))
+                methods[method] = staticmethod(recorded)
         return type(name, (base,), {"__init__": construct, **methods})
 
 
@@ -188,14 +193,16 @@ class Mutator:
         return call.name
 
     def _run(self, call: Call, module: types.ModuleType) -> Any:
-        owner = module if call.owner is None else self._run(call.owner, module)
-        target = getattr(owner, call.name.rpartition(".")[2])
+        if call.owner is None:
+            target = attrgetter(call.name)(module)
+        else:
+            target = getattr(self._run(call.owner, module), call.name.rpartition(".")[2])
         keywords = {key: self._value(value, module) for key, value in call.keywords.items()}
         return target(*(self._value(each, module) for each in call.arguments), **keywords)
 
     def _value(self, value: Any, module: types.ModuleType) -> Any:
         if isinstance(value, Call):
-            return self._run(value, module)
+            return None if self.random.random() < self.chance / 4 else self._run(value, module)
         if isinstance(value, list | tuple):
             return _like(value, (self._value(each, module) for each in value))
         is_changed = self.random.random() < self.chance

@@ -126,6 +126,13 @@ std::span<T> span_of(const Array1<T>& array) {
     return {array.data(), array.shape(0)};
 }
 
+// Return an item of a list of objects; raise ValueError if it is None.
+template <class T>
+const T& present(const T* object, const char* name) {
+    if (!object) throw std::invalid_argument(std::string(name) + ": one is None");
+    return *object;
+}
+
 // Raise ValueError unless all values are in [low, high).
 template <class Values>
 void require_between(const Values& values, i64 low, i64 high, const char* name) {

@@ -104,7 +104,7 @@ struct ModelObject {
     ModelObject(const std::vector<const RowsObject*>& parts, In2<i8> term_vectors, In2<u32> rows_elsewhere,
                 In2<u8> levels_elsewhere, std::optional<In1<i64>> ordinals, i64 dimensions, i64 neighbours) {
         for (const RowsObject* part : parts) {
-            owners.keep(part->owners);
+            owners.keep(present(part, "parts").owners);
             model.parts.push_back(part->rows);
         }
         model.term_vectors = owners.view(term_vectors);
@@ -167,7 +167,7 @@ class EngineObject {
         owners_.keep(weights.owners);
         for (const auto& [first, lists, terms, local_terms] : segments) {
             Segment segment;
-            static_cast<PostingLists&>(segment) = lists->lists;
+            static_cast<PostingLists&>(segment) = present(lists, "segments").lists;
             owners_.keep(lists->owners);
             segment.first = first;
             if (terms && local_terms) {
@@ -273,11 +273,12 @@ class EngineObject {
             Seeds local;
         };
         i64 rows = i64(parts.size()), k = i64(documents.shape(1));
+        require(rows > 0, "parts: there is none");
         auto fits = [&](const auto& array) { return length(array) == rows && i64(array.shape(1)) == k; };
         require(fits(documents) && fits(scores) && fits(exact), "documents, scores and exact: not a row of each part");
         std::vector<Search> all;
         for (const auto& [engine, query, params, depths] : parts) {
-            engine->check_model();
+            present(engine, "parts").check_model();
             i64 size = engine->postings_.size;
             Request request{engine->checked_k(std::min(k, size)), engine->postings_.live, false, totals};
             all.push_back({*engine, engine->distinct(query), request, params_of(params), depths_of(depths), {}});

@@ -128,9 +128,11 @@ def state_of_seeds(documents=4, steps=(9, 8, 7, 6), shape=(2, 2, 2), *, named=Fa
     )
 
 
+PARAMS = (4, 8, 0.5, 0.1, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0, True, 1.0, 0.1)
+
+
 def shared_seeds(*states):
-    params = (4, 8, 0.5, 0.1, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0, True, 1.0, 0.1)
-    return _native.share_seeds([loaded(state) for state in states], params, 0.01)
+    return _native.share_seeds([loaded(state) for state in states], PARAMS, 0.01)
 
 
 def rows_of_shared_seeds(columns):
@@ -141,13 +143,38 @@ def rows_of_shared_seeds(columns):
     return shared.rows
 
 
-def expansion_model(levels):
+def expansion_model(levels, *more):
     rows = _native.DocumentRows(
         *(np.zeros((4, 8), np.uint32), np.zeros((4, 2), np.float32), longs(0, 0, 0, 0, 0)),
         *(ENTRIES[:0], np.zeros((4, 16), np.int8)),
     )
     elsewhere = np.zeros((4, 1), np.uint32), np.zeros((4, levels), np.uint8)
-    return _native.ExpansionModel([rows], np.zeros((2, 16), np.int8), *elsewhere, None, 1, 1)
+    return _native.ExpansionModel([rows, *more], np.zeros((2, 16), np.int8), *elsewhere, None, 1, 1)
+
+
+def score_all(*parts):
+    results = (np.zeros((len(parts), 1), dtype) for dtype in (np.int32, np.float32, np.uint8))
+    return _native.Engine.score_all(parts, 0.01, False, *results)
+
+
+def engine_of(lists):
+    weights = _native.TermWeights(longs(1), longs(1), longs(), 1, 1.0, 1.0, "lucene")
+    best = np.zeros((1, 4), np.uint16)
+    return _native.Engine([(0, lists, None, None)], weights, best, 0.01, 0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("call", "fact"),
+    [
+        (lambda: engine_of(None), "segments: one is None"),
+        (lambda: expansion_model(1, None), "parts: one is None"),
+        (lambda: score_all(), "parts: there is none"),
+        (lambda: score_all((None, [0], PARAMS, (1, 1, 1, False))), "parts: one is None"),
+    ],
+)
+def test_objects_that_are_missing_are_refused(call, fact):
+    with pytest.raises(ValueError, match=fact):
+        call()
 
 
 def test_undamaged_seeds_are_shared():
