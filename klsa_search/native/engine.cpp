@@ -350,6 +350,7 @@ class EngineObject {
         found.ordinals.reserve(found.documents.size());
         for (i32 document : found.documents) found.ordinals.push_back(model_->ordinal(document));
     }
+
     // Add features and rows of the first documents.
     void describe(Seeds& found, i64 count) const {
         Array<i32> seeds{found.documents.data(), count};
