@@ -289,3 +289,22 @@ def test_many_words_without_their_accents_take_linear_time(tmp_path, monkeypatch
     assert found.unknown == ()
     assert len(found.prefixes) == 15
     assert len(chosen) == 10
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "query", "ids"),
+    [
+        ("chinese", ["手机 苹果公司", "手机 三星", "平板电脑"], "手机 -苹果公司", "1"),
+        ("chinese", ["智能手机 苹果公司", "智能手机 三星"], "智能手机 NOT 苹果公司", "1"),
+        ("japanese", ["京都 金閣寺 観光", "京都 観光", "東京"], "京都観光 -金閣寺", "1"),
+        ("japanese", ["Windows 10 アップデート", "Windows 10"], "Windows 10 -アップデート", "1"),
+        ("korean", ["아이폰 케이스", "아이폰 충전기"], "아이폰 -케이스", "1"),
+        ("thai", ["โทรศัพท์ มือถือ", "โทรศัพท์ บ้าน"], "โทรศัพท์ -มือถือ", "1"),
+        ("japanese", ["東京 天気予報", "天気 予報"], '"天気予報"', "0"),
+        ("korean", ["오늘 서울 날씨 어때 -비", "맑음"], "오늘 서울 날씨 어때 -비", "0"),
+    ],
+)
+def test_operators_count_with_words_of_characters(tmp_path, language, texts, query, ids):
+    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with build(records, name="characters", home=tmp_path, language=language) as index:
+        assert "".join(sorted(hit.id for hit in index.search(query))) == ids

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.segmentation import UNSPACED_PATTERN
 from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import Snapshot
@@ -32,6 +33,7 @@ SHORT: Final = 3
 operators added, larger values lose.
 """
 
+_IN_PAIRS: Final = re.compile(f"{UNSPACED_PATTERN}+")
 _NUMBER: Final = re.compile(r"\d[\d.,]*\W*\Z")
 
 MAX_SIGNS: Final = 64
@@ -111,8 +113,12 @@ class OperatorReader:
         return None if counts and _is_one_line(query) else "plain_text"
 
     def _size(self, clause: Clause) -> int:
-        """Return the number of words of a clause; a hyphenated word is one."""
-        return len(self._pieces.words(clause.text.replace("-", "")))
+        """Return the number of words of a clause.
+
+        A hyphenated word is one, and so is a run of characters of a script that is indexed by pairs
+        of them: what stands between blanks was typed as one.
+        """
+        return len(self._pieces.words(_IN_PAIRS.sub("字", clause.text.replace("-", ""))))
 
     def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
         """Return why AND, OR and NOT are read as words, or None if they are operators."""
