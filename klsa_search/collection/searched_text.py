@@ -1,10 +1,11 @@
-"""Texts of the searched fields of a document, and identifiers of program code in them.
+"""Texts of the searched fields of a document, and what is derived of program code in them.
 
 A question has the parts of identifiers such as `getUserName`, `HTTPServerError` and `parseJSON2Map`
 as words of their own. An index can therefore search these as one more part of a document, in which
-each word counts once and which no snippet shows. In texts other than code, where names such as
-LibreOffice are no identifiers, pairs of the parts of longer ones are searched instead: a query
-*user name* is joined to `UserName`.
+each word counts once and which no snippet shows. It also has the summaries of docstrings again,
+their first paragraphs: these say what code is for, and questions are about that. In texts other
+than code, where names such as LibreOffice are no identifiers, pairs of the parts of longer ones are
+searched instead: a query *user name* is joined to `UserName`.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ _LONG_CAMEL: Final = re.compile(
     r"[A-Z](?:(?<=[a-z][A-Z])(?:[a-z]+[A-Z\d]|[A-Z]*\d|[A-Z]+[a-z])|(?<=[A-Z][A-Z])[a-z]+[A-Z])"
 )
 """Matches within a word in camel case of three parts or more; begins with a class for speed."""
+_DOCSTRING: Final = re.compile(r"""(\"{3}|'{3})(.*?)\1""", re.DOTALL)
+_BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
 _IN_CODE: Final = re.compile(r"[^\W_]_[^\W_]|[^\W_]\(")
 
 
@@ -127,10 +130,23 @@ def pairs_in_identifiers(text: str) -> str:
     return _derived(_WORD.findall(text), least=3, together=2, camel=True)
 
 
+def parts_and_summaries(text: str) -> str:
+    """Return the parts of the identifiers of a text, and the summaries of its docstrings.
+
+    Cost: 0.3 µs a word.
+
+    >>> parts_and_summaries("def readFile(path): '''Return a text.'''").split()
+    ['read', 'File', 'Return', 'a', 'text.']
+    """
+    docstrings = (docstring[2].strip() for docstring in _DOCSTRING.finditer(text))
+    summaries = (_BLANK_LINE.split(docstring, 1)[0] for docstring in docstrings)
+    return "\n".join([parts_of_identifiers(text), *summaries])
+
+
 READERS: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
-    {"parts": parts_of_identifiers, "pairs": pairs_in_identifiers}
+    {"parts": parts_and_summaries, "pairs": pairs_in_identifiers}
 )
-"""What is derived of the identifiers of a text, by the value of the setting `identifiers`."""
+"""What is derived of a text, by the value of the setting `identifiers`."""
 
 
 def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = False) -> str:

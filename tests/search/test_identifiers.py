@@ -8,6 +8,7 @@ from klsa_search import build
 from klsa_search.collection.searched_text import (
     are_code,
     pairs_in_identifiers,
+    parts_and_summaries,
     parts_of_identifiers,
 )
 from klsa_search.core.field_weights import SearchedFields
@@ -125,3 +126,39 @@ def test_the_part_of_identifiers_is_not_a_field():
     assert fields.derived == "parts"
     assert (fields.names[0], fields.names[-1]) == ("title", "text")
     assert (fields.searched, fields.others) == (("title", "author", "text"), ("author",))
+
+
+def test_summaries_of_docstrings_count_twice_in_code(tmp_path):
+    body = "for line in log: rotate(line, rotate.today(), rotate.size)"
+    records = [
+        {
+            "id": "said",
+            "text": 'def keepSmall(log):\n    """Rotate a log."""\n    keep(log, log.size, 3)',
+        },
+        {"id": "done", "text": f"def keepSmall(log):\n    {body}"},
+    ]
+    scores = {}
+    for identifiers in ("parts", "off"):
+        options = {"name": identifiers, "ranker": "bm25", "identifiers": identifiers}
+        with build(records, home=tmp_path, **options) as index:
+            hits = {hit.id: hit.score for hit in index.search("rotate")}
+            scores[identifiers] = hits["said"] / hits["done"]
+    assert scores["parts"] > scores["off"]
+
+
+@pytest.mark.parametrize(
+    ("text", "derived"),
+    [
+        ("x = '''A b'''\ny = '''C'''", "A b\nC"),
+        ('"""A\n"b" c"""', 'A\n"b" c'),
+        ("'''A \"\"\" b''' c", 'A """ b'),
+        ("'''not closed", None),
+        ("'text' ''", None),
+        ("''' A\n    b.\n  \n  C.\n'''", "A\n    b."),
+        ("''''''", ""),
+    ],
+)
+def test_summaries_begin_docstrings(text, derived):
+    assert parts_and_summaries(text).partition("\n")[1:] == (
+        ("", "") if derived is None else ("\n", derived)
+    )
