@@ -53,6 +53,12 @@ class ReverseNeighboursBuilder:
         self._entries = GrowableArray(np.uint32, MAX_REVERSE)
         self._steps = GrowableArray(np.float32)
 
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all rows."""
+        arrays = (self._row_of, self._latest, self._neighbours, self._values)
+        return sum(array.rows.nbytes for array in (*arrays, self._entries, self._steps))
+
     def append(
         self, max_doc: int, pairs: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
     ) -> None:

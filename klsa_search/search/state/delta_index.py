@@ -258,7 +258,9 @@ class DeltaIndex:
             passed=self._deleted - deleted,
             words=self._delta_words,
             unseen=self._unseen,
-            bytes=self._builder.bytes + self._codes.bytes + self._records.bytes,
+            bytes=sum(
+                part.bytes for part in (self._builder, self._codes, self._records, self._reverse)
+            ),
         )
 
     def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
