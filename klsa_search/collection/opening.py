@@ -65,7 +65,8 @@ def open_collection(
               a `.gitignore` file: ["*.log", "drafts/"]. `.gitignore` files in the folder are
               followed, too; "!*" reads what they and `DEPENDENCIES` leave out
     columns   columns of a table, JSON or Python objects for "id", "title" and "text"; several
-              texts are joined: {"id": "ticket", "text": ["body", "notes"]}
+              texts are joined: {"id": "ticket", "text": ["body", "notes"]}. None stands for no
+              column, even if one has the usual name: {"title": None}
     sections  make one document of each section, page or chapter of a file
     encoding  of CSV, and of texts, HTML and mail that declare none, such as "cp1251" or
               "shift_jis"; by default UTF-8, UTF-16 or detected

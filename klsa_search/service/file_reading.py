@@ -121,7 +121,7 @@ class FileSummary:
 class FileReader(AbstractContextManager["FileReader"]):
     """The process that reads a file, started by the first `next`; a context manager that kills it.
 
-    Cost: 0.5 s until the first batch, with the imports.
+    Cost: 0.2 s until the first batch, with the imports.
     """
 
     def __init__(self, task: FileTask) -> None:
