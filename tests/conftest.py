@@ -55,6 +55,11 @@ settings.register_profile("long", settings.get_profile("short"), max_examples=10
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests that wait for processes, and let no process of the tests wait for them."""
+    items.sort(key=lambda item: item.get_closest_marker("smoke") is None)
+
+
 def pytest_collection_finish() -> None:
     """Leave tests and modules out of garbage collections, which took 0.4 s each with them.
 
