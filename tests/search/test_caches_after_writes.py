@@ -57,7 +57,7 @@ def answers(index):
 def test_answers_after_any_writes_are_those_of_an_index_opened_again(index, seed):
     chance = random.Random(seed)
     earlier = [(index.snapshot(), answers(index))]
-    for number in range(12):
+    for number in range(8):
         names = [f"new-{chance.randrange(6)}", f"d{chance.randrange(30)}"]
         if chance.random() < 0.6:
             new = document(chance, chance.choice(names))

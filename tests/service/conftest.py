@@ -105,6 +105,13 @@ def writer(client_of, home):
 
 
 @pytest.fixture(scope="session")
+def schema(tiny_home):
+    """The OpenAPI schema, which takes half a second."""
+    with Catalog(tiny_home) as catalog:
+        return TestClient(catalog_app(catalog)).get("/openapi.json").json()
+
+
+@pytest.fixture(scope="session")
 def client(tiny_home):
     """A client of a service over that home."""
     with Catalog(tiny_home, interval=0) as catalog:

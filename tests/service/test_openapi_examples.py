@@ -5,11 +5,8 @@ import re
 
 import jsonschema_rs
 import pytest
-from starlette.testclient import TestClient
 
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.schemas.documents import LineAnswer
-from tests.support.application import catalog_app
 from tools.openapi_examples import LINES, PAGE, examples, page
 
 BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)
@@ -18,12 +15,6 @@ BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)
 @pytest.fixture(scope="module")
 def told():
     return examples()
-
-
-@pytest.fixture(scope="module")
-def schema(tmp_path_factory):
-    with Catalog(tmp_path_factory.mktemp("none")) as catalog:
-        return TestClient(catalog_app(catalog)).get("/openapi.json").json()
 
 
 def operations(schema):

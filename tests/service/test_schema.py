@@ -1,5 +1,6 @@
 """The OpenAPI schema and the page that shows it."""
 
+import json
 import re
 
 import pytest
@@ -29,11 +30,6 @@ def client(tmp_path_factory):
         yield TestClient(catalog_app(catalog))
 
 
-@pytest.fixture(scope="module")
-def schema(client):
-    return client.get("/openapi.json").json()
-
-
 def operations(schema):
     return {
         (path, method): operation
@@ -53,8 +49,8 @@ def references(part):
             yield from references(inner)
 
 
-def test_no_text_has_doubled_braces(client):
-    assert "{{" not in client.get("/openapi.json").text
+def test_no_text_has_doubled_braces(schema):
+    assert "{{" not in json.dumps(schema)
 
 
 def test_schema_is_whole(schema):

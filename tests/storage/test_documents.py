@@ -143,25 +143,30 @@ from pathlib import Path
 from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError
 from klsa_search.storage.documents import DocumentWriter
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-try:
-    with DocumentWriter(Path(sys.argv[1])) as writer:
-        for begin in range(0, 4000, 100):
-            some = range(begin, begin + 100)
-            writer.extend(Document(id=str(n), text="wing " * 100) for n in some)
-except StoreError as error:
-    print(error.message)
-except OSError as error:
-    print(error)
+for room in sys.argv[2:]:
+    folder = Path(sys.argv[1]) / room
+    folder.mkdir()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), resource.RLIM_INFINITY))
+    try:
+        with DocumentWriter(folder) as writer:
+            for begin in range(0, 4000, 100):
+                some = range(begin, begin + 100)
+                writer.extend(Document(id=str(n), text="wing " * 100) for n in some)
+    except StoreError as error:
+        print(error.message)
+    except OSError as error:
+        print(error)
 """
 
 
-@pytest.mark.parametrize("room", [0, 4096, 10_000, 1_000_000, 2_000_000])
-def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path, room):
+def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path):
     """Files that may grow no further fail as a full disk does: at the opening too."""
-    command = [sys.executable, "-c", WRITING, str(tmp_path), str(room)]
-    said = subprocess.check_output(command, text=True, timeout=PATIENCE)
-    assert re.fullmatch(r"\[Errno 27\] File too large: '.*/documents(_starts|_keys)?\.npy'\n", said)
+    rooms = ["0", "4096", "10000", "1000000", "2000000"]
+    command = [sys.executable, "-c", WRITING, str(tmp_path), *rooms]
+    told = subprocess.check_output(command, text=True, timeout=PATIENCE).splitlines()
+    for room, said in zip(rooms, told, strict=True):
+        path = rf"/{room}/documents(_starts|_keys)?\.npy"
+        assert re.fullmatch(rf"\[Errno 27\] File too large: '.*{path}'", said)
 
 
 def test_documents_that_cannot_be_opened_are_damage(tmp_path):

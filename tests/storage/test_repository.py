@@ -221,7 +221,7 @@ def test_an_index_out_of_use_that_differs_is_not_taken_for_a_restore(
     assert (bytes_below(path), read_synonyms(path)) == (before, synonyms)
 
 
-@pytest.mark.parametrize("leaves_empty", [False, True])
+@pytest.mark.parametrize("leaves_empty", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_restore_killed_at_any_step_is_repeated(
     home, repository, tmp_path, monkeypatch, leaves_empty
 ):
