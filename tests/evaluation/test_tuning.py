@@ -72,11 +72,14 @@ def test_tuning_without_a_gain_changes_nothing(index_of):
     assert tuning.changes == {}
 
 
-def test_halves_find_out_that_expansion_helps(index_of):
+def test_halves_find_out_that_expansion_helps_by_more_than_a_margin(index_of):
     tuning = tune_by_halves(index_of(alpha=0.0))
     assert (tuning.evidence, tuning.measure) == ("halves", "map")
     assert tuning.sure
     assert tuning.changes["alpha"] > 0
+    gain = tuning.held_out.low / tuning.held_out.default
+    assert gain > tuning.margin == 0.05
+    assert not replace(tuning, margin=gain + 0.01).sure  # a small gain on halves is not enough
 
 
 def test_halves_find_out_that_an_expansion_hurts(index_of):
@@ -93,13 +96,6 @@ def test_another_ranker_is_more_or_less_expansion(index_of, ranker, margin):
     tuning = tune_by_halves(index_of(ranker=ranker, alpha=0.9))
     assert tuning.margin == margin
     assert tuning.sure is (ranker == "bm25")
-
-
-def test_a_small_gain_on_halves_is_not_enough(index_of):
-    tuning = tune_by_halves(index_of(alpha=0.0))
-    gain = tuning.held_out.low / tuning.held_out.default
-    assert gain > tuning.margin == 0.05
-    assert not replace(tuning, margin=gain + 0.01).sure
 
 
 def test_short_documents_cannot_be_halved(index_of):

@@ -95,7 +95,7 @@ def test_other_rankers_do_not_depend_on_the_size(pair, ranker):
 @pytest.mark.parametrize("k", [1, 10, 1000])
 def test_many_get_what_each_gets_alone_on_any_number_of_threads(pair, k):
     _, cut = pair
-    queries = [f"t{a:02d} t{b:02d}" for a in range(40) for b in range(5)] + ["", "unknown"]
+    queries = [f"t{a:02d} t{a % 5:02d}" for a in range(40)] + ["", "unknown"]
     expected = [cut.rank(query, k) for query in queries]
     for threads in (1, 2, 5):
         many = cut.rank_many(queries, k, threads=threads)

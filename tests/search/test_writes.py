@@ -8,7 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
@@ -113,6 +113,8 @@ writes = st.one_of(
 )
 
 
+# Examples are fresh in each run, and one of them takes 0.1 s.
+@settings(max_examples=max(3, settings().max_examples // 2))
 @given(history=st.lists(writes, min_size=1, max_size=4))
 def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
     path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")

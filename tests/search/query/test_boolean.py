@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from klsa_search import build
@@ -80,6 +80,8 @@ def test_nested_expressions_match_as_in_python(index, expression):
     assert {hit.id for hit in found} == _expected(python)
 
 
+# Examples are fresh in each run, and two indexes are asked.
+@settings(max_examples=max(3, settings().max_examples // 2))
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])))
 def test_any_text_is_a_query(index, text):
     query = text if isinstance(text, str) else " ".join(text)
