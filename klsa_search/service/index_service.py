@@ -348,8 +348,8 @@ class IndexService:
 
     async def refit(self, name: str) -> Job:
         """Request a refit of an index, and return its job; WritingRefused, InsufficientScope."""
-        request = self._writable_jobs().request
-        return await self.look_up(name, lambda index: request(index.name, index.generation, {}))
+        jobs = self._writable_jobs()
+        return await self.look_up(name, lambda one: jobs.request(one.name, one.generation, {}))
 
     async def update_settings(self, name: str, settings: Mapping[str, Setting]) -> Job | None:
         """Change settings of an index at once, or by a refit if one needs it; return its job.
