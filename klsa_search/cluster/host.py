@@ -264,7 +264,7 @@ class PartitionHost:
         seeds: SharedSeeds | None,
         answers: Answers,
     ) -> Sequence[Hit]:
-        """Return the hits at some places of the page; the search is repeated if it is not kept."""
+        """Return the hits at some positions of the page; the search is repeated if not kept."""
         kept = self._search(version, search, request)
         if not kept.is_collected:
             kept.search.collect(seeds, answers)

@@ -328,7 +328,7 @@ class RemoteSearches:
         return [page for page, _ in collected]
 
     async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit] | None]:
-        """Return the hits at some places of the pages, from their hosts if these kept them."""
+        """Return the hits at some positions of the pages, from their hosts if these kept them."""
         hits = await self._round(
             "fetch",
             [

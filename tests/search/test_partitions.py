@@ -90,6 +90,29 @@ def test_the_default_finds_the_same(one: Index, three: Index) -> None:
         assert one.search(query).total == pytest.approx(three.search(query).total, rel=0.05)
 
 
+def test_one_call_finds_what_the_rounds_find(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query by words alone is one call of the engine over all partitions of a process."""
+    later = topic_records(60, seed=3)
+    with build(topic_records(COUNT), name="calls", home=home, partitions=3, workers=1) as index:
+        for written in ([], [{**record, "id": f"later {record['id']}"} for record in later]):
+            index.add(written)
+            index.delete(["d3", "d50", "d51"] if written else [])
+            searches = [
+                (query, k) for query in (*TOPIC_QUERIES, "no such word", "the") for k in (3, 400)
+            ]
+            at_once = [results_of(index, *search) for search in searches]
+            with monkeypatch.context() as patched:
+                patched.setattr(LocalSearches, "at_once", lambda searches, request: None)
+                in_rounds = [results_of(index, *search) for search in searches]
+            assert at_once == in_rounds
+
+
+def results_of(index: Index, query: str, k: int) -> tuple[int, list[tuple[str, float, int]]]:
+    """Return the total, and ID, score and rank of all hits."""
+    results = index.search(query, k)
+    return results.total, [(hit.id, hit.score, hit.rank) for hit in results.hits]
+
+
 def test_rows_cross_partitions(one: Index, three: Index) -> None:
     """The neighbours of a document are those of an index with one partition."""
     assert len(three.partitions) > 1

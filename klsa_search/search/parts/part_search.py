@@ -262,7 +262,7 @@ class PartSearch:
         return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals)
 
     def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
-        """Return the hits at some places of the page, or all."""
+        """Return the hits at some positions of the page, or all."""
         assert self._top is not None
         top = self._top if positions is None else self._top.at(np.array(positions, np.int64))
         return fetch_hits(self._state, self._ranked, self.plan, top)

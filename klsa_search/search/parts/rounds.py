@@ -69,9 +69,9 @@ class PartSearches(Protocol):
     async def fetch(
         self, positions: Sequence[Sequence[int] | None]
     ) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some places of the pages; partitions without places do nothing.
+        """Return the hits at some positions of the pages; partitions without any do nothing.
 
-        places  None for all of a page
+        positions  of each page, None for all of it
         """
 
     async def explain(
@@ -203,7 +203,7 @@ class LocalSearches:
         ]
 
     async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
-        """Return the hits at some places of the pages; all of one if that is None."""
+        """Return the hits at some positions of the pages; all of one if that is None."""
         return [
             () if positions_of == [] else search.fetch(positions_of)
             for search, positions_of in zip(self._searches, positions, strict=True)
