@@ -280,7 +280,8 @@ class Intake:
                 self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
-            self.notes[f"no column {name!r}, in this and {count - 1:,} more records"] = [first]
+            records = f"this and {count - 1:,} more records" if count > 1 else "this record"
+            self.notes[f"no column {name!r}, in {records}"] = [first]
         longest = max(self.unused_texts, key=self.unused_texts.__getitem__, default="")
         in_titles = self.has_texts and self._has_only_titles and self.header[0]
         if in_titles and self.unused_texts.get(longest, 0) > self._title_length:

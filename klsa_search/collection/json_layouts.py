@@ -42,7 +42,8 @@ def layout_of(
         return Layout(rows, ["read as a table of columns"])
     if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
         return Layout([record], [])
-    if takes_objects and (layout := _inner_document(record) or _inner_map(record)):
+    layout = _inner_document(record, columns) or _inner_map(record, columns)
+    if layout and (takes_objects or not columns.lacks(layout.rows[0])):
         return layout
     lists = dict(_lists(record))
     with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
@@ -75,8 +76,11 @@ _SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "re
 """Names of the document in an answer about a single one."""
 _FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
 """Names of an object with the fields of a document whose ID is beside it."""
-_LONGEST_STATUS: Final = 200
-"""Characters of the message of an answer, at most."""
+_STATUS: Final = re.compile(
+    r"(?i:ok|okay|success|successful|\w+ (?:fetched|retrieved) successfully|"
+    r"\d+ (?:documents?|hits?|items?|records?|results?|rows?)(?: found)?)[.!]?"
+)
+"""A message about an answer; any other may be the text of a document."""
 
 
 def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
@@ -89,9 +93,11 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     if not set(TEXT_NAMES).isdisjoint(names):
         return True
     has_id = bool(columns.id_in(names) or columns.common("id", names))
-    has_text = any(name.lower() in COMMON_NAMES["text"] and record[name] for name in names)
+    has_text = any(name.lower() in COMMON_NAMES["text"] for name in names)
+    if has_text and _is_answer(record):
+        return False
     if has_id and has_text:
-        return not _is_answer(record)  # but such as an order with its items
+        return True  # such as an order with its items
     if has_id and any(_has_text(record[name]) for name in _FIELDS.intersection(record)):
         return True
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
@@ -99,13 +105,13 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
     lists = [name for name, rows in _lists(record) if _has_texts(rows)]
     if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
         return False
-    return _has_text(record) or not columns.lacks(names) or bool(columns.common("title", names))
+    return _has_text(record) or not PLAIN.lacks(names) or bool(columns.common("title", names))
 
 
-def _inner_document(record: Mapping[str, Any]) -> Layout | None:
+def _inner_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> Layout | None:
     """Return the document in an answer about a single one, such as {"product": {"id": 1, ...}}.
 
-    It has an ID, or title and text under a name for it.
+    It has one of the columns given; without them, an ID, or title and text under a name for it.
     """
     path, inner = "", record
     while True:
@@ -117,20 +123,26 @@ def _inner_document(record: Mapping[str, Any]) -> Layout | None:
         plain = _plain_names(inner)
         has_title = not PLAIN.lacks(plain) or bool(PLAIN.common("title", plain))
         has_id = bool(PLAIN.id_in(plain) or PLAIN.common("id", plain))
-        if _is_document(inner) and (has_id or (has_title and names[0] in _SINGLE)):
+        if columns.names():
+            if any(has_path(inner, name) for name in columns.names()):
+                break
+        elif _is_document(inner) and (has_id or (has_title and names[0] in _SINGLE)):
             break
+    is_whole = has_id and any(map(_has_text, (inner, *map(inner.get, _FIELDS))))
     for name, rows in _lists(record):
         is_results = _has_texts(rows) or name.rpartition(".")[2].lower() in _ROWS
-        if is_results and not name.startswith(path):
+        if is_results and not is_whole and not name.startswith(path):
             return None
     return Layout([inner], [f"read the object {path[:-1]!r}"])
 
 
-def _inner_map(record: Mapping[str, Any]) -> Layout | None:
+def _inner_map(record: Mapping[str, Any], columns: Columns) -> Layout | None:
     """Return the documents by number in an answer with other facts, as MediaWiki has its pages."""
     for path, inner in _objects(record):
         rows = {id_: row for id_, row in inner.items() if isinstance(row, dict)}
-        if not rows or not all(id_.isdecimal() and _is_document(rows[id_]) for id_ in rows):
+        if not rows or not all(
+            id_.isdecimal() and _is_document(row, columns) for id_, row in rows.items()
+        ):
             continue
         outside = (row for name, (row, *_) in _lists(record) if not name.startswith(path))
         beside = (name for name in inner if name not in rows)
@@ -157,7 +169,7 @@ def _is_bare(names: Iterable[str]) -> bool:
 
 
 def _is_answer(record: Mapping[str, Any]) -> bool:
-    """Return whether an object with ID and text is an answer: its text is a status message alone.
+    """Return whether an object with a text is an answer: the text is a status message alone.
 
     Its results are documents by their names: each has a text, and an ID or title.
     """
@@ -165,9 +177,10 @@ def _is_answer(record: Mapping[str, Any]) -> bool:
     message = record.get("message")
     if texts != ["message"] or not isinstance(message, str) or PLAIN.common("title", record):
         return False
-    is_status = len(message) <= _LONGEST_STATUS and "\n" not in message
+    if not _STATUS.fullmatch(message):
+        return False
     results = (rows[0] for name, rows in _lists(record) if _RESULTS.issuperset(name.split(".")))
-    return is_status and any(
+    return _inner_document(record) is not None or any(
         _has_text(row) and (PLAIN.id_in(row) or PLAIN.common("id", row) or "title" in row)
         for row in results
     )

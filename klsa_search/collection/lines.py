@@ -329,7 +329,8 @@ def _only(archive: ZipFile, path: Path) -> ZipInfo:
     files = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(files) != 1:
         raise TruncatedFile(
-            f"{path}: an archive of {len(files):,} files; unpack it and name the folder"
+            f"{path}: an archive of {len(files):,} files; unpack it, and read its files one by one "
+            "or their folder"
         )
     return files[0]
 

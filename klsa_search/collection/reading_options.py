@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import NoneType
 from typing import Any, Final, Literal, Self, TypedDict, get_args
@@ -85,7 +85,11 @@ def option(name: str, value: str) -> str:
 
 
 _QUOTED: Final = r"'(?:[^']|'\"'\"')+'"  # as shlex quotes
-_OPTION: Final = re.compile(rf"--([a-z]+)(?: ({_QUOTED}|[\w@%+=:,./-]*[\w@%+=:/-]))?", re.ASCII)
+_OPTION: Final = re.compile(
+    r"(?<![^\s(])--(id|title|text|format|encoding|sections)(?![\w-])"
+    rf"(?: ({_QUOTED}|[\w@%+=:,./-]*[\w@%+=:/-]))?",
+    re.ASCII,
+)
 _IN_PYTHON: Final = re.compile(r" \((?:in Python \w+=|None in Python)\)|, in Python \w+=")
 
 
@@ -96,6 +100,8 @@ def with_parameters(message: str) -> str:
     'choose title=Full name or title=Name'
     >>> with_parameters("name them (--title, --text, in Python columns=)")
     'name them (title, text)'
+    >>> with_parameters("page--text.csv: the id 'my--id' is used before")
+    "page--text.csv: the id 'my--id' is used before"
     """
 
     def parameter(match: re.Match[str]) -> str:
@@ -129,6 +135,11 @@ class Columns:
     @classmethod
     def of(cls, mapping: ColumnsLike | None) -> Columns:
         """Return the columns of a mapping; CollectionError for unknown names and other values."""
+        if not isinstance(mapping, Mapping | None):
+            raise CollectionError(
+                f"columns = {mapping!r} is not valid; give a mapping, as {{'text': 'body'}}",
+                field="columns",
+            )
         columns = dict(mapping or {})
         texts = columns.get("text", ())
         texts = (texts,) if isinstance(texts, str) else texts or ()
@@ -361,6 +372,7 @@ class ReadingOptions:
     def checked(cls, options: Mapping[str, Any]) -> Self:
         """Return the options of keyword arguments; CollectionError names the first invalid one."""
         names = [field.name for field in fields(cls)]
+        options = {n: list(v) if isinstance(v, Iterator) else v for n, v in options.items()}
         for name, value in options.items():
             if name not in names:
                 listed_names = ", ".join(sorted(names))
@@ -371,6 +383,10 @@ class ReadingOptions:
                 fault = f"on_error = {value!r} is not valid; give 'stop' or 'skip'"
             elif name in _TYPES and not isinstance(value, _TYPES[name][0]):
                 fault = f"{name} = {value!r} is not valid; give {_TYPES[name][1]}"
+            elif name == "exclude" and not _are_all(value, (str,)):
+                fault = f"exclude = {value!r} is not valid; give a pattern or a list of them"
+            elif name == "data" and value is not None and not _are_all(value, (str, os.PathLike)):
+                fault = f"data = {value!r} is not valid; give a folder or a list of them"
             else:
                 continue
             raise CollectionError(fault, field=name)
@@ -390,6 +406,12 @@ class ReadingOptions:
         if self.columns != PLAIN:
             changed["columns"] = self.columns.as_mapping()
         return changed
+
+
+def _are_all(value: Any, types: tuple[type, ...]) -> bool:
+    """Return whether a value has one of these types, or all its elements do."""
+    values = value if isinstance(value, Collection) else [value]
+    return all(isinstance(element, types) for element in values)
 
 
 DEFAULTS: Final = ReadingOptions()

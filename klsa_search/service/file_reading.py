@@ -114,7 +114,7 @@ class FileSummary:
     numbered: list[str]
     notes: list[str]
     columns: list[str]
-    used: dict[str, str | list[str] | None]
+    used: dict[str, str | list[str]]
     fault: str | None
 
 
@@ -233,10 +233,10 @@ def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
         format=collection.format,
         skipped={**skipped, "first": list(map(task.shown, skipped["first"]))},
         unread=collection.unread.as_json(),
-        numbered=list(map(task.shown, collection.numbered)),
+        numbered=[name.replace(f"{task.path.parent}/", "") for name in collection.numbered],
         notes=list(map(task.shown, collection.notes)),
         columns=columns,
-        used=used.as_mapping(),
+        used={role: names for role, names in used.as_mapping().items() if names},
         fault=fault,
     )
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import shutil
+import stat
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -22,6 +24,8 @@ from starlette.requests import Request
 from klsa_search.service.middleware.bodies import spool
 
 _PREFIX: Final = "klsa-file-"
+_NAME: Final = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+"""Name of a folder as `TemporaryDirectory` makes it, which only its user may read."""
 _NEW_SECONDS: Final = 60.0
 """Age of a folder up to which its service may not have locked it yet."""
 
@@ -62,10 +66,16 @@ def _lock(folder: Path) -> int:
 
 
 def remove_abandoned() -> None:
-    """Remove the files of services that were killed."""
-    for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
+    """Remove the files of services that were killed; nothing without a temporary folder."""
+    try:
+        paths = [path for path in Path(gettempdir()).iterdir() if _NAME.fullmatch(path.name)]
+    except OSError:
+        return
+    for folder in paths:
         with suppress(OSError):  # of another user, in use, or removed meanwhile
-            if time.time() - folder.lstat().st_mtime > _NEW_SECONDS:
+            facts = folder.lstat()
+            is_private = stat.S_IMODE(facts.st_mode) == stat.S_IRWXU
+            if is_private and time.time() - facts.st_mtime > _NEW_SECONDS:
                 descriptor = _lock(folder)
                 try:
                     shutil.rmtree(folder, ignore_errors=True)

@@ -108,6 +108,8 @@ def test_a_column_that_later_lines_lack_is_noted(tmp_path):
     source, documents = opened(tmp_path, lines, "a.jsonl")
     assert [d.text for d in documents] == ["a", "", ""]
     assert f"{tmp_path / 'a.jsonl'}:2: no column 'body', in this and 1 more records" in source.notes
+    source, _ = opened(tmp_path, "".join(lines.splitlines(keepends=True)[:2]), "b.jsonl")
+    assert f"{tmp_path / 'b.jsonl'}:2: no column 'body', in this record" in source.notes
 
 
 def test_repeated_ids_of_a_column_that_was_chosen_name_the_option(tmp_path):

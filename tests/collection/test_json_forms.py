@@ -12,8 +12,8 @@ PUMP = {"id": "1", "title": "Pump", "text": "The pump leaks"}
 VALVE = {"id": "2", "title": "Valve", "text": "It is stuck"}
 
 
-def read(path):
-    source = open_collection(path)
+def read(path, **options):
+    source = open_collection(path, **options)
     return [(each.id, each.title, each.text) for each in source.documents()], source
 
 
@@ -383,7 +383,16 @@ def test_an_object_with_id_and_text_is_a_document_whatever_lists_it_has(tmp_path
         ({"ok": "", "query": {"pages": {"5": {"title": "Pump", "extract": "x"}}}}, ["5"]),
         ({"n": 2, "result": {"uids": ["5"], "5": {"title": "A", "authors": [{"x": 1}]}}}, ["5"]),
         ({"n": 1, "event": {"before": {"title": "A"}, "after": {"title": "B"}}}, ["1"]),
-        ({"id": "5", "name": "Board", "desc": "", "cards": [{"id": "6", "desc": "leaks"}]}, ["6"]),
+        ({"id": "5", "description": "", "items": [{"id": "6", "description": "leaks"}]}, ["5"]),
+        ({"id": 5, "message": "Fix it", "results": [{"id": 6, "text": "leaks"}]}, ["5"]),
+        ({"success": True, "message": "OK", "data": {"id": 5, "text": "leaks"}}, ["5"]),
+        (
+            {
+                "data": {"type": "a", "id": "5", "attributes": {"title": "Pump", "body": "leaks"}},
+                "included": [{"type": "b", "id": "6", "attributes": {"body": "so"}}],
+            },
+            ["5"],
+        ),
     ],
 )
 def test_answers_of_services(tmp_path, answer, ids):
@@ -391,6 +400,28 @@ def test_answers_of_services(tmp_path, answer, ids):
     for indent in (None, 1):
         path.write_text(json.dumps(answer, indent=indent))
         assert [id_ for id_, _, _ in read(path)[0]] == ids
+
+
+def test_columns_are_those_of_the_document_in_an_answer(tmp_path):
+    ticket = {
+        "id": 5,
+        "subject": "Pump",
+        "description": "leaks",
+        "fields": [{"id": 6, "label": "x"}],
+    }
+    path = tmp_path / "docs.json"
+    path.write_text(json.dumps({"ticket": ticket}))
+    expected = [("5", "Pump", "leaks")]
+    columns = {"title": "subject", "text": "description"}
+    assert (read(path)[0], read(path, columns=columns)[0]) == (expected, expected)
+    assert read(path, columns={"text": "label"})[0] == [("6", "", "x")]
+
+
+def test_an_answer_is_the_same_document_in_a_folder(tmp_path):
+    (tmp_path / "note.txt").write_text("a note")
+    product = {"product": {"id": 5, "title": "Pump", "variants": [{"id": 6, "title": "Red"}]}}
+    (tmp_path / "docs.json").write_text(json.dumps(product))
+    assert [id_ for id_, _, _ in read(tmp_path)[0]] == ["docs.json#5", "note.txt"]
 
 
 @pytest.mark.parametrize("size", [10, 2**17])

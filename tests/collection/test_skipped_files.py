@@ -248,5 +248,9 @@ def test_unusable_patterns_are_refused(tmp_path):
         open_collection(tmp_path, exclude=["[z-a]"])
     with pytest.raises(CollectionError, match="exclude is for folders and archives"):
         open_collection(tmp_path / "a.jsonl", exclude=["*.log"])
+    for option, value in (("columns", ["title"]), ("exclude", [5]), ("exclude", None), ("data", 5)):
+        with pytest.raises(CollectionError, match=f"{option} = .* is not valid; give") as failure:
+            open_collection(tmp_path, **{option: value})
+        assert failure.value.field == option
     with pytest.raises(CollectionError, match="unknown option 'excluded'; the options are"):
         open_collection(tmp_path, excluded=["*.log"])

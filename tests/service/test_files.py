@@ -111,6 +111,13 @@ def test_a_blank_parameter_leaves_a_column_unused(writer, home):
     answer = read(writer, "a.csv", table, text="")
     assert answer["used"] == {"id": "id", "title": "title"}
     assert [each.text for each in stored(home, "1", "2")] == ["", ""]
+    assert read(writer, "a.csv", table, text=" ")["used"] == {"id": "id", "title": "title"}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.md", "Words.")
+    for name, content in (("a.zip", packed.getvalue()), ("a.csv", ""), ("a.json", "")):
+        for parameters in ({"id": ""}, {"title": "", "preview": 3}, {"text": ""}):
+            assert read(writer, name, content, **parameters)["used"] == {}
 
 
 def test_messages_name_parameters(writer):
@@ -128,6 +135,8 @@ def test_messages_name_parameters(writer):
     error = failure_of(sent(writer, "a.csv", "a", format="beir"), 422)
     assert (error["field"], "'beir'" in error["message"]) == ("format", True)
     assert "beir" not in failure_of(sent(writer, "a.bin", b"a\0"), 422)["message"]
+    answer = read(writer, "my--notes.csv", "title,text\na,b\n", preview=1)
+    assert answer["numbered"] == ["my--notes.csv"]
 
 
 def test_rows_without_ids_are_named_after_their_file(writer, home):
@@ -338,12 +347,14 @@ def test_what_is_refused(writer, monkeypatch):
 def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home):
     def left(name, seconds):
         path = folder / f"klsa-file-{name}"
-        path.mkdir()
+        path.mkdir(mode=0o700)
         (path / "a.csv").write_bytes(b"a")
         os.utime(path, (time.time() - seconds,) * 2)
         return path
 
-    abandoned, locked, new = left("abandoned", 90), left("locked", 90), left("new", 0)
+    abandoned, locked, new = left("aban_don", 90), left("locked_0", 90), left("new_0000", 0)
+    of_others = left("mine", 90), left("personal", 90)
+    of_others[1].chmod(0o755)
     descriptor = os.open(locked, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     catalog = catalog_of(home)
@@ -355,9 +366,18 @@ def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home
     )
     with resources.running():
         assert (abandoned.exists(), locked.exists(), new.exists()) == (False, True, True)
+    assert all(each.exists() for each in of_others)
     os.close(descriptor)
-    shutil.rmtree(locked)
-    shutil.rmtree(new)
+    for path in (locked, new, *of_others):
+        shutil.rmtree(path)
+
+
+def test_a_service_starts_without_a_folder_of_temporary_files(monkeypatch):
+    def gettempdir():
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(received_files, "gettempdir", gettempdir)
+    received_files.remove_abandoned()
 
 
 def test_a_full_folder_of_temporary_files_is_named(writer, monkeypatch):

@@ -60,10 +60,10 @@ class FileRequest(RequestModel):
     @property
     def reading(self) -> dict[str, Any]:
         """The keyword arguments of `open_collection`."""
-        texts = None if self.text is None else list(filter(None, self.text))
+        texts = None if self.text is None else [name for name in self.text if name.strip()]
         chosen = {"id": self.id, "title": self.title, "text": texts}
         return {
-            "columns": {role: names or None for role, names in chosen.items() if names is not None},
+            "columns": {role: named or None for role, named in chosen.items() if named is not None},
             "format": self.format,
             "encoding": self.encoding,
             "sections": self.sections,
