@@ -114,12 +114,12 @@ class ClauseReader:
         variants += [
             Variant(word.text, (word.number,), parts) for word, parts in divided.items() if parts
         ]
-        written = [*dict.fromkeys(variant.written for variant in variants)]
-        written = written[: MAX_VARIANTS - len(builder.variants)]
-        variants = [variant for variant in variants if variant.written in written]
         if alone:
             builder.contained |= {word: alone[word.text] for word in words if word.text in alone}
         if clause.sign != "-":
+            written = [*dict.fromkeys(variant.written for variant in variants)]
+            written = written[: MAX_VARIANTS - len(builder.variants)]
+            variants = [variant for variant in variants if variant.written in written]
             covered = covered_words(variants)
             builder.rank([word for word in words if word.number >= 0 or word.text not in covered])
             for variant in variants:
@@ -177,7 +177,7 @@ class ClauseReader:
 
         text      that the words are of
         forms     gets terms that stand for words which no document contains; None if none may
-        excludes  whether they are to be excluded: in all writings, however rare, but as typed
+        excludes  whether they are to be excluded: as typed, without corrections
         The parts of a word are () if no document writes it in parts.
         """
         words, in_languages = self._in_languages(words)
@@ -190,7 +190,10 @@ class ClauseReader:
         if not excludes:
             joined += self._more_common(words, builder)
         words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
-        return words, in_languages + joined, self._divided(words, builder, excludes=excludes)
+        if excludes:
+            parts = self._compounds.parts_of_excluded(words, builder.rules.evidence)
+            return words, in_languages + joined, parts
+        return words, in_languages + joined, self._divided(words, builder)
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
         """Return how documents write words with other joined articles and prepositions."""
@@ -279,26 +282,23 @@ class ClauseReader:
             if variant.written in written:
                 terms = [word.number for word in variant.words]
                 matching |= containing_phrase(self._snapshot, terms, clause.field)
+                if clause.sign == "-":
+                    builder.show(variant, builder.excluded_variants)
         names = (pattern_names(self._snapshot, numbers) for numbers in patterns)
         builder.restrict(clause, tuple(chain.from_iterable(names)), matching)
 
-    def _divided(
-        self, words: Sequence[Word], builder: QueryBuilder, *, excludes: bool
-    ) -> dict[Word, Words]:
+    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
         """Return the parts of each word that may have some, of ten words of a query at most.
 
-        A word that no document contains has those of its correction, unless it is excluded.
+        A word that no document contains has those of its correction.
         """
         divided: dict[Word, Words] = {}
         for word in dict.fromkeys(words):
-            if (excludes and word.number == UNKNOWN) or (
-                word.number >= 0 and self._compounds.may_divide(word.text)
-            ):
+            if word.number >= 0 and self._compounds.may_divide(word.text):
                 if len(builder.checked) >= MAX_CORRECTIONS:
                     break
                 builder.checked.add(word.text)
-                parts = self._compounds.parts(word.text, builder.rules.evidence, rarer=excludes)
-                divided[word] = parts
+                divided[word] = self._compounds.parts(word.text, builder.rules.evidence)
         return divided
 
     def _correct(

@@ -96,29 +96,36 @@ class Compounds:
         )
 
     def parts(
-        self, word: str, evidence: Evidence, *, anywhere: bool = True, rarer: bool = False
+        self, word: str, evidence: Evidence, *, anywhere: bool = True, typed: bool = False
     ) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
-        rarer     also if documents write them so much more seldom than the word
+        typed     divide only where signs, digits or capitals of the word show it
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
-        find = partial(self._find_parts, evidence, word, anywhere, rarer)
-        return evidence.kept(self._parts, (word, anywhere, rarer), find)
+        find = partial(self._find_parts, evidence, word, anywhere, typed)
+        return evidence.kept(self._parts, (word, anywhere, typed), find)
 
-    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool, rarer: bool) -> Words:
+    def parts_of_excluded(self, words: Sequence[Word], evidence: Evidence) -> dict[Word, Words]:
+        """Return the parts of a single word that is excluded; it is not corrected by them."""
+        if len(words) != 1:
+            return {}
+        (word,) = words
+        return {word: self.parts(word.text, evidence, typed=word.number == UNKNOWN)}
+
+    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool, typed: bool) -> Words:
         if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()
         frequency = self._frequency(self._numbers[word])
-        least = 0 if rarer else frequency / (1 if word.isalpha() else RARER)
-        divisions = self._divisions(word, frequency, evidence, anywhere=anywhere)
+        least = frequency / (1 if word.isalpha() else RARER)
+        divisions = self._divisions(word, frequency, evidence, anywhere=anywhere, typed=typed)
         best = (self._best(division, evidence, least) for division in divisions)
         return next(filter(None, best), ())
 
     def _divisions(
-        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool
+        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool, typed: bool
     ) -> Iterator[Iterable[Sequence[str]]]:
         """Yield divisions of a word, the best kind first: see `parts`."""
         yield self._with_signs(word)
@@ -127,6 +134,8 @@ class Compounds:
             yield (_cut(word, borders),)
         if len(borders) > 1:
             yield (_cut(word, [border]) for border in borders)
+        if typed:
+            return
         if anywhere:
             yield self._beside(word, frequency, evidence)
         if not frequency:

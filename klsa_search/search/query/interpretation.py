@@ -204,6 +204,7 @@ class QueryBuilder:
     fields: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     variants: dict[str, str] = field(default_factory=dict)
+    excluded_variants: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
     synonyms_used: dict[str, tuple[str, ...]] = field(default_factory=dict)
     restrictions: list[Restriction] = field(default_factory=list)
@@ -239,14 +240,19 @@ class QueryBuilder:
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
         terms = tuple(word.number for word in variant.words)
-        # Else it is the same word in another language, or has the stem of one of its parts.
-        if variant.shown != variant.written and not {*terms} <= {*variant.of}:
-            self.variants.setdefault(variant.written, variant.shown)  # the most frequent
+        self.show(variant, self.variants)
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)
         self.writings.append((keys, variant.words))
         for word in keys:
             self.count(word, terms)
+
+    def show(self, variant: Variant, variants: dict[str, str]) -> None:
+        """Add how documents also write words to these variants."""
+        terms = {word.number for word in variant.words}
+        # Else it is the same word in another language, or has the stem of one of its parts.
+        if variant.shown != variant.written and not terms <= {*variant.of}:
+            variants.setdefault(variant.written, variant.shown)  # the most frequent
 
     def restrict(self, clause: Clause, names: tuple[str, ...], matching: DocumentMask) -> None:
         """Restrict the documents to those found, or to all others, as the clause requires.
@@ -282,7 +288,7 @@ class QueryBuilder:
             boolean=self.boolean,
             relaxed=self.relaxed,
             prefixes=self.prefixes,
-            variants=self.variants,
+            variants=self.excluded_variants | self.variants,
             synonyms=self.synonyms_used,
             corrections=self.corrections,
             did_you_mean=replace_words(query, self.corrections) if is_suggested else None,

@@ -36,8 +36,14 @@ operators added, larger values lose.
 _IN_PAIRS: Final = re.compile(f"{UNSPACED_PATTERN}+")
 _NUMBER: Final = re.compile(r"\d[\d.,]*\W*\Z")
 
+_INSIDE: Final = re.compile(r"-|(?<=\w)[.'’@](?=\w)")
+_OPTION: Final = re.compile(r"[A-Z][a-z]+\.\w|\d+[.,]\d+\Z")
+"""What may be an option of a command, -Djava.io.tmpdir, or a negative number."""
+
 MAX_SIGNS: Final = 64
-"""Clauses with operators in one query; further ones are read as words, to limit the cost."""
+"""Clauses with operators in one query, to limit the cost. Further ones are read as words, or left
+out if they exclude.
+"""
 
 
 class OperatorReader:
@@ -89,7 +95,7 @@ class OperatorReader:
             return None, [as_words(query)]
         if settings.operators is None:
             clauses = self._with_suffixes(clauses, evidence, relaxed)
-        return None, _first_signs(clauses)
+        return None, _first_signs(clauses, relaxed)
 
     def clauses(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
         """Return the clauses of a query, and why their operators are words if they are."""
@@ -115,10 +121,12 @@ class OperatorReader:
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause.
 
-        A hyphenated word is one, and so is a run of characters of a script that is indexed by pairs
-        of them: what stands between blanks was typed as one.
+        One with hyphens, dots, apostrophes or @ inside is one, and so is a run of characters of a
+        script that is indexed by pairs of them: what stands between blanks was typed as one.
         """
-        return len(self._pieces.words(_IN_PAIRS.sub("字", clause.text.replace("-", ""))))
+        may_be_option = clause.sign == "-" and _OPTION.match(clause.text)
+        text = clause.text.replace("-", "") if may_be_option else _INSIDE.sub("", clause.text)
+        return len(self._pieces.words(_IN_PAIRS.sub("字", text)))
 
     def _boolean_reason(self, query: str, boolean: BooleanQuery) -> Relaxed | None:
         """Return why AND, OR and NOT are read as words, or None if they are operators."""
@@ -176,10 +184,14 @@ def as_words(text: str) -> Clause:
     return Clause("", "", "word", text, text)
 
 
-def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses, with operators beyond the first `MAX_SIGNS` read as words."""
+def _first_signs(clauses: Sequence[Clause], relaxed: dict[str, Relaxed]) -> list[Clause]:
+    """Return the clauses; operators beyond the first `MAX_SIGNS` do not count, and are recorded."""
+    read = list[Clause]()
     signs = accumulate(clause.has_sign for clause in clauses)
-    return [
-        clause if count <= MAX_SIGNS else as_words(clause.text)
-        for clause, count in zip(clauses, signs, strict=True)
-    ]
+    for clause, count in zip(clauses, signs, strict=True):
+        if clause.has_sign and count > MAX_SIGNS:
+            relaxed[clause.written] = "not_an_operator"
+            is_excluded = clause.sign == "-"
+            clause = clause._replace(field="", text="") if is_excluded else as_words(clause.text)
+        read.append(clause)
+    return read

@@ -27,8 +27,10 @@ from klsa_search.analysis.unicode import QUOTE_IN_HEBREW
 _SIGN: Final = r"[+\-](?=[\w\"“”]|\.\w)"
 _OF_OTHER_ENGINES: Final = r"(?<!\S)(?:&&|\|\|)(?!\S)|(?<=[^\W\d_]{2})[~^]\d*+(?:\.\d++)?(?!\S)"
 """Operators of other engines: `&&` and `||` between words, `~2` and `^3` after one."""
+_NO_SIGN: Final = r"(?!--)[+\-][+\-#@'‘(\[{]+[^\W\d_]"
+"""A sign that is none, as another one follows: -#tag."""
 _ANY: Final = re.compile(r'["“”*:\\+\-&|~^]')
-_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}|{_OF_OTHER_ENGINES}')
+_OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S)(?:{_SIGN}|{_NO_SIGN})|{_OF_OTHER_ENGINES}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
@@ -38,7 +40,9 @@ _PHRASE: Final = re.compile(PHRASE, re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
 _LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
-_STRAY_SIGN: Final = re.compile(rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|{_OF_OTHER_ENGINES}")
+_STRAY_SIGN: Final = re.compile(
+    rf"[^\W\d_]\*[^\W\d_]|\A\*[^\W\d_]|\A{_NO_SIGN}|{_OF_OTHER_ENGINES}"
+)
 _STRAY_QUOTE: Final = re.compile(rf'\A["“”]|(?<=[^\W\d_])(?!{QUOTE_IN_HEBREW})["“”]')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
 _BEHIND: Final = ")]}>'`,.;!?"
@@ -132,6 +136,8 @@ def stray_signs(clauses: Collection[Clause]) -> list[str]:
     ['ma*l', '*a', '"open']
     >>> stray_signs(parse("cats && dogs~2 AT&T x^2", ()))
     ['&&', 'dogs~2']
+    >>> stray_signs(parse("hot -#tag -(cats -'dogs' --help -$5", ()))
+    ['-#tag', '-(cats', "-'dogs'"]
     """
     return [
         clause.written

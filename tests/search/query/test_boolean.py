@@ -161,6 +161,17 @@ def test_long_expressions_take_linear_time():
         ("-1,5 °C", "3", {"-1,5": "number"}, ()),
         ("temperature -40", "3", {}, ("40",)),
         ("-3d printing", "4", {}, ("3d",)),
+        ("printing jobs -www.example.com", "4", {}, ("www.example.com",)),
+        ("printing -rock'n'roll", "4", {}, ("rock'n'roll",)),
+        ("printing U.S.A. -foo@bar.com", "4", {}, ("foo@bar.com",)),
+        ("printing -10.5.2", "4", {}, ("10.5.2",)),
+        ("printing today -10.5", "6", {"-10.5": "plain_text"}, ()),
+        ("java -Djava.io.tmpdir", "5", {"-Djava.io.tmpdir": "plain_text"}, ()),
+        ("printing -+log", "1", {"-+log": "not_an_operator"}, ()),
+        ("printing -#git", "1", {"-#git": "not_an_operator"}, ()),
+        ("printing -(git log)", "1", {"-(git": "not_an_operator"}, ()),
+        ("printing -'log'", "1", {"-'log'": "not_an_operator"}, ()),
+        ("printing --help", "4", {}, ()),
     ],
 )
 def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded, tmp_path):
@@ -170,6 +181,8 @@ def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded
         "A temperature of -40 °C",
         "A temperature of -1,5 °C",
         "printing on paper",
+        "java -Djava.io.tmpdir=/tmp",
+        "printing 10.5.2 at www.example.com, rock'n'roll, foo@bar.com, foo@bar.com, U.S.A. U.S.A.",
     ]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     with build(documents, name="hyphens", home=tmp_path, ranker="bm25") as index:

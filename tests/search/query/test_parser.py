@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -266,12 +268,13 @@ def test_phrases_longer_than_any_document(few_words):
     assert not few_words.search(f'"{"wing " * 3000}"', operators=True).hits
 
 
-def test_signs_beyond_some_are_words(few_words):
+def test_signs_beyond_some_do_not_count(few_words):
     many = few_words.search(
         " ".join(f"-x{number}" for number in range(70)) + " -wing", operators=True
     ).interpretation
     assert len(many.excluded) == 64
-    assert many.words == ("wing",)
+    assert many.words == ()
+    assert many.relaxed["-wing"] == "not_an_operator"
     assert (
         few_words.search('"wing drag" ' * 64 + "wing", operators=True).interpretation.phrases
         == ('"wing drag"',) * 64
@@ -281,5 +284,6 @@ def test_signs_beyond_some_are_words(few_words):
 def test_phrases_beyond_the_first_ones_are_words_whatever_the_first_match(few_words):
     many = " ".join(f'"unheard wing{number}"' for number in range(MAX_SIGNS + 5))
     interpretation = few_words.search(many + ' "flow wing"', 5).interpretation
-    assert len(interpretation.relaxed) == MAX_SIGNS
+    reasons = Counter(interpretation.relaxed.values())
+    assert reasons == {"no_match": MAX_SIGNS, "not_an_operator": 6}
     assert interpretation.phrases == ()
