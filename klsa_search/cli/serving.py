@@ -110,12 +110,12 @@ def _serve_with_workers(
 class _Workers(Multiprocess):
     """Workers of which one that ends at its start is noticed at once."""
 
-    def init_processes(self) -> None:
-        """Start the workers."""
-        super().init_processes()
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have ended; stop if one of them could not start."""
         for process in self.processes:
             # Else its pipe stays open, and an answer is awaited for the time that opening may take.
             process.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 def worker_app(options: Mapping[str, Any], config: Path | None, *, loopback: bool) -> FastAPI:

@@ -85,10 +85,10 @@ class Writer:
                   without IDs, which a build numbers, are refused. `html`, `dates` and `decimal`
                   say how this source writes them if unlike the index: HTML of these fields is
                   stored as text, dates as ISO 8601 and numbers as numbers
-        Written in atomic batches of 1,000; if one fails, those before it are kept: `added` of the
-        error is their number. BadDocument for an invalid document, or one with a value that does
-        not fit a declared field; IndexBusy during a build; WritingRefused if the index is read-only
-        or full; StoreError if the disk is.
+        Written in atomic batches of 1,000; if one fails, those before it are kept: `added` of a
+        `KlsaError` is their number. BadDocument for an invalid document, or one with a value that
+        does not fit a declared field; IndexBusy during a build; WritingRefused if the index is
+        read-only or full; StoreError if the disk is.
         A value of the wrong type for a detected field is kept and counts as missing; the `warnings`
         of the result have their number and the first ones.
         Cost: about 1 ms a document, and 10 ms.

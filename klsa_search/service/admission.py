@@ -377,6 +377,30 @@ class Writes(Admission):
             self._active_long -= is_long
             self._active_short -= not is_long
 
+    async def read(self, work: Callable[[], T]) -> T:
+        """Run work that changes nothing beside the writes; limits and errors as of `run`."""
+        try:
+            await asyncio.wait_for(self.readers.acquire(), self.queue_timeout)
+        except TimeoutError:
+            detail = f"{READERS} other bodies were read for {self.queue_timeout:g} s"
+            raise self._refusal("queue_timeout", detail) from None
+        reading = asyncio.get_running_loop().run_in_executor(None, work)
+        reading.add_done_callback(self._read)
+        await asyncio.wait((reading,), timeout=self._request_timeout)
+        if not reading.done():
+            self._refused["request_timeout"] += 1
+            seconds = f"{self._request_timeout:g} s"
+            raise RequestTimedOut(
+                f"not read within {seconds}, nothing changed; send less at a time"
+            )
+        return reading.result()
+
+    def _read(self, reading: asyncio.Future[Any]) -> None:
+        """Let the next body be read. Nobody else asks for the error of work that took too long."""
+        self.readers.release()
+        if not reading.cancelled():
+            reading.exception()
+
     def check_request_timeout(self, started: float) -> None:
         """Do nothing: a write is never cancelled halfway."""
 

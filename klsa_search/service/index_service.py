@@ -235,8 +235,7 @@ class IndexService:
 
         if not long:
             return await self.admission.run(work)
-        async with self.writes.readers:
-            return await asyncio.to_thread(work)
+        return await self.writes.read(work)
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Run `change`, and return its result: `Catalog.writing`."""

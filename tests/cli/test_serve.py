@@ -14,11 +14,13 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import pytest
+from uvicorn import Config
+from uvicorn.supervisors.multiprocess import Process
 
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.cli.serve import serve
-from klsa_search.cli.serving import is_loopback, listen
+from klsa_search.cli.serving import _Workers, is_loopback, listen
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
 from tests.support.waiting import PATIENCE, wait_until
@@ -415,3 +417,14 @@ def test_loopback_addresses_are_recognised(address, alone):
             return address, 8000
 
     assert is_loopback(Listener()) is alone
+
+
+def test_the_end_of_any_worker_is_noticed_at_once(monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    workers = _Workers(Config("none:app", workers=2), [])
+    replacement = Process(workers.config, [])
+    workers.processes = [replacement]
+    workers.should_exit.set()  # no worker is asked
+    workers.keep_subprocess_alive()
+    assert replacement.child_conn.closed
+    replacement.parent_conn.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from klsa_search import build
@@ -149,7 +151,12 @@ def test_summaries_of_docstrings_count_twice_in_code(tmp_path):
 @pytest.mark.parametrize(
     ("text", "derived"),
     [
-        ("x = '''A b'''\ny = '''C'''", "A b\nC"),
+        ("'''A b'''\n  r'''C'''", "A b|C"),
+        ("x = '''A b'''\ny = '''C'''", None),
+        ('x = 1 # use """ for text\n"""A"""', "A"),
+        ('x = \'"""\', \'\\\'"""\'\n"""A"""', "A"),
+        ('x = """\nSELECT\n"""\nb = 1\n"""A"""', "A"),
+        ('x = ["", "it\'s"]\n"""A \\""" b"""', 'A \\""" b'),
         ('"""A\n"b" c"""', 'A\n"b" c'),
         ("'''A \"\"\" b''' c", 'A """ b'),
         ("'''not closed", None),
@@ -159,6 +166,13 @@ def test_summaries_of_docstrings_count_twice_in_code(tmp_path):
     ],
 )
 def test_summaries_begin_docstrings(text, derived):
-    assert parts_and_summaries(text).partition("\n")[1:] == (
-        ("", "") if derived is None else ("\n", derived)
-    )
+    parts = re.split(r"\nx{256}\n", parts_and_summaries(text))
+    assert parts[1:] == ([] if derived is None else derived.split("|"))
+
+
+def test_phrases_do_not_cross_docstrings(index):
+    text = 'def runThing():\n    """Alpha omega."""\n    x = 1\n"""Sigma tau."""'
+    index.add([{"id": "two", "text": text}])
+    for phrase, found in (("alpha omega", 1), ("omega sigma", 0), ("thing alpha", 0)):
+        assert len(index.search(f'"{phrase}"').interpretation.phrases) == found, phrase
+    index.delete(["two"])

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.errors import RequestTimedOut, ServiceBusy
+from klsa_search.errors import RequestTimedOut, ServiceBusy, TooManyWrites
 from klsa_search.service import admission as module
-from klsa_search.service.admission import MAX_HANDLED, Admission, Writes
+from klsa_search.service.admission import MAX_HANDLED, READERS, Admission, Writes
 from tests.support.waiting import PATIENCE, until
 
 SHORT = 0.01
@@ -111,6 +111,21 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
             await admission.run(steps)
         await until(lambda: not admission.is_busy)
         assert admission.refused()["request_timeout"] == 1
+
+    asyncio.run(ask())
+
+
+def test_reading_beside_writes_has_their_limits(gate):
+    async def ask():
+        writes = Writes(queue_timeout=SHORT, request_timeout=SHORT)
+        for _ in range(READERS):
+            with pytest.raises(RequestTimedOut, match="nothing changed"):
+                await writes.read(gate)
+        with pytest.raises(TooManyWrites, match="other bodies"):
+            await writes.read(gate)
+        gate.let.set()
+        await until(lambda: not writes.readers.locked())
+        assert await Writes().read(lambda: "read") == "read"
 
     asyncio.run(ask())
 
