@@ -337,8 +337,8 @@ class EngineObject {
         Request request = request_of(documents, mask, totals);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        size_t terms = distinct(query).size();
-        check_shared(shared, terms);
+        auto terms = distinct(query);
+        check_shared(shared, terms.size());
         if (local) check_local(*local, shared, terms);
         return for_each({query}, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
             return searcher.score_shared(distinct_terms, request, p, d, shared, local);
@@ -401,11 +401,18 @@ class EngineObject {
         s.rows.check(s.weights.size());
     }
 
-    // Check that seeds are of a query to this engine, and not from another process.
-    void check_local(const Seeds& s, const SharedSeeds& shared, size_t terms) const {
-        bool fits = s.half.size() == terms && s.term_weights.size() == terms && i64(s.documents.size()) >= shared.best;
-        fits = fits && s.steps.size() == s.documents.size() && s.impacts.size() == s.documents.size() * terms;
-        require(fits && i64(s.matches.size()) == postings_.size / 64 + 1, "local: not the seeds of this engine");
+    // Check that seeds are of this query to this engine, and not from another process.
+    void check_local(const Seeds& s, const SharedSeeds& shared, const std::vector<QueryTerm>& query) const {
+        size_t terms = query.size();
+        auto same = [](const std::pair<i64, i64>& one, const QueryTerm& other) {
+            return one == std::pair(other.number, other.count);
+        };
+        bool fits = std::equal(s.terms.begin(), s.terms.end(), query.begin(), query.end(), same);
+        fits = fits && s.half.size() == terms && s.term_weights.size() == terms;
+        fits = fits && i64(s.documents.size()) >= shared.best && s.steps.size() == s.documents.size();
+        fits = fits && s.impacts.size() == s.documents.size() * terms;
+        fits = fits && i64(s.matches.size()) == postings_.size / 64 + 1;
+        require(fits, "local: not the seeds of this query by this engine");
         require_between(s.documents, 0, postings_.size, "local: documents");
     }
 

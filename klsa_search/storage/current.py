@@ -26,9 +26,9 @@ from klsa_search.storage.names import (
     LOCKS,
     MANIFEST,
     MARKER,
-    PARTITION,
     PARTITIONS,
     index_of,
+    index_with,
 )
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def read_current(path: Path) -> Current:
     try:
         content = read_regular(path / CURRENT, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        if _is_partition(path):
+        if index_with(path) != path:
             if _has_generation(path):
                 missing = f"{path / CURRENT} is missing: {repair_step(path)}"
                 raise IndexDamaged(missing) from None
@@ -142,20 +142,13 @@ def repair_step(path: Path) -> str:
     A repair keeps what was written since the build; a rollback or a new build would lose it. It is
     one of all partitions.
     """
-    if _is_partition(path):
-        path = path.parent
+    path = index_with(path)
     return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
-
-
-def _is_partition(path: Path) -> bool:
-    """Return whether a folder is that of a partition, or of the terms that they share."""
-    return bool(PARTITION.fullmatch(path.name)) and os.path.lexists(path.parent / MARKER)
 
 
 def last_resort(path: Path) -> str:
     """Return the next step for an index that cannot be repaired, for the end of a message."""
-    if _is_partition(path):
-        path = path.parent
+    path = index_with(path)
     export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
     return f"restore a backup, or save all readable documents with {export}"
 

@@ -43,9 +43,10 @@ from klsa_search.storage.names import (
 _INDEX: Final = "klsa-search index"
 _GENERATION: Final = "klsa-search generation"
 _NOTES: Final = {
-    _INDEX: "klsa-search keeps an index here. What it did not write, it leaves alone.",
-    _GENERATION: "One generation of that index: written whole, never changed, removed when two\n"
-    "newer ones are whole.",
+    _INDEX: "klsa-search keeps an index here. A folder of six digits with such a file is removed\n"
+    "with all that is in it. Other files that klsa-search did not write stay.",
+    _GENERATION: "One generation of that index: written whole, never changed, removed with all\n"
+    "that is in this folder when two newer ones are whole.",
 }
 
 
@@ -217,6 +218,8 @@ def _remove_partition(folder: Path) -> None:
 def remove_generation(generation: Path) -> None:
     """Remove a generation with all that is in it, by renaming it first."""
     gone = generation.with_name(f".{generation.name}.{GONE}")
+    if is_real(gone, stat.S_IFDIR):  # a removal was interrupted
+        shutil.rmtree(gone)
     generation.rename(gone)
     shutil.rmtree(gone)
 

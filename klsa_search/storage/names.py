@@ -60,8 +60,14 @@ def is_built(path: Path) -> bool:
 
 
 def index_of(generation: Path) -> Path:
-    """Return the folder of the index of a generation, or of its passages."""
-    return (generation.parent if generation.name == PASSAGES else generation).parent
+    """Return the folder of the index of a generation, also of a partition or of passages."""
+    return index_with((generation.parent if generation.name == PASSAGES else generation).parent)
+
+
+def index_with(path: Path) -> Path:
+    """Return the folder of the index that has a partition, or its terms; others as they are."""
+    is_partition = PARTITION.fullmatch(path.name) and os.path.lexists(path.parent / MARKER)
+    return path.parent if is_partition else path
 
 
 def index_directory(home: str | Path | None = None) -> Path:

@@ -107,6 +107,16 @@ def test_one_call_finds_what_the_rounds_find(home: Path, monkeypatch: pytest.Mon
             assert at_once == in_rounds
 
 
+def test_any_number_of_hits_may_be_asked_for(three: Index) -> None:
+    query = TOPIC_QUERIES[0]
+    assert results_of(three, query, 10**11) == results_of(three, query, COUNT)
+
+
+def test_errors_name_the_index(three: Index) -> None:
+    with pytest.raises(QueryError, match=r"index `three` does not have"):
+        three.search("word01", dimensions=10**9)
+
+
 def results_of(index: Index, query: str, k: int) -> tuple[int, list[tuple[str, float, int]]]:
     """Return the total, and ID, score and rank of all hits."""
     results = index.search(query, k)
@@ -158,6 +168,10 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             assert again.total == found.total
             assert again.scores.tolist() == found.scores.tolist()
             assert again.doc_ids.tolist() == found.doc_ids.tolist()
+            other = min(set(range(99)) - {*terms})
+            for others in ([*terms, terms[0]], [other, *terms[1:]]):
+                with pytest.raises(ValueError, match="local: not the seeds of this query"):
+                    engine.top_shared(others, 20, params, own, local=begun)
             doc_ids, steps, impacts = oracle.best(terms, params)
             assert begun is not None
             assert begun.doc_ids.tolist() == doc_ids.tolist()
@@ -288,6 +302,22 @@ def test_one_engine_in_two_steps_is_the_engine(one: Index) -> None:
         assert found.doc_ids.tolist() == whole.doc_ids.tolist()
         assert found.scores.tolist() == whole.scores.tolist()
         assert found.total == whole.total
+
+
+def test_buffers_are_no_larger_than_the_index(one: Index) -> None:
+    snapshot = one.arrays
+    all_, more = (
+        klsa_params(snapshot, one.parameters())._replace(best=best) for best in (COUNT, 10**15)
+    )
+    terms = [snapshot.vocabulary.numbers[word] for word in TOPIC_QUERIES[0].split()]
+    expected, found = (snapshot.klsa_engine.top([terms], 10, params) for params in (all_, more))
+    assert expected is not None
+    assert found is not None
+    assert found[0].scores.tolist() == expected[0].scores.tolist()
+    by_all, by_more = (snapshot.klsa_engine.seeds(terms, params) for params in (all_, more))
+    assert by_all is not None
+    assert by_more is not None
+    assert by_more.doc_ids.tolist() == by_all.doc_ids.tolist()
 
 
 def test_a_training_on_a_sample_changes_no_score_of_bm25(
@@ -611,6 +641,31 @@ def test_values_are_distinct_over_partitions(
         assert [hit.id for hit in ours.hits] == [hit.id for hit in theirs.hits]
     with pytest.raises(QueryError, match="distinct: "):
         three.search("word01", distinct="nothing")
+
+
+def test_pinned_documents_take_their_distinct_values_in_all_partitions(tmp_path: Path) -> None:
+    first, second, third, fourth = (
+        [f"d{n}" for n in range(60) if partition_of(f"d{n}", 4) == number] for number in range(4)
+    )
+    pins = first[:3]
+    texts = {id_: ("engine word", tag) for id_, tag in zip(pins, "abc", strict=True)}
+    texts |= {second[n]: ("engine " * (9 - n), tag) for n, tag in enumerate("abcdefg")}
+    texts |= {third[0]: ("engine " + "filler " * 20, "d"), fourth[0]: ("filler", "h")}
+    records = [
+        {"id": id_, "text": text, "metadata": {"tag": tag}} for id_, (text, tag) in texts.items()
+    ]
+    pin = [{"id": id_, "position": 50 + n} for n, id_ in enumerate(pins)]
+    rule = {"id": "pins", "when": {"query_is": "engine"}, "then": {"pin": pin}}
+    options: dict[str, Any] = {"distinct": "tag", "ranker": "bm25"}
+    expected = [*second[3:7], *pins]
+    for partitions in (1, 4):
+        name = f"pins{partitions}"
+        with build(records, name=name, home=tmp_path, partitions=partitions, workers=1) as index:
+            index.set_rules([rule])
+            pages = [index.search("engine", 2, offset=n, **options).hits for n in range(0, 8, 2)]
+            assert [hit.id for page in pages for hit in page] == expected
+            hits = index.search("engine", 9, **options).hits
+            assert [hit.id for hit in hits] == expected
 
 
 def test_exact_scores_are_those_of_all_documents(one: Index, three: Index) -> None:

@@ -108,6 +108,16 @@ def test_a_generation_is_removed_with_all_that_is_in_it(tmp_path):
     assert delete_index(path) == []
 
 
+def test_a_generation_is_removed_after_an_interrupted_removal(tmp_path):
+    path = tmp_path / "a"
+    write(path, "one")
+    keep(path, ".000002.klsa-gone/documents.npy")
+    with pytest.raises(RuntimeError, match="source"), new_generation(path):
+        keep(path, ".000002.klsa-gone/documents.npy")
+        raise RuntimeError("source")
+    assert folders(path) == ["000001"]
+
+
 def test_a_name_that_looks_half_done_is_not_ours_unless_it_is_exactly_ours(tmp_path):
     path = tmp_path / "a"
     write(path, "one")

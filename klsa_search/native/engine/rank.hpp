@@ -37,7 +37,8 @@ inline Hits State::score(Array<QueryTerm> query, const Request& request, const P
 inline i64 State::find_best(Array<QueryTerm> query, const Request& request, i64 depth, const Depths& depths,
                             i64 from_rows) {
     totals_ = request.totals && !request.is_masked;  // totals are of documents in the mask
-    i64 matched = depth + depths.filtered;
+    depth = std::min(depth, p.size);                 // so that buffers are no larger than the index
+    i64 matched = depth + std::min(depths.filtered, p.size);
     load_query(query, matched);
     b.reserve_slots(p, *model_, matched, matched + std::min(p.size, from_rows) + 1);
     return best_keys(p.live, depth);
@@ -126,6 +127,7 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params, i64 leas
     least_ = least;
     i64 count = find_best(query, {params.best, p.live, false, true}, params.best, {}, 1);
     Seeds result;
+    for (i64 i = 0; i < query.size; i++) result.terms.emplace_back(query[i].number, query[i].count);
     result.total = total_;
     result.matches.assign(b.matches.data(), b.matches.data() + p.size / 64 + 1);
     if (terms == 0) return result;

@@ -97,8 +97,9 @@ struct Seeds {
     Names names;  // ID and title of each document, if scores are explained
 
     // What only the partition needs again, to rank its documents by the seeds of all: it is not sent.
-    i64 total = 0;             // number of documents that contain a term
-    std::vector<u64> matches;  // a bit of each document, set if it does
+    std::vector<std::pair<i64, i64>> terms;  // number of each, and f(t, q)
+    i64 total = 0;                           // number of documents that contain a term
+    std::vector<u64> matches;                // a bit of each document, set if it does
 
     // Check seeds, which may come from another process, before they are used with those of `first`.
     void check(i64 wanted, const Seeds& first) const {

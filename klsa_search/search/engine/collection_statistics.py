@@ -116,7 +116,7 @@ class TermNumbering:
     other partitions have.
 
     collection  the terms of all partitions
-    local, remote  places of terms that the training lacks: of this partition, and of others only
+    local, remote  positions of terms that the training lacks: of this partition, and of others only
     words        terms of later writes: of this partition, then of others
     numbers      (n,) of `words` in all partitions; -1 for new ones
     """
@@ -164,7 +164,7 @@ class PartitionTerms:
     """The terms of all partitions, as one of them numbers them.
 
     collection  the terms of all partitions
-    local       (n,) int32, places of the terms of this partition that the training lacks
+    local       (n,) int32, positions of the terms of this partition that the training lacks
     later_numbers  in all partitions, of terms of later writes; -1 for new ones
     """
 

@@ -345,6 +345,7 @@ class KlsaEngine:
         numbers = [number for number, (engine, *_) in enumerate(parts) if engine._kernel.size]
         if not numbers:
             return tops
+        k = min(k, max(parts[number][0]._kernel.size for number in numbers))
         documents, scores, exact = _results(len(numbers), k)
         searched = []
         for number in numbers:

@@ -33,7 +33,7 @@ class TopDocs(NamedTuple):
     passages: TopDocs | None = None
 
     def at(self, positions: DocIds | DocumentMask | slice) -> TopDocs:
-        """Return the documents at some places, or of a mask or slice, with the same total."""
+        """Return the documents at some positions, or of a mask or slice, with the same total."""
         return TopDocs(
             self.doc_ids[positions],
             self.scores[positions],

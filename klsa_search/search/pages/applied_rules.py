@@ -46,6 +46,7 @@ class AppliedRules:
 
     ids     of the rules
     pins    by doc id, in order of precedence
+    pinned  number of documents that the rules pin, also in other partitions
     hidden  doc ids
     boosts  in the order of the rules
     """
@@ -54,6 +55,7 @@ class AppliedRules:
     pins: Mapping[int, Pin] = field(default_factory=dict)
     hidden: frozenset[int] = frozenset()
     boosts: tuple[_Boost, ...] = ()
+    pinned: int = 0
 
     def of_passages(self, passages: PassageIndex) -> AppliedRules:
         """Return what rules for documents change in a search of their passages, without pins."""
@@ -126,6 +128,7 @@ def apply_rules(
         pins,
         frozenset(doc_id for doc_id in hidden if doc_id is not None),
         tuple(boosts),
+        len(ordered),
     )
 
 

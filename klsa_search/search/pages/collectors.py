@@ -229,8 +229,8 @@ def collect(
     if matches is not None and distinct_by is not None:
         order = distinct(order, distinct_by, matches)
     count = plan.offset + plan.k
-    if pinned is not None and pins_first:
-        count += len(pinned.positions)
+    if pins_first:  # any pinned document, of other partitions too, may take a distinct value
+        count += len(positions) if distinct_by is None else plan.rules.pinned
     elif pinned is not None:
         order = pinned_in_place(order, pinned)
     top = order(count)

@@ -29,6 +29,7 @@ from klsa_search.search.query.rules import readings_of
 from klsa_search.search.ranking.parameters import checked_mask
 from klsa_search.search.ranking.vector_ranking import QueryVector, checked_vector
 from klsa_search.search.state.state import State
+from klsa_search.storage.names import index_of
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import CheckedEmbedder
@@ -162,7 +163,7 @@ def query_vector(
     warnings: tuple[str, ...] = ()
     if vector is None and embedders:
         info = opened.info
-        index = EmbeddedSpaces.of(info.path.parent.name, info.manifest, info.settings)
+        index = EmbeddedSpaces.of(index_of(info.path).name, info.manifest, info.settings)
         dimensions = {name: space.dimension for name, space in state.snapshot.vectors.items()}
         vector, warnings = embedded_query(embedders, index, dimensions, query)
     return checked_vector(vector or None, state.snapshot.vectors), warnings

@@ -39,6 +39,7 @@ from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.names import index_of
 from klsa_search.storage.partitions import CollectionTerms
 
 
@@ -151,7 +152,7 @@ class GenerationWriter:
         unusable.
         """
         state = self.generation.state
-        name = state.info.path.parent.name
+        name = index_of(state.info.path).name
         refuse_read_only(name, state.info.settings)
         used = len(state.snapshot)
         if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:

@@ -49,20 +49,25 @@ def merged_order(
     positions = free_positions((pin for _, pin, _ in pinned), first_is_taken=first_is_taken)
     position_of = dict(zip((entry for *_, entry in pinned), positions, strict=True))
     descending = [spec.endswith(":desc") for spec in sort]
-    keys = [_order_keys(number, page, descending) for number, page in answered]
     seen: set[Any] = set()
 
-    def is_new(entry: PageEntry) -> bool:
+    def value_of(entry: PageEntry) -> Any:
         page = pages[entry.partition]
         assert page is not None
         is_missing, value = page.distinct[entry.position] if page.distinct else (True, None)
-        if is_missing:
-            return True
+        return entry if is_missing else value
+
+    def is_new(entry: PageEntry) -> bool:
+        value = value_of(entry)
         is_first = value not in seen
         seen.add(value)
         return is_first
 
     order = list(filter(is_new, position_of))
+    keys = [
+        [key for key in _order_keys(number, page, descending) if value_of(key[-1]) not in seen]
+        for number, page in answered
+    ]
     count, begin, waiting = len(order), 0, list[tuple[Any, ...]]()
     longest = max(map(len, keys), default=0)
     while (begin < longest or waiting) and len(order) - count < wanted:
