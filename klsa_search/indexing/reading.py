@@ -228,12 +228,12 @@ class SourceBatches:
         stored = collection if isinstance(collection, StoredCollection) else None
         self._declared = DeclaredFields.of(settings)
         self._collection, self._settings, self._sample = collection, settings, sample
-        self._html = HtmlFields(settings.html, stored.html if stored else None)
+        self._html = HtmlFields(settings.html, None if stored is None else stored.html)
         self._digest = hashlib.sha256()
         self._fields = FieldsWriter(
             self._declared.types,
             spool,
-            stored.types if stored else {},
+            {} if stored is None else stored.types,
             keeps_empty=keeps_empty,
             forms=self._declared.forms,
         )
