@@ -370,6 +370,7 @@ def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
         assert status == 200
 
 
+@pytest.mark.slow  # the routes that it draws differ in cost; those of each are asked above
 @given(
     st.integers(0, 99),
     query,
