@@ -75,7 +75,7 @@ _ROWS: Final = _RESULTS | {"entries", "items", "value"}
 _SINGLE: Final = frozenset(["data", "document", "item", "message", "record", "result"])
 """Names of the document in an answer about a single one."""
 _FIELDS: Final = frozenset(["_source", "attributes", "fields", "properties"])
-"""Names of an object with the fields of a document whose ID is beside it."""
+"""Names of the object that has the fields of a document, in records with the ID outside it."""
 _STATUS: Final = re.compile(
     r"(?i:ok|okay|success|successful|\w+ (?:fetched|retrieved) successfully|"
     r"\d+ (?:documents?|hits?|items?|records?|results?|rows?)(?: found)?)[.!]?"

@@ -117,8 +117,8 @@ def test_pinned_documents_are_at_their_positions(positions, count):
         return
     pins = np.array(list(positions), np.int64)
     pinned = Pinned(ranked(RANK, pins, len(SCORES)), list(positions.values()))
-    others = by_score(RANK, Mask(~np.isin(np.arange(len(SCORES)), pins)), 2)
-    top = pinned_in_place(pinned_first(others, pinned), pinned)(count)
+    of_unpinned = by_score(RANK, Mask(~np.isin(np.arange(len(SCORES)), pins)), 2)
+    top = pinned_in_place(pinned_first(of_unpinned, pinned), pinned)(count)
     unpinned = [doc_id for doc_id in RANK(9, None).doc_ids.tolist() if doc_id not in positions]
     assert top.total == len(unpinned) + len(positions)
     assert len(top.doc_ids) == min(count, top.total)

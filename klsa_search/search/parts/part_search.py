@@ -185,11 +185,11 @@ class PartSearch:
         That is so if `plan_for` returns a plan in all other partitions.
         """
         plan, query = self.plan, self.query
-        others = (
+        selecting = (
             query.sort, query.facets, query.disjunctive_facets, query.distinct, query.positive,
             query.negative, query.explain, plan.offset,
         )  # fmt: skip
-        is_selected = query.filter is not None or query.min_score is not None or any(others)
+        is_selected = query.filter is not None or query.min_score is not None or any(selecting)
         is_ranked = ranks_with_klsa_engine(plan.parameters) and plan.parameters.z <= MAX_SEEDS
         return is_ranked and not is_selected
 

@@ -49,7 +49,7 @@ class PartSearches(Protocol):
         """Return the numbers of doc ids of the parts."""
 
     def at_once(self, request: PartRequest) -> tuple[QueryPlan, Sequence[PartPage]] | None:
-        """Return the plan and the pages of a search that needs no rounds; None for others."""
+        """Return the plan and the pages of a search that needs no rounds; else None."""
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
         """Plan the search in each partition, and find its best documents.
@@ -147,7 +147,7 @@ class LocalSearches:
         return [len(state.snapshot) for state in self._states]
 
     def at_once(self, request: PartRequest) -> tuple[QueryPlan, list[PartPage]] | None:
-        """Return the plan and pages of a search by words alone, of one call; None for others."""
+        """Return the plan and pages of a search by words alone, of one call; else None."""
         if request.query.mask is not None:
             return None
         request = request._replace(evidence=self.answers)

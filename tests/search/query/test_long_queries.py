@@ -29,9 +29,9 @@ def index(tmp_path_factory):
 
 def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(index):
     results = index.search(" ".join(WORDS))
-    said = results.interpretation
-    assert len(said.words) == MAX_TERMS
-    assert sorted((*said.words, *said.left_out)) == WORDS
+    interpretation = results.interpretation
+    assert len(interpretation.words) == MAX_TERMS
+    assert sorted((*interpretation.words, *interpretation.left_out)) == WORDS
     snapshot = index.arrays
     kernel, numbers = snapshot.query_kernel, snapshot.vocabulary.numbers
     weights = kernel.weights(np.arange(len(kernel.frequencies)))
@@ -39,8 +39,8 @@ def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(in
     def weights_of(words):
         return [int(weights[numbers[word]]) for word in words]
 
-    assert min(weights_of(said.words)) >= max(weights_of(said.left_out))
-    again = index.search(" ".join(said.words))
+    assert min(weights_of(interpretation.words)) >= max(weights_of(interpretation.left_out))
+    again = index.search(" ".join(interpretation.words))
     assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in results]
     assert again.interpretation.left_out == ()
 
