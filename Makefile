@@ -127,9 +127,7 @@ tests: $(VENV)/.installed-test
 test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \
-	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage \
-	  -W 'ignore:Exception ignored in PyEval_SetTrace:pytest.PytestUnraisableExceptionWarning' \
-	  -W 'ignore:Exception ignored in thread started by:pytest.PytestUnraisableExceptionWarning'
+	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 	@$(BIN)/python -m tools.long_tests record test-long
 
 # In an environment of its own: other tests must run without these tools.

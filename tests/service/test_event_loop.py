@@ -35,6 +35,10 @@ def record(what):
 
 @pytest.fixture(scope="module", autouse=True)
 def _heard():
+    if sys.version_info < (3, 12) and sys.gettrace():
+        # Python 3.11 lets threads switch inside an audit hook, and then cannot trace the next
+        # thread: it ends before it begins, whatever test started it.
+        pytest.skip("an audit hook ends traced threads of Python 3.11")
     # A hook stays until the process ends; this one does next to nothing while nobody records.
     sys.addaudithook(lambda event, _: record(event) if _recording and event in EVENTS else None)
 

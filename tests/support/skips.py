@@ -29,6 +29,7 @@ ALLOWED = {
     "connect": r"needs (onnxruntime|pandas|polars|pyarrow|python_calamine|watchfiles|Haystack"
     r"|LangChain|langchain-tests"
     r"|version 2 of mcp|PyTerrier|the extra irds)|is not installed: make test-connect",
+    "tracing": r"an audit hook ends traced threads of Python 3\.11",
     "array-api": r"SCIPY_ARRAY_API is not set",  # scikit-learn checks it for other array libraries
     "checkout": r"is no checkout|no part of an sdist",
     "system": r"needs (fork|/proc|Linux|root|SIGKILL|a shell|file names of any bytes)",
