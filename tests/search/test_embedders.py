@@ -104,7 +104,6 @@ def fail(vectors):
 FAULTS = {
     "hangs": hang,
     "raises": fail,
-    "nan": lambda vectors: vectors * np.nan,
 }
 """`tests/embedding/test_checked.py` has all wrong answers."""
 

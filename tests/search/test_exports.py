@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.search.parts import exports
+from tests.support.examples import one_in
 
 COUNT = 60
 TITLES = ["=1+1", "+49 170", "-5", "@cmd", "=LINK(1)", "\t=x", 'Bär; "q",\n2', "plain"]
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one part", "two parts"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(1, marks=pytest.mark.slow), 2],
+    ids=["one part", "two parts"],
+)
 def index(request, tmp_path_factory):
     rows = [
         {
@@ -42,6 +47,7 @@ def rows_of(pieces):
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
+@one_in(3)
 @given(
     query=st.sampled_from(["word", "", "nothing"]),
     options=st.fixed_dictionaries(

@@ -100,7 +100,8 @@ def found(index: Index, query: str, **options: Any) -> tuple[Any, list[tuple[flo
 
 
 SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
-    (MISSPELT, "spelling", ("auto", "suggest")),
+    (MISSPELT, "spelling", ("auto",)),
+    (MISSPELT[:2], "spelling", ("suggest",)),
     (LAST, "prefix", ("last",)),
     (OPERATORS, "match", ("any", "most", "all")),
     (["doc-7"], "prefix", (None, "last")),
@@ -108,7 +109,9 @@ SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
 
 
 @pytest.mark.parametrize(
-    ("queries", "option", "values"), SEARCHES, ids=["misspelt", "last", "operators", "id"]
+    ("queries", "option", "values"),
+    SEARCHES,
+    ids=["misspelt", "suggested", "last", "operators", "id"],
 )
 def test_queries_are_read_alike(
     one: Index, four: Index, queries: list[str], option: str, values: tuple[Any, ...]

@@ -90,7 +90,7 @@ def by_definition(index, query, method):
 
 
 @every_method
-@pytest.mark.parametrize("query", ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"])
+@pytest.mark.parametrize("query", ["t00", "t25 t25 t07"])
 def test_scores_follow_the_definition(index, ranker, query):
     expected = by_definition(index, query, METHODS[ranker])
     steps = (TERMS + 4) * index.arrays.query_kernel.postings.step  # a term may be rounded by one
@@ -127,12 +127,11 @@ def test_documents_without_the_word_are_found_through_those_with_it(ranker, tmp_
     index.close()
 
 
-@pytest.mark.parametrize("count", [2, 4])
-def test_several_partitions_expand_queries_by_the_documents_of_all(tmp_path, count):
+def test_several_partitions_expand_queries_by_the_documents_of_all(tmp_path):
     made = topic_records(150)
     pair = [
         build(made, name="one", home=tmp_path),
-        build(made, name="parts", home=tmp_path, partitions=count, workers=1),
+        build(made, name="parts", home=tmp_path, partitions=4, workers=1),
     ]
     for ranker in METHODS:
         for query in TOPIC_QUERIES:

@@ -23,7 +23,9 @@ COLOURS = ("red", "green", "blue")
 PARTS = ("lexical", "coverage", "latent", "expansion")
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids="in {} parts".format)
+@pytest.fixture(
+    scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 3], ids="in {} parts".format
+)
 def index(request, tmp_path_factory):
     documents = [
         {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.search.query import term_dictionary
+from tests.support.examples import one_in
 
 SCRIPTS = {
     "latin": "abcdefgłđøæœıðþħŧŋßéüİſʻ'’",
@@ -48,6 +49,7 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("scripts")
 
 
+@one_in(3)
 @given(st.lists(words(), min_size=1, max_size=4, unique=True))
 def test_a_document_with_the_typed_text_is_found(home, typed):
     records = [
@@ -123,7 +125,7 @@ def test_tokens_of_emoji_cover_their_sequences():
         ("hoà", "hòa"),
     ],
 )
-@pytest.mark.parametrize("language", ["none", "auto"])
+@pytest.mark.parametrize("language", [pytest.param("none", marks=pytest.mark.slow), "auto"])
 def test_spellings_of_a_script_find_each_other(home, one, other, language):
     records = [one, other, "42"]
     with build(records, name="spellings", home=home, replace=True, language=language) as index:

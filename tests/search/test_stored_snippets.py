@@ -22,6 +22,7 @@ from klsa_search.storage.arrays import open_array
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.forward_index import Forward
 from tests.analysis.test_offsets import ORDINARY, POOLS
+from tests.support.examples import one_in
 
 WORDS = [
     "wing",
@@ -118,6 +119,7 @@ def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, we
     assert kept.differing("", length=length) is None
 
 
+@one_in(5)
 @given(end=texts, space=st.sampled_from(SPACES))
 def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
     texts = ["lorem " * 1_700 + space + end, "飛行機。" * 2_500 + end]
@@ -173,7 +175,7 @@ def test_every_script(tmp_path):
     kept = Kept(tmp_path, texts, stop_words="none")
     for text in ORDINARY:
         weights = {term: 1 / place for place, term in enumerate(kept.analyzer.terms(text), start=1)}
-        for word in text.split():
+        for word in text.split()[:2]:
             assert kept.differing(word, length=30) is None
         for length in (30, 240):
             assert kept.differing(text, length=length, weights=weights) is None

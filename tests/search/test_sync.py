@@ -19,6 +19,7 @@ from klsa_search.search.sync import max_deletions
 from klsa_search.search.writer import Writer
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
+from tests.support.examples import one_in
 
 WORDS = ("wing", "bread", "flow", "yeast", "oven")
 FIRST = [{"id": str(n), "text": f"{WORDS[n % 5]} {WORDS[n % 3]}", "year": n} for n in range(12)]
@@ -69,6 +70,7 @@ sources = st.dictionaries(
 )
 
 
+@one_in(3)
 @given(history=st.lists(sources, min_size=1, max_size=2))
 def test_any_history_of_syncs_equals_the_last_source(built, tmp_path_factory, history):
     folder = tmp_path_factory.mktemp("history")

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.indexing.build import build
+from tests.support.examples import one_in
 from tests.support.worlds import random_documents
 
 SIZE = 140
@@ -76,6 +77,7 @@ def is_answered(index, ranker):
     return index.arrays.has_spectrum or not ranker.get("ranker", "").startswith("lsi")
 
 
+@one_in(3)
 @given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
 def test_the_pages_have_as_many_hits_as_the_total_says(index, query, ranker, k, chosen):
     assume(is_answered(index, ranker))
@@ -91,6 +93,7 @@ def test_the_pages_have_as_many_hits_as_the_total_says(index, query, ranker, k, 
     assert index.search(query, 7, offset=3, **chosen, **ranker).total == first.total
 
 
+@one_in(3)
 @given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
 def test_facets_and_filters_count_the_documents_of_the_total(index, query, ranker, k, chosen):
     assume(is_answered(index, ranker))
@@ -115,6 +118,7 @@ CHOICES = {
 }
 
 
+@one_in(3)
 @given(
     st.sampled_from(QUERIES),
     st.sampled_from(RANKERS),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import shutil
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
@@ -31,6 +32,7 @@ from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
 from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
+from tests.support.examples import one_in
 from tests.support.forked import another_thread
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
@@ -114,7 +116,7 @@ writes = st.one_of(
 
 
 # Examples are fresh in each run, and one of them takes 0.1 s.
-@settings(max_examples=max(3, settings().max_examples // 2))
+@one_in(4)
 @given(history=st.lists(writes, min_size=1, max_size=4))
 def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
     path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")
@@ -161,8 +163,7 @@ def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory
     index.close()
 
 
-@pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3", "rocchio"])
-def test_the_division_of_writes_changes_no_bit(path, index, tmp_path, ranker):
+def test_the_division_of_writes_changes_no_bit(path, index, tmp_path):
     other_path = shutil.copytree(path, tmp_path / "other")
     other = open_index(other_path)
     index.add(records(range(30, 60)))
@@ -173,7 +174,7 @@ def test_the_division_of_writes_changes_no_bit(path, index, tmp_path, ranker):
     for number in range(25, 45):
         other.delete([str(number)])
     other.add(records(range(60, 70)))
-    for query in QUERIES:
+    for query, ranker in product(QUERIES, ("klsa", "bm25", "rm3", "rocchio")):
         assert ranked(index, query, ranker=ranker) == ranked(other, query, ranker=ranker)
         exact = {"exact": True} if ranker == "klsa" else {}
         scores = index.scores(query, ranker=ranker, **exact)

@@ -87,8 +87,8 @@ def test_details_add_up_to_scores(world, way, small):
     params = klsa_params(world, SearchSettings.checked(way))
     randomness = np.random.default_rng(3)
     for terms in ([0], [3, -1, 14, 3], [*range(20)], randomness.integers(0, 60, 100).tolist()):
-        for k in (1, 40, 300, 900):
-            for share in (1.0, 0.5, 0.1):
+        for k in (1, 300):
+            for share in (1.0, 0.1):
                 mask = Mask(randomness.random(len(world)) < share)
                 (found,) = engine.top([terms], k, params, mask)
                 details = engine.explain(terms, found.doc_ids, found.exact, params)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import Explanation, Index, build
 from klsa_search.errors import QueryError
 from klsa_search.search.rankers import RANKERS
+from tests.support.examples import one_in
 from tests.support.worlds import as_if_large, random_documents
 
 DIMENSION = 8
@@ -155,7 +156,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
 
 
 # Examples are fresh in each run, and those of ten indexes together are many.
-@settings(max_examples=max(3, settings().max_examples // 2))
+@one_in(4)
 @given(
     words=st.lists(st.sampled_from([*WORDS, "unheard"]), min_size=1, max_size=12),
     k=st.sampled_from([3, 40, 120]),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.search.query.syntax import Operand, parse_boolean
+from tests.support.examples import one_in
 
 ANIMALS = ("cats", "dogs", "mice", "owls")
 
@@ -18,7 +19,11 @@ def _text(number):
     return " ".join(word for bit, word in enumerate(ANIMALS) if number >> bit & 1) or "none"
 
 
-@pytest.fixture(scope="module", params=[{}, {"partitions": 2, "workers": 1}], ids=str)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param({}, marks=pytest.mark.slow), {"partitions": 2, "workers": 1}],
+    ids=str,
+)
 def index(request, tmp_path_factory):
     """Return an index with a document for each set of the four words."""
     documents = [{"id": str(number), "text": _text(number)} for number in range(16)]
@@ -81,7 +86,7 @@ def test_nested_expressions_match_as_in_python(index, expression):
 
 
 # Examples are fresh in each run, and two indexes are asked.
-@settings(max_examples=max(3, settings().max_examples // 2))
+@one_in(4)
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])))
 def test_any_text_is_a_query(index, text):
     query = text if isinstance(text, str) else " ".join(text)
@@ -224,7 +229,7 @@ def test_an_operator_that_is_not_between_words_is_reported(index, query, relaxed
     assert {hit.id for hit in found} >= {str(number) for number in (3, 7, 11, 15)}
 
 
-@pytest.mark.parametrize("words", ["طائرة محرك", "飛機 機翼", "מטוס מנוע", "विमान इंजन", "飛機 DVD"])
+@pytest.mark.parametrize("words", ["طائرة محرك", "विमान इंजन", "飛機 DVD"])
 def test_letters_without_case_are_not_in_capitals(tmp_path, words):
     first, second = words.split()
     texts = [first, second, words]

@@ -216,21 +216,7 @@ def test_partitions_divide_words_alike(tmp_path):
     index.close()
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        (".NET", {"asp", "vb", "runtime"}),
-        (".net", {"asp", "vb", "runtime"}),
-        ("+asp.net", {"asp"}),
-        ('"VB.NET"', {"vb"}),
-        ("aspnet", {"asp", "vb", "runtime"}),
-        ("net", {"fish"}),
-        ("C++", {"cpp"}),
-        ("C#", {"c-sharp"}),
-        ("C", {"c"}),
-    ],
-)
-def test_names_with_signs_are_found_within_names(query, expected, tmp_path):
+def test_names_with_signs_are_found_within_names(tmp_path):
     texts = {
         "asp": "Building web apps with ASP.NET Core",
         "vb": "Macros moved to VB.NET.",
@@ -241,8 +227,19 @@ def test_names_with_signs_are_found_within_names(query, expected, tmp_path):
         "c-sharp": "Written in C# and safe",
     }
     documents = [{"id": name, "text": text} for name, text in texts.items()]
+    expected = {
+        ".NET": {"asp", "vb", "runtime"},
+        ".net": {"asp", "vb", "runtime"},
+        "+asp.net": {"asp"},
+        '"VB.NET"': {"vb"},
+        "aspnet": {"asp", "vb", "runtime"},
+        "net": {"fish"},
+        "C++": {"cpp"},
+        "C#": {"c-sharp"},
+        "C": {"c"},
+    }
     with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
-        assert {hit.id for hit in index.search(query)} == expected
+        assert {query: {hit.id for hit in index.search(query)} for query in expected} == expected
 
 
 @pytest.mark.parametrize(

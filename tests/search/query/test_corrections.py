@@ -29,7 +29,11 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one part", "two parts"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(1, marks=pytest.mark.slow), 2],
+    ids=["one part", "two parts"],
+)
 def shop(request, tmp_path_factory):
     rows = [
         {"id": f"{title} {number}", "title": title, "text": f"{text} Offer {number}."}

@@ -13,6 +13,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
 from klsa_search.search.query.matching import MOST
 from tests.search.query.conftest import WORDS, documents
+from tests.support.examples import one_in
 
 analyzer = Analyzer()
 queries = st.lists(st.sampled_from([*WORDS, "unheard", "Networks"]), max_size=5).map(" ".join)
@@ -38,6 +39,7 @@ def hits(results):
     return [(hit.id, hit.score) for hit in results]
 
 
+@one_in(2)
 @given(queries, st.sampled_from(["klsa", "bm25", "rm3"]), st.booleans())
 def test_hits_are_those_of_any_that_contain_the_words(few_words, query, ranker, operators):
     options = {"ranker": ranker, "spelling": "off", "operators": operators}
@@ -58,6 +60,7 @@ def test_hits_are_those_of_any_that_contain_the_words(few_words, query, ranker, 
     assert set(expected["all"]) <= set(expected["most"])
 
 
+@one_in(3)
 @given(queries.filter(str.strip))
 def test_sorting_facets_and_batches_keep_to_the_words(few_words, query):
     options = {"match": "all", "spelling": "off"}

@@ -16,7 +16,7 @@ GERMAN = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 2])
 def index(request, tmp_path_factory):
     documents = [{"id": name, "text": text} for name, text in GERMAN.items()]
     home = tmp_path_factory.mktemp("home")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.search.query.term_dictionary import COMPLETIONS
+from tests.support.examples import one_in
 
 WORDS = ["sup", "pump", "leak", "report", "valve"]
 IDS = ["SUP-1058", "sup-2", "Doc-7", "a/b.md", "été-1", "C3", "12", "leak", "late-1"]
@@ -38,6 +39,7 @@ def ids(results):
 NAMED = ["SUP-1058", "sup-1058", " sup-2 ", "SUP-2", "doc-7", "A/B.MD", "ÉTÉ-1", "c3", "late-1"]
 
 
+@one_in(2)
 @given(st.sampled_from(NAMED), st.sampled_from(["klsa", "bm25", "rm3"]))
 def test_the_document_of_an_id_comes_first(tickets, query, ranker):
     by_words, scores = tickets.rank(query, 20, ranker=ranker, operators=False, spelling="off")
