@@ -91,21 +91,6 @@ def test_batches_keep_their_order_though_a_process_is_held_up():
             assert told == Analyzer().terms(text)
 
 
-def test_a_script_without_a_guard_may_use_workers(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from klsa_search.analysis import Analyzer\n"
-        "from klsa_search.analysis.workers import AnalysisWorkers\n"
-        "from klsa_search.collection.searched_text import AnalysedTexts\n"
-        "with AnalysisWorkers(Analyzer(), 1) as workers:\n"
-        "    print(workers.submit(AnalysedTexts(['wings'])).result().terms)\n"
-    )
-    assert (
-        subprocess.check_output([sys.executable, str(script)], text=True, timeout=PATIENCE)
-        == "['wing']\n"
-    )
-
-
 def test_a_worker_that_dies_is_reported_with_its_signal():
     with AnalysisWorkers(Analyzer(), 1) as workers:
         workers.submit(AnalysedTexts(["wings"])).result()

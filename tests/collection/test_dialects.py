@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from klsa_search.collection import open_collection
 from klsa_search.errors import CollectionError
+from tests.support.examples import one_in
 
 CELLS = st.text(st.characters(codec="cp1252", exclude_characters="\0\r"), max_size=9)
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5)
@@ -29,6 +30,7 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("dialects")
 
 
+@one_in(2)
 @given(
     rows=ROWS,
     delimiter=st.sampled_from(",;\t|"),

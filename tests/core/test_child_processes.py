@@ -59,13 +59,14 @@ def test_python_itself_would_import_from_it(hostile):
     assert imported_from(hostile) != []
 
 
-@pytest.mark.parametrize("work", [ANALYSE, PARSE])
+@pytest.mark.parametrize("work", [ANALYSE, pytest.param(PARSE, marks=pytest.mark.slow)])
 def test_a_worker_imports_nothing_from_the_current_folder(hostile, work):
     subprocess.run([sys.executable, "-P", "-c", work], cwd=hostile, check=True, timeout=PATIENCE)
     assert imported_from(hostile) == []
 
 
 def test_a_worker_imports_modules_next_to_the_script(tmp_path):
+    """Which needs no guard: the worker does not run it again."""
     (tmp_path / "beside.py").write_text(
         "import re\n"
         "def words(text):\n"

@@ -112,7 +112,8 @@ def test_all_of_it_goes_into_json():
     assert value["systems"]["bm25"]["contrast"] is None
 
 
-@pytest.mark.parametrize("ending", [pytest.param("png", marks=pytest.mark.slow), "svg"])
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["png", "svg"])
 def test_same_differences_same_picture(ending, tmp_path):
     few = compare({"bm25": measured(*BASE), "ours": measured(*OURS)}, target="few")
     rng = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from klsa_search.evaluation.replay import (
     replay,
     write_record,
 )
+from tests.support.examples import one_in
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "Engines overheat when the coolant leaks."},
@@ -57,6 +58,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@one_in(3)
 @given(
     st.sampled_from(sorted(SETTINGS)),
     st.integers(1, 7),

@@ -150,6 +150,7 @@ def test_a_confidence_interval_by_hand():
     assert confidence_interval(np.array([])) is None
 
 
+@pytest.mark.slow
 def test_confidence_intervals_hold_the_mean_as_often_as_they_say():
     rng = np.random.default_rng(3)
     found = [confidence_interval(rng.normal(1, 2, 12)) for _ in range(2000)]

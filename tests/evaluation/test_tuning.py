@@ -54,13 +54,6 @@ def test_judgements_that_want_expansion_get_it(index_of):
     assert tuning == tune(index, *asked())
 
 
-def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(index_of):
-    tuning = tune(index_of(alpha=0.0), *asked())
-    assert tuning.sure
-    assert tuning.changes["alpha"] > 0
-    assert tune_by_halves(index_of(alpha=0.0)).sure
-
-
 def test_tuning_without_a_gain_changes_nothing(index_of):
     # Every word of the first topic's documents finds what the default already ranks first.
     index = index_of()

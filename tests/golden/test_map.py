@@ -18,12 +18,10 @@ def measured(request, collections_home, monkeypatch):
     return precision.measured(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "measured"),
-    [
-        pytest.param(name, name, marks=[] if name == "med" else pytest.mark.slow)
-        for name in precision.TARGETS
-    ],
+    [(name, name) for name in precision.TARGETS],
     indirect=["measured"],
     ids=precision.TARGETS,
 )

@@ -89,7 +89,7 @@ def test_passages_are_restored_and_followed(path, tmp_path):
         assert answers(tmp_path / "follower" / "long") == answers(path)
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "lengths.npy", "documents_keys.npy", None])
+@pytest.mark.parametrize("name", ["manifest.json", "documents_keys.npy", None])
 def test_damaged_passages_are_named_and_built_again(path, name, built):
     folder = path / "000001" / "passages"
     if name is None:

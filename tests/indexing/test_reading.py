@@ -40,7 +40,9 @@ def soon(monkeypatch):
     monkeypatch.setattr(reading, "BATCH", 20)
 
 
-@pytest.mark.parametrize(("processes", "memory"), [(2, 2**30), (3, 0)])
+@pytest.mark.parametrize(
+    ("processes", "memory"), [(2, 0), pytest.param(3, 2**30, marks=pytest.mark.slow)]
+)
 def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
     def read(name, processes, memory):
         (tmp_path / name).mkdir()
@@ -92,7 +94,9 @@ def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, so
     assert not (tmp_path / "a" / "000002").exists()
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, CollectionError("bad")])
+@pytest.mark.parametrize(
+    "failure", [KeyboardInterrupt, pytest.param(CollectionError("bad"), marks=pytest.mark.slow)]
+)
 def test_a_failing_source_ends_the_workers(tmp_path, soon, monkeypatch, failure):
     monkeypatch.setattr(reading, "processors", lambda: 2)
     closed = []

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.weighting import tfidf_features
+from tests.support.examples import one_in
 from tests.support.worlds import bm25_features, counts_of, random_documents
 
 words = st.sampled_from("abcdefg")
@@ -51,6 +52,7 @@ def test_the_length_of_a_document_does_not_depend_on_the_longest():
 
 
 @every_kernel
+@one_in(3)
 @given(documents=collections)
 def test_k_is_its_definition_symmetric_and_positive_semi_definite(
     features, centred, normalised, documents
@@ -63,6 +65,7 @@ def test_k_is_its_definition_symmetric_and_positive_semi_definite(
 
 
 @every_kernel
+@one_in(3)
 @given(documents=collections, seed=st.integers(0, 2**32 - 1))
 def test_implicit_is_explicit(features, centred, normalised, documents, seed):
     kernel = kernel_of(documents, features, centred, normalised)

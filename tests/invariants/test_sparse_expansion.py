@@ -92,10 +92,10 @@ def test_other_rankers_do_not_depend_on_the_size(pair, ranker):
         assert np.array_equal(cut.scores(query, ranker=ranker), small.scores(query, ranker=ranker))
 
 
-@pytest.mark.parametrize("k", [1, 10, 1000])
+@pytest.mark.parametrize("k", [1, 1000])
 def test_many_get_what_each_gets_alone_on_any_number_of_threads(pair, k):
     _, cut = pair
-    queries = [f"t{a:02d} t{a % 5:02d}" for a in range(40)] + ["", "unknown"]
+    queries = [f"t{a:02d} t{a % 5:02d}" for a in range(20)] + ["", "unknown"]
     expected = [cut.rank(query, k) for query in queries]
     for threads in (1, 2, 5):
         many = cut.rank_many(queries, k, threads=threads)

@@ -24,7 +24,7 @@ def kernel_of(documents, *, centred=True, normalised=True):
 
 
 @pytest.mark.parametrize(("centred", "normalised"), SHAPES)
-@pytest.mark.parametrize("entries", [1, 7, 500])
+@pytest.mark.parametrize("entries", [7, 500])
 def test_with_all_effort_rows_are_those_of_k(centred, normalised, entries):
     kernel = kernel_of(random_documents(300, 60), centred=centred, normalised=normalised)
     rows = nearest_rows(kernel, entries, params=ALL).toarray()

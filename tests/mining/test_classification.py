@@ -103,6 +103,7 @@ def reuters(datasets_home, tmp_path_factory):
     index.close()
 
 
+@pytest.mark.slow
 def test_ten_labels_a_topic_sort_reuters(reuters):
     index, topics = reuters
     labels = {}

@@ -14,7 +14,7 @@ from tests.support.services import served_by
 from tests.support.waiting import PATIENCE
 
 pytestmark = [
-    pytest.mark.smoke,
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("make") is None, reason="needs a shell with make"),
 ]
 

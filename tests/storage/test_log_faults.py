@@ -134,7 +134,7 @@ int fsync(int fd) { return failing() ? -1 : syscall(SYS_fsync, fd); }
 """
 
 
-@pytest.mark.parametrize("times", [1, 2, 1000])
+@pytest.mark.parametrize("times", [1, 1000])
 def test_a_failing_sync_acknowledges_nothing_and_nothing_of_it_rises(tmp_path, times):
     compiler = shutil.which("cc")
     if compiler is None or not sys.platform.startswith("linux"):
