@@ -1,6 +1,7 @@
 import shutil
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
@@ -42,6 +43,14 @@ def failure_of(response, status):
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
     """Services wait as long as it takes."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_event_loop():
+    """Clients share one, in a thread; else each of their requests starts and ends its own."""
+    with start_blocking_portal() as portal, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TestClient, "portal", portal)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -105,14 +114,14 @@ def writer(client_of, home):
 
 
 @pytest.fixture(scope="session")
-def schema(tiny_home):
-    """The OpenAPI schema, which takes half a second."""
-    with Catalog(tiny_home) as catalog:
-        return TestClient(catalog_app(catalog)).get("/openapi.json").json()
-
-
-@pytest.fixture(scope="session")
 def client(tiny_home):
     """A client of a service over that home."""
     with Catalog(tiny_home, interval=0) as catalog:
         yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="session")
+def schema(tiny_home):
+    """The OpenAPI schema, which takes half a second."""
+    with Catalog(tiny_home) as catalog:
+        return TestClient(catalog_app(catalog)).get("/openapi.json").json()

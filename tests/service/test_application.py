@@ -85,9 +85,7 @@ def test_a_server_serves_it_under_a_prefix(home, removed):
         assert ids(client.get(f"{prefix}/search", params={"q": "coolant"})) == ["leak"]
         page = client.get(f"{prefix}/", headers={"accept": "text/html"})
         assert "<title>" in page.text
-        docs = client.get(f"{prefix}/docs").text
-        assert "/find/openapi.json" in docs
-        assert client.get(f"{prefix}/openapi.json").json()["servers"] == [{"url": "/find"}]
+        assert "'/find/openapi.json'" in client.get(f"{prefix}/docs").text
 
 
 def test_keys_are_needed_under_a_prefix_too(home):
@@ -113,10 +111,9 @@ def test_trusted_proxies_say_prefix_and_client(home, proxy, prefix, client, capl
     headers = {"X-Forwarded-Prefix": "/find/", "X-Forwarded-For": "192.0.2.7"}
     caplog.set_level("INFO", "klsa_search.requests")
     with TestClient(create_app(settings), base_url=HERE, client=(proxy, 1)) as asking:
-        servers = asking.get("/openapi.json", headers=headers).json().get("servers")
+        assert f"'{prefix}/openapi.json'" in asking.get("/docs", headers=headers).text
         assert ids(asking.get("/search", params={"q": "coolant"}, headers=headers)) == ["leak"]
         for odd in ("//evil.example", "/a b", "find", "/find?x"):
-            answer = asking.get("/openapi.json", headers={"X-Forwarded-Prefix": odd}).json()
-            assert "servers" not in answer or answer["servers"] == servers
-    assert servers == ([{"url": prefix}] if prefix else None)
+            docs = asking.get("/docs", headers={"X-Forwarded-Prefix": odd}).text
+            assert "'/openapi.json'" in docs
     assert {record.fields["client"] for record in caplog.records[:2]} == {client}

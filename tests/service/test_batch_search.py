@@ -1,9 +1,12 @@
 """Batch search and evaluation by given judgements."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from klsa_search import build
+from klsa_search.service.catalog import Catalog
 from tests.service.conftest import failure_of
+from tests.support.application import catalog_app
 
 TEXTS = {
     "a": "Coolant leaks from the hose.",
@@ -25,9 +28,10 @@ def home(tmp_path_factory):
     return home
 
 
-@pytest.fixture
-def client(client_of, home):
-    return client_of(home)
+@pytest.fixture(scope="module")
+def client(home):
+    with Catalog(home, interval=0) as catalog:
+        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
 
 
 def without_time(answer):

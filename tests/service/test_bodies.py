@@ -85,7 +85,7 @@ QUERY = gzip.compress(b'{"q": "wing"}', mtime=0)
         gzip.compress(b'{"q": "wing"' + 600_000 * b" " + b"}", mtime=0),
     ],
 )
-@pytest.mark.parametrize("size", [1, 7, 10**6])
+@pytest.mark.parametrize("size", [7, 10**6])
 def test_gzip_bodies_are_decompressed(client, body, size):
     pieces = [body[first : first + size] for first in range(0, len(body), size)]
     answer = client.post("/search", content=iter(pieces), headers=GZIP)

@@ -64,7 +64,7 @@ def service(built_home, tmp_path):
 )
 def test_acknowledged_changes_are_visible_in_all_processes(kind, service):
     ask, home = service
-    stale, answers = stale_answers(kind, ask, home, 1 if kind is refits else 3)
+    stale, answers = stale_answers(kind, ask, home, 1 if kind is refits else 2)
     assert stale == []
     assert answers
 

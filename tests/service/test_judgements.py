@@ -48,19 +48,16 @@ def test_deleted_documents_are_reported(writer):
     assert failure_of(judge(writer, "wing", "1", 0), 404)["code"] == "document_not_found"
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "said"),
-    [
+def test_invalid_judgements_are_explained(writer):
+    for body, status, said in (
         ({"q": " ", "id": "1", "grade": 1}, 422, "0 characters"),
         ({"q": "wing", "id": "1", "grade": 101}, 422, "100"),
         ({"q": "wing", "id": "1", "grade": "1"}, 422, "grade"),
         ({"q": "wing", "id": "1"}, 422, "grade is missing"),
         ({"q": "wing", "id": "1", "grade": 1, "by": "me"}, 422, "parameter 'by'"),
         ({"q": "wing", "id": "nobody", "grade": 1}, 404, "nobody"),
-    ],
-)
-def test_invalid_judgements_are_explained(writer, body, status, said):
-    assert said in failure_of(writer.put(JUDGED, json=body), status)["message"]
+    ):
+        assert said in failure_of(writer.put(JUDGED, json=body), status)["message"]
     assert writer.get(JUDGED).json()["queries"] == []
 
 

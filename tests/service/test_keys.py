@@ -212,11 +212,11 @@ def test_several_indexes_have_to_be_chosen_from(client, file):
     assert (error["field"], "first, second" in error["message"]) == ("index", True)
 
 
-def test_every_route_needs_a_key_unless_it_reveals_nothing(client, file):
+def test_every_route_needs_a_key_unless_it_reveals_nothing(client, file, schema):
     add_key(file, "web", ["search"])
-    for path in ("/", "/health", "/health/live", "/health/ready", "/docs", "/openapi.json"):
+    for path in ("/", "/health", "/health/live", "/health/ready", "/docs"):
         assert client.get(path).status_code == 200
-    schema = client.get("/openapi.json").json()
+    assert not needs_key("/openapi.json")
     closed = {
         path for path, ways in schema["paths"].items() if "security" in next(iter(ways.values()))
     }
@@ -279,7 +279,7 @@ def test_changes_by_klsa_keys_count_at_once(home, monkeypatch):
     file = home / ".keys.json"
     key = add_key(file, "first", ["search"])
     with TestClient(create_app(ServiceSettings(home=home)), base_url="http://localhost") as client:
-        for number in range(20):
+        for number in range(5):
             other = add_key(file, f"key{number}", ["search"])
             for token in (key, other):
                 headers = {"X-API-Key": token}

@@ -13,6 +13,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.service.routes.mining import SimilarRequest
 from klsa_search.service.schemas.base import MAX_HITS
 from tests.campaigns.test_fuzz import check, json_values
+from tests.support.examples import one_in
 
 from .conftest import build_tiny, failure_of
 
@@ -201,6 +202,7 @@ def test_a_labelled_document_that_is_not_there(client):
         assert error["code"] == "document_not_found"
 
 
+@one_in(3)
 @given(
     body=st.dictionaries(
         st.sampled_from(["labels", "ids", "texts", "k"]),
@@ -212,6 +214,7 @@ def test_any_body_gets_a_proper_answer(client, body):
     check(client.post("/indexes/tiny/classify", content=json.dumps(body), headers=headers))
 
 
+@one_in(3)
 @given(
     name=st.text(max_size=20), kind=st.sampled_from(["documents/{}/similar", "terms/{}/related"])
 )

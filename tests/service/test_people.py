@@ -185,13 +185,13 @@ def test_the_right_password_does_not_pass_the_limit(client, file):
     assert error["code"] == "rate_exceeded"
 
 
-@pytest.mark.parametrize("headers", ELSEWHERE)
-def test_pages_of_other_origins_cannot_sign_in(client, file, headers):
+def test_pages_of_other_origins_cannot_sign_in(client, file):
     """Else a victim would search in the name of an attacker."""
     password = add_key(file, "anna", ["search"], is_person=True)
-    answer = enter(client, "anna", password, **headers)
-    assert answer.status_code == 422
-    assert "set-cookie" not in answer.headers
+    for headers in ELSEWHERE:
+        answer = enter(client, "anna", password, **headers)
+        assert answer.status_code == 422, headers
+        assert "set-cookie" not in answer.headers
 
 
 def test_forms_cannot_sign_in(client, file):
@@ -249,18 +249,15 @@ def test_an_administrator_adds_and_removes_people(client, file):
     assert call(client, anna).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_invalid_people_are_refused(client, file):
+    key = add_key(file, "chief", ["people"])
+    for body in (
         {"name": "an na", "scopes": ["search"]},
         {"name": "anna", "scopes": []},
         {"name": "anna", "scopes": ["root"]},
         {"name": "anna", "scopes": ["search"], "password": "chosen"},
-    ],
-)
-def test_invalid_people_are_refused(client, file, body):
-    key = add_key(file, "chief", ["people"])
-    failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 422)
+    ):
+        failure_of(client.post("/people", json=body, headers={"X-API-Key": key}), 422)
     assert len(read_keys(file)) == 1
 
 

@@ -257,7 +257,7 @@ class Told(BaseModel):
     value: object
 
 
-@pytest.mark.parametrize("text", ["x", "雪", "\x01"])
+@pytest.mark.parametrize("text", ["雪", "\x01"])
 def test_answers_above_the_limit_are_refused(text):
     width = len(TypeAdapter(str).dump_json(text)) - 2
     most = (MAX_ANSWER - 100) // width

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from tests.campaigns.test_fuzz import check
+from tests.support.examples import one_in
 
 from .conftest import failure_of
 
@@ -51,6 +52,7 @@ def test_an_index_that_is_not_there(client):
     assert client.get("/suggest?q=w&index=none").status_code == 404
 
 
+@one_in(3)
 @given(typed=st.text(max_size=30))
 def test_any_text_gets_a_proper_answer(client, typed):
     answer = client.get("/suggest", params={"q": typed})

@@ -137,6 +137,7 @@ for code in map(int, sys.argv[2:]):
 """
 
 
+@pytest.mark.slow
 def test_another_process_tells_a_full_disk_from_other_failures(tmp_path):
     folder = tmp_path / "metrics"
     folder.mkdir()
