@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-import unicodedata
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final, NamedTuple, TypeVar
 
-import Stemmer
-
 from klsa_search.analysis.language_detection import language_among
-from klsa_search.analysis.languages import (
-    ENGLISH,
-    common_beginning,
-    common_spelling,
-    languages_of,
-    prefixes_of,
-    stated_language,
-    stemmer_algorithm,
-    stop_list,
-    stop_words_of,
-)
+from klsa_search.analysis.languages import common_beginning, languages_of, stated_language
 from klsa_search.analysis.segmentation import names, spans, words
+from klsa_search.analysis.terms import TermOf, TermOfAny, common_terms
 from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
-from klsa_search.analysis.unicode import ACCENTS, HAMZAS, Accents, Alignment, bare, nfkc
+from klsa_search.analysis.unicode import Alignment, nfkc
 from klsa_search.core.build_settings import AnalysisSettings
 
 T = TypeVar("T")
 
-LONGEST_WORD: Final = 255
-"""Limit of a word in characters; longer ones are left out."""
+_CACHED: Final = 2**15
+"""Words of which the tokens are cached, at most: 10 MB."""
 
-CACHED_WORDS: Final = 2**16
-"""Limit of the cache of words in entries, about 12 MB."""
+_LONGEST: Final = 64  # characters of a cached word
 
-SHORT_CODES: Final = 33
-"""Stop words with a code of one byte in the forward index: all of the short list."""
-
-CODED_STOP_WORDS: Final = 1400
-"""Stop words that the forward index tells apart, at most: more than are on any list."""
-
-_MORE_CODES: Final = 129
-"""Code of the first stop word whose code has two bytes."""
-
-LAST_STOP_CODE: Final = _MORE_CODES + 2 * (CODED_STOP_WORDS - SHORT_CODES) - 1
-"""Code of the last stop word, in capitals."""
-
-_TURKISH: Final = str.maketrans({"I": "ı", "İ": "i"})
+_BLANK: Final = re.compile(r"[ \n\f]")
 
 
 class Token(NamedTuple):
@@ -90,7 +65,7 @@ class Analyzer:
     ['mainten']
     """
 
-    __slots__ = ("_in", "_term_of", "_tokenizer", "languages", "settings")
+    __slots__ = ("_in", "_term_of", "_tokenizer", "_tokens_of", "languages", "settings")
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
         # `settings` may be those of a whole index.
@@ -99,18 +74,19 @@ class Analyzer:
         self.settings = checked.model_copy(update={"language": ",".join(self.languages)})
         name = checked.tokenizer
         self._tokenizer = None if name is None else ImportedTokenizer(name)
-        terms_of = {language: _TermOf(self.settings, language) for language in self.languages}
-        self._term_of: _TermOf | _TermOfAny = terms_of[self.languages[0]]
+        terms_of = {language: TermOf(self.settings, language) for language in self.languages}
+        self._term_of: TermOf | TermOfAny = terms_of[self.languages[0]]
         self._in = {self.languages[0]: self}
+        self._tokens_of = dict[str, list[Token]]()  # of words between blanks
         if len(terms_of) > 1:
-            self._term_of = _TermOfAny(list(terms_of.values()))
+            self._term_of = TermOfAny(list(terms_of.values()))
             self._in = {name: self._with(term_of, (name,)) for name, term_of in terms_of.items()}
 
-    def _with(self, term_of: _TermOf | _TermOfAny, languages: tuple[str, ...]) -> Analyzer:
+    def _with(self, term_of: TermOf | TermOfAny, languages: tuple[str, ...]) -> Analyzer:
         """Return an analyser with the same settings for words of some of the languages."""
         other = Analyzer.__new__(Analyzer)
         other.settings, other._tokenizer = self.settings, self._tokenizer
-        other.languages, other._term_of = languages, term_of
+        other.languages, other._term_of, other._tokens_of = languages, term_of, {}
         other._in = {languages[0]: other} if len(languages) == 1 else self._in
         return other
 
@@ -138,7 +114,7 @@ class Analyzer:
 
     def preferring(self, terms: Container[str]) -> Analyzer:
         """Return an analyser whose words have, of several readings, the first of these terms."""
-        if not isinstance(self._term_of, _TermOfAny):
+        if not isinstance(self._term_of, TermOfAny):
             return self
         return self._with(self._term_of.preferring(terms), self.languages)
 
@@ -196,7 +172,11 @@ class Analyzer:
         return chain.from_iterable(words)
 
     def term(self, word: str) -> str:
-        """Return the term of a word, "" for a stop word; not cached."""
+        """Return the term of a word, "" for a stop word. Cost: 3 µs for a word that is not cached."""
+        return self._term_of[word]
+
+    def new_term(self, word: str) -> str:
+        """Return the term of a word, "" for a stop word, which the caller caches."""
         return self._term_of.uncached(word)
 
     def stop_code(self, word: str) -> int:
@@ -234,7 +214,7 @@ class Analyzer:
         >>> "the" in Analyzer().common(), "problem" in Analyzer().common()
         (False, True)
         """
-        return _common_terms(self.settings)
+        return common_terms(self.settings)
 
     def pair(self, pair: str) -> str:
         """Return the term of a pair of characters of a script without spaces, or ""."""
@@ -264,6 +244,47 @@ class Analyzer:
                 tokens += [Token(term, position, start, end) for term in terms if term]
         return tokens
 
+    def tokens_among(self, text: str, terms: Container[str]) -> list[Token]:
+        """Return the tokens of a text that are some terms; their positions are not of the text.
+
+        Tokens do not depend on what follows a blank, so those of a word are found once; those of a
+        tokenizer of the user may depend on all of the text. Cost: 0.2 µs a word that is cached.
+
+        >>> Analyzer().tokens_among("Cold engines, that overheat", {"overheat"})
+        [Token(term='overheat', position=0, start=19, end=27)]
+        """
+        if self._tokenizer is not None:
+            return [token for token in self.tokens(text) if token.term in terms]
+        pieces, tokens, at = _BLANK.split(text), list[Token](), 0
+        tokens_of = self._with_tokens(pieces)
+        for word in pieces:
+            of_word = tokens_of.get(word)
+            for token in self.tokens(word) if of_word is None else of_word:
+                if token.term in terms:
+                    start, end = at + token.start, at + token.end
+                    tokens.append(Token(token.term, token.position, start, end))
+            at += len(word) + 1
+        return tokens
+
+    def _with_tokens(self, pieces: Sequence[str]) -> dict[str, list[Token]]:
+        """Return the cache of tokens with those of some words, but for very long ones."""
+        tokens_of = self._tokens_of
+        new = [word for word in pieces if word not in tokens_of and len(word) <= _LONGEST]
+        if not new:
+            return tokens_of
+        if len(tokens_of) + len(new) > _CACHED:
+            tokens_of = self._tokens_of = {}
+        new = list(dict.fromkeys(new))
+        starts = [0, *accumulate(len(word) + 1 for word in new)]
+        found: list[list[Token]] = [[] for _ in new]
+        for token in self.tokens(" ".join(new)):
+            number = bisect_right(starts, token.start) - 1
+            begin = starts[number]
+            moved = token._replace(position=0, start=token.start - begin, end=token.end - begin)
+            found[number].append(moved)
+        tokens_of.update(zip(new, found, strict=True))
+        return tokens_of
+
     def has_names(self, text: str) -> bool:
         """Return whether an ASCII text may contain names such as C++. Cost: 0.2 µs."""
         return self.settings.symbols and bool(names(text))
@@ -289,160 +310,3 @@ def _trusted(settings: AnalysisSettings) -> Analyzer:
     """Return an unpickled analyser, whose tokenizer the pickling process trusted."""
     with_trusted_tokenizer(settings.model_dump())
     return Analyzer(settings)
-
-
-@lru_cache(maxsize=32)
-def _common_terms(settings: AnalysisSettings) -> frozenset[str]:
-    """Return the common terms of settings; stemming takes as long as opening a small index."""
-    common: set[str] = set()
-    for language in languages_of(settings.language):
-        common.update(map(_TermOf(settings, language).uncached, map(nfkc, stop_list(language))))
-    return frozenset(common - {""})
-
-
-class _TermCache(dict[str, str]):
-    """A cache from words as written to terms, "" for none; cleared when full."""
-
-    def __missing__(self, word: str) -> str:
-        term = self.uncached(word)
-        if len(word) <= LONGEST_WORD:
-            if len(self) >= CACHED_WORDS:
-                self.clear()
-            self[word] = term
-        return term
-
-    def uncached(self, word: str) -> str:
-        """Return the term of a word without the cache."""
-        raise NotImplementedError
-
-
-class _TermOf(_TermCache):
-    """A cache of terms in one language.
-
-    language  one of those of the settings, which share the codes of stop words
-    """
-
-    def __init__(self, settings: AnalysisSettings, language: str) -> None:
-        super().__init__()
-        self._turkish = language == "turkish"
-        self._keeps_ending = settings.tokenizer is not None  # user tokens are not shortened
-        name = stemmer_algorithm(settings.stemmer, language)
-        self._arabic = name == "arabic"
-        self._accents = ACCENTS.get(language)
-        if settings.fold_accents is not None:
-            self._accents = Accents() if settings.fold_accents else None
-        elif self._accents and name != language:
-            self._accents = Accents(self._accents.kept)  # endings are for the language's stemmer
-        extra, languages = set(settings.extra_stop_words), languages_of(settings.language)
-        listed = {name: stop_words_of(settings.stop_words, name) | extra for name in languages}
-        self._stop_words = frozenset(map(self.folded, listed[language]))
-        short = {word for name in languages for word in stop_words_of("short", name)}
-        form = self.folded if len(languages) == 1 else str.casefold  # the same in all languages
-        coded = sorted(
-            {form(word) for words in listed.values() for word in words},
-            key=lambda word: (word not in short, word),
-        )
-        self._stop_numbers: dict[str, int] = {}
-        for number, word in enumerate(coded[:CODED_STOP_WORDS]):
-            self._stop_numbers.setdefault(self.folded(word), number)
-        # Not thread-safe, so it needs a lock; its own cache is off, because this class caches.
-        stemmer = Stemmer.Stemmer(name, 0) if name else None
-        self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
-        self.has_two_spellings = stemmer is not None and language == ENGLISH
-        self._prefixes = prefixes_of(settings.stemmer, language)
-        self._lock = threading.Lock()
-
-    def uncached(self, word: str) -> str:
-        """Return the term of a word without the cache."""
-        return "" if len(word) > LONGEST_WORD else self._term(self.folded(word))
-
-    def all(self, word: str) -> tuple[str, ...]:
-        """Return the term of a word as the only one."""
-        return (self[word],)
-
-    def pair(self, pair: str) -> str:
-        """Return the term of a pair of characters, which is not folded; "" for a stop word."""
-        term = bare(pair)
-        return "" if len(term) > LONGEST_WORD or term in self._stop_words else term
-
-    def folded(self, word: str) -> str:
-        """Return a word with case and accents folded and without invisible characters."""
-        if word.isascii() and not self._turkish:
-            return word.lower()
-        if self._turkish:
-            word = word.translate(_TURKISH)
-        word = unicodedata.normalize("NFKC", bare(word).casefold())
-        if not self._arabic:
-            word = word.translate(HAMZAS)
-        return self._accents.folded(word) if self._accents else word
-
-    def stop_code(self, word: str) -> int:
-        """Return the code of a stop word: see `Analyzer.stop_code`."""
-        folded = self.folded(word)
-        numbers = self._stop_numbers
-        number = numbers.get(folded, numbers.get(self._base(folded)))
-        if number is None:
-            return 0
-        code = 1 + 2 * number if number < SHORT_CODES else _MORE_CODES + 2 * (number - SHORT_CODES)
-        return code + word.partition("'")[0].isupper()
-
-    def _base(self, word: str) -> str:
-        """Return a folded word without its English ending."""
-        return word if self._keeps_ending else word.partition("'")[0]
-
-    def _term(self, word: str) -> str:
-        if word in self._stop_words:
-            return ""
-        base = self._base(word)
-        if base in self._stop_words:
-            return ""
-        if self._prefixes is not None:
-            base = self._prefixes.sub("", base)
-        if self._stem is None:
-            return base
-        if self.has_two_spellings:
-            base = common_spelling(base)
-        accented = self._accents.restored(base) if self._accents else base
-        with self._lock:
-            stem = self._stem(accented) or base  # Porter's takes the s of Model S for an ending
-        return stem if accented == base else self.folded(stem)
-
-
-class _TermOfAny(_TermCache):
-    """A cache from words of any of several languages to terms, "" for a stop word of any.
-
-    preferred  terms of which a word has the first, or else that of the first language
-    """
-
-    def __init__(self, terms_of: Sequence[_TermOf], preferred: Container[str] = ()) -> None:
-        super().__init__()
-        self._terms_of, self._preferred = terms_of, preferred
-        self.has_two_spellings = any(one.has_two_spellings for one in terms_of)
-
-    def preferring(self, terms: Container[str]) -> _TermOfAny:
-        """Return the same with other preferred terms."""
-        return _TermOfAny(self._terms_of, terms)
-
-    def uncached(self, word: str) -> str:
-        """Return the term of a word without the cache."""
-        terms = self.all(word)
-        if "" in terms:
-            return ""
-        return next((term for term in terms if term in self._preferred), terms[0])
-
-    def all(self, word: str) -> tuple[str, ...]:
-        """Return the term of a word in each language, without repetitions."""
-        return tuple(dict.fromkeys(one[word] for one in self._terms_of))
-
-    def pair(self, pair: str) -> str:
-        """Return the term of a pair of characters, "" for a stop word of any language."""
-        terms = [one.pair(pair) for one in self._terms_of]
-        return "" if "" in terms else terms[0]
-
-    def folded(self, word: str) -> str:
-        """Return a word as the first language folds it."""
-        return self._terms_of[0].folded(word)
-
-    def stop_code(self, word: str) -> int:
-        """Return the code of a stop word of any language: see `Analyzer.stop_code`."""
-        return max(one.stop_code(word) for one in self._terms_of)

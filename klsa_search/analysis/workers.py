@@ -8,7 +8,8 @@ from itertools import chain, groupby
 from typing import Final, NamedTuple
 
 from klsa_search import _native
-from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.terms import CACHED_WORDS, LONGEST_WORD
 from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.child_processes import WorkerPool, answer_requests
 
@@ -129,7 +130,7 @@ class _Words(dict[str, int]):
 
     def of_word(self, word: str) -> int:
         """Return the number of a word, without the cache."""
-        return self._number(self._analyzer.term(word), word)
+        return self._number(self._analyzer.new_term(word), word)
 
     def pair(self, pair: str) -> int:
         """Return the number of a pair of characters."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.analysis.analyzer import LAST_STOP_CODE
+from klsa_search.analysis.terms import LAST_STOP_CODE
 from klsa_search.core.array_types import Spool, Spools, narrow_indptr, starts_of
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.vocabulary import Vocabulary

@@ -8,16 +8,14 @@ counting words. `snippet` finds the same passage in any text.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.analysis.analyzer import Analyzer, Token
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.character_tables import all_characters, ascii_characters
 from klsa_search.core.parameters import SNIPPET
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -51,7 +49,7 @@ def snippet(
         return without_markup(line)
     terms_ = sorted(set(terms))
     numbers = {term: number for number, term in enumerate(terms_)}
-    tokens = matching_tokens(line, numbers, analyzer) if terms_ else []
+    tokens = analyzer.tokens_among(line, numbers) if terms_ else []
     passage = _native.best_passage(
         _points(line),
         np.array([numbers[token.term] for token in tokens], np.int32),
@@ -79,34 +77,6 @@ def _points(text: str) -> npt.NDArray[np.uint32]:
 
 def _text(points: npt.NDArray[np.uint32]) -> str:
     return points.tobytes().decode("utf-32-le", "surrogatepass")
-
-
-def matching_tokens(line: str, terms_: Collection[str], analyzer: Analyzer) -> list[Token]:
-    """Return the tokens of a line that are terms of the query.
-
-    Tokens do not depend on anything after a space, so each distinct word is analysed once; those of
-    a custom tokenizer may depend on the whole line.
-    """
-    if analyzer.tokenizes:
-        return [token for token in analyzer.tokens(line) if token.term in terms_]
-    words = _FOLDED.split(line)
-    distinct = list(dict.fromkeys(words))
-    starts = [0, *accumulate(len(word) + 1 for word in distinct)]
-    of: dict[str, list[Token]] = {}
-    for token in analyzer.tokens(" ".join(distinct)):
-        if token.term in terms_:
-            position = bisect_right(starts, token.start) - 1
-            begin = starts[position]
-            moved = token._replace(start=token.start - begin, end=token.end - begin)
-            of.setdefault(distinct[position], []).append(moved)
-    tokens, at = [], 0
-    for word in words:
-        if word in of:
-            tokens += [
-                token._replace(start=at + token.start, end=at + token.end) for token in of[word]
-            ]
-        at += len(word) + 1
-    return tokens
 
 
 class StoredSnippets:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis import analyzer as module
-from klsa_search.analysis.analyzer import LONGEST_WORD
+from klsa_search.analysis import terms as module
 from klsa_search.analysis.languages import stop_list, stop_words_of
+from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.workers import TermNumbering
 from klsa_search.collection.searched_text import AnalysedTexts
 from klsa_search.core.build_settings import AnalysisSettings

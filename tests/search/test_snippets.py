@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
 from klsa_search.core.build_settings import AnalysisSettings
-from klsa_search.search.snippets import matching_tokens, snippet
+from klsa_search.search.snippets import snippet
 
 ANALYZER = Analyzer()
 FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do "
@@ -49,7 +49,7 @@ def test_worked_examples(text, query, length, found):
 def test_words_are_found_as_the_analysis_of_the_line_finds_them(text, symbols):
     analyzer, line = Analyzer(AnalysisSettings(symbols=symbols)), " ".join(text.split())
     tokens = analyzer.tokens(line)
-    found = matching_tokens(line, {token.term for token in tokens}, analyzer)
+    found = analyzer.tokens_among(line, {token.term for token in tokens})
     assert [token[::2] + token[3:] for token in found] == [
         token[::2] + token[3:] for token in tokens
     ]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import _native
-from klsa_search.analysis.analyzer import LAST_STOP_CODE, SHORT_CODES
+from klsa_search.analysis.terms import LAST_STOP_CODE, SHORT_CODES
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.storage.forward_index import Forward, codes_of, write_forward

@@ -38,12 +38,11 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
     Cost: the analysis of the text.
     """
     marks: list[tuple[int, int]] = []
-    for one in analyzer.tokens(text):
-        if one.term in terms:
-            start, end = one.start, one.end
-            if marks and start < marks[-1][1]:  # words of a tokenizer may overlap
-                start, end = marks[-1][0], max(end, marks.pop()[1])
-            marks.append((start, end))
+    for token in analyzer.tokens_among(text, terms):
+        start, end = token.start, token.end
+        if marks and start < marks[-1][1]:  # words of a tokenizer may overlap
+            start, end = marks[-1][0], max(end, marks.pop()[1])
+        marks.append((start, end))
     html, before = [], 0
     for start, end in marks:
         html += [escape(text[before:start]), "<mark>", escape(text[start:end]), "</mark>"]
