@@ -172,7 +172,7 @@ class Analyzer:
         return chain.from_iterable(words)
 
     def term(self, word: str) -> str:
-        """Return the term of a word, "" for a stop word. Cost: 3 µs for a word that is not cached."""
+        """Return the term of a word, "" for a stop word. Cost: 3 µs for one that is not cached."""
         return self._term_of[word]
 
     def new_term(self, word: str) -> str:
@@ -276,13 +276,13 @@ class Analyzer:
             tokens_of = self._tokens_of = {}
         new = list(dict.fromkeys(new))
         starts = [0, *accumulate(len(word) + 1 for word in new)]
-        found: list[list[Token]] = [[] for _ in new]
+        of_new: list[list[Token]] = [[] for _ in new]
         for token in self.tokens(" ".join(new)):
             number = bisect_right(starts, token.start) - 1
             begin = starts[number]
             moved = token._replace(position=0, start=token.start - begin, end=token.end - begin)
-            found[number].append(moved)
-        tokens_of.update(zip(new, found, strict=True))
+            of_new[number].append(moved)
+        tokens_of.update(zip(new, of_new, strict=True))
         return tokens_of
 
     def has_names(self, text: str) -> bool:

@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "engine/buffers.hpp"
+#include "engine/containing.hpp"
 #include "engine/index.hpp"
 #include "engine/packing.hpp"
 #include "engine/results.hpp"
@@ -23,6 +24,7 @@ namespace klsa {
 namespace {
 
 using Words = std::optional<In1<u64>>;
+using Matches = std::optional<Array2<u64>>;  // words of a mask for each query
 using Query = std::vector<i64>;
 
 using klsa::view;
@@ -195,21 +197,50 @@ class EngineObject {
         }
     }
 
-    Counts bm25(const std::vector<Query>& queries, Words mask, bool totals, Array2<i32> documents,
+    Counts bm25(const std::vector<Query>& queries, Words mask, bool totals, Matches matches, Array2<i32> documents,
                 Array2<f32> scores) const {
-        Request request = request_of(documents, mask, totals);
-        return for_each(queries, documents, scores, nullptr,
+        Request request = request_of(documents, mask, totals, matches);
+        return for_each(queries, documents, scores, nullptr, matches,
                         [&](Searcher& searcher, Array<QueryTerm> query) { return searcher.bm25(query, request); });
     }
 
     Counts score(const std::vector<Query>& queries, const ParamsTuple& params, const DepthsTuple& depths, Words mask,
-                 bool totals, Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
+                 bool totals, Matches matches, Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
         check_model();
-        Request request = request_of(documents, mask, totals);
+        Request request = request_of(documents, mask, totals, matches);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        return for_each(queries, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> query) {
+        return for_each(queries, documents, scores, &exact, matches, [&](Searcher& searcher, Array<QueryTerm> query) {
             return searcher.score(query, request, p, d);
+        });
+    }
+
+    auto containing_all(const std::vector<i64>& terms) const {
+        check_terms(terms);
+        require(!terms.empty(), "terms: there is none");
+        return run_without_gil([&] { return klsa::containing_all(postings_, terms); });
+    }
+
+    auto containing_any(const std::vector<i64>& terms) const {
+        check_terms(terms);
+        return run_without_gil([&] {
+            Flags flags{std::vector<u8>(size_t(postings_.size))};
+            for (const i64 term : terms)
+                for_each_document(postings_, term, [&](i64 document) { flags.values[document] = 1; });
+            return flags;
+        });
+    }
+
+    auto count_within(const std::vector<i64>& terms, Array1<const bool> allowed) const {
+        check_terms(terms);
+        require(length(allowed) == postings_.size, "allowed: not a value for each document");
+        return run_without_gil([&] {
+            std::vector<i64> counts;
+            for (const i64 term : terms) {
+                i64& count = counts.emplace_back();
+                for_each_document(postings_, term, [&](i64 document) { count += allowed(document); });
+            }
+            return counts;
         });
     }
 
@@ -332,16 +363,17 @@ class EngineObject {
 
     std::pair<i64, i64> score_shared(const Query& query, const ParamsTuple& params, const DepthsTuple& depths,
                                      const SharedSeeds& shared, const Seeds* local, Words mask, bool totals,
-                                     Array2<i32> documents, Array2<f32> scores, Array2<u8> exact) const {
+                                     Matches matches, Array2<i32> documents, Array2<f32> scores,
+                                     Array2<u8> exact) const {
         check_model();
-        Request request = request_of(documents, mask, totals);
+        Request request = request_of(documents, mask, totals, matches);
         Params p = params_of(params);
         Depths d = depths_of(depths);
         auto terms = distinct(query);
         check_shared(shared, terms.size());
         if (local) check_local(*local, shared, terms);
-        return for_each({query}, documents, scores, &exact, [&](Searcher& searcher, Array<QueryTerm> distinct_terms) {
-            return searcher.score_shared(distinct_terms, request, p, d, shared, local);
+        return for_each({query}, documents, scores, &exact, matches, [&](Searcher& searcher, Array<QueryTerm> of) {
+            return searcher.score_shared(of, request, p, d, shared, local);
         })[0];
     }
 
@@ -367,9 +399,11 @@ class EngineObject {
         postings_.check_mask(mask);
         return mask;
     }
-    Request request_of(const Array2<i32>& documents, const Words& mask, bool totals) const {
-        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals};
+    Request request_of(const Array2<i32>& documents, const Words& mask, bool totals, const Matches& matches) const {
+        const bool lists = matches.has_value();
+        return {checked_k(i64(documents.shape(1))), checked_mask(mask), mask.has_value(), totals || lists, lists};
     }
+    void check_terms(const std::vector<i64>& terms) const { require_between(terms, 0, weights_.size(), "terms"); }
     void check_model() const { require(model_.has_value(), "the engine has no model"); }
 
     // The distinct terms of a query that documents contain, in its order.
@@ -429,11 +463,12 @@ class EngineObject {
     // Write the hits of each query in a row of the results; return how many, and the totals.
     template <class F>
     Counts for_each(const std::vector<Query>& queries, const Array2<i32>& documents, const Array2<f32>& scores,
-                    const Array2<u8>* exact, F run) const {
-        i64 rows = i64(queries.size()), k = i64(documents.shape(1));
-        auto fits = [&](const auto& array) { return length(array) == rows && i64(array.shape(1)) == k; };
-        bool all_fit = fits(documents) && fits(scores) && (!exact || fits(*exact));
+                    const Array2<u8>* exact, const Matches& matches, F run) const {
+        i64 rows = i64(queries.size()), k = i64(documents.shape(1)), words = (postings_.size + 63) / 64;
+        auto fits = [&](const auto& array, i64 width) { return length(array) == rows && i64(array.shape(1)) == width; };
+        bool all_fit = fits(documents, k) && fits(scores, k) && (!exact || fits(*exact, k));
         require(all_fit, "documents, scores and exact: not a row of k for each query");
+        require(!matches || fits(*matches, words), "matches: not the words of a mask for each query");
         std::vector<std::vector<QueryTerm>> terms;
         for (const Query& query : queries) terms.push_back(distinct(query));
         Counts counts;
@@ -443,6 +478,8 @@ class EngineObject {
             std::copy(hits.documents.begin(), hits.documents.end(), documents.data() + i * k);
             std::copy(hits.scores.begin(), hits.scores.end(), scores.data() + i * k);
             if (exact) std::copy(hits.exact.begin(), hits.exact.end(), exact->data() + i * k);
+            hits.matches.resize(matches ? words : 0);  // none if no document has a term of the query
+            if (matches) std::copy(hits.matches.begin(), hits.matches.end(), matches->data() + i * words);
             counts.emplace_back(i64(hits.documents.size()), hits.total);
         }
         return counts;
@@ -624,18 +661,28 @@ void bind_engine(nb::module_& module) {
         Immutable and thread-safe. Queries are term numbers, negative if unknown; IndexError for a term
         beyond V. A mask changes no score. Results are written to rows of `documents`, `scores` and, by
         the default ranking, `exact`, (queries, k), best first; returns how many there are for each
-        query, and the totals if `totals`, else 0. `exact` has which parts of each score are not
+        query, and the totals if `totals`, else 0. `matches` gets the words of the mask of the documents
+        that match each query, unless it is None. `exact` has which parts of each score are not
         estimates, see `search.engine.engine.Exact`.
     )")
         .def(nb::init<const std::vector<E::Part>&, const WeightsObject&, In2<u16>, double, i64, Words,
                       const ModelObject*, std::optional<E::Reverse>>(),
              exact("segments"), nb::arg("weights"), exact("best"), nb::arg("step"), nb::arg("deleted"),
              exact("live").none(), nb::arg("model").none(), exact("reverse").none())
-        .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("documents"),
-             exact("scores"), "Find the k best documents of each query by BM25, exactly.")
+        .def("bm25", &E::bm25, nb::arg("queries"), exact("mask").none(), nb::arg("totals"), exact("matches").none(),
+             exact("documents"), exact("scores"), "Find the k best documents of each query by BM25, exactly.")
         .def("score", &E::score, nb::arg("queries"), nb::arg("params"), nb::arg("depths"), exact("mask").none(),
-             nb::arg("totals"), exact("documents"), exact("scores"), exact("exact"),
+             nb::arg("totals"), exact("matches").none(), exact("documents"), exact("scores"), exact("exact"),
              "Find the k best documents of each query by the default ranking.")
+        .def("containing_all", &E::containing_all, nb::arg("terms"), R"(
+            Return the documents that contain all terms, ascending.
+
+            Cost: the postings of the rarest, and a look-up of each of these for every other term.
+        )")
+        .def("containing_any", &E::containing_any, nb::arg("terms"),
+             "Return which documents contain any of the terms: (N,). Cost: their postings.")
+        .def("count_within", &E::count_within, nb::arg("terms"), exact("allowed"),
+             "Count the documents of a mask, (N,), that contain each term: (n,). Cost: their postings.")
         .def("saturations", &E::saturations, exact("terms"), exact("documents"),
              "Return the saturations of terms in documents, 0 for none: (documents, terms).")
         .def("explain", &E::explain, nb::arg("query"), exact("documents"), exact("exact"), nb::arg("params"),
@@ -648,8 +695,8 @@ void bind_engine(nb::module_& module) {
                     exact("documents"), exact("scores"), exact("exact"),
                     "Find the k best documents of a query in each of several engines by the seeds of all.")
         .def("score_shared", &E::score_shared, nb::arg("query"), nb::arg("params"), nb::arg("depths"),
-             nb::arg("shared"), nb::arg("local").none(), exact("mask").none(), nb::arg("totals"), exact("documents"),
-             exact("scores"), exact("exact"), R"(
+             nb::arg("shared"), nb::arg("local").none(), exact("mask").none(), nb::arg("totals"),
+             exact("matches").none(), exact("documents"), exact("scores"), exact("exact"), R"(
             Find the k best documents of one query by the seeds of all partitions.
 
             local  what `seeds` returned for the query, so that postings are not read again

@@ -37,7 +37,7 @@ inline Hits State::bm25(Array<QueryTerm> query, const Request& request) {
     i64 count = best_keys(request.mask, request.k);
     sort_descending(b.keys.data(), count, b.spare_keys.data());
     Hits hits;
-    hits.total = totals_ ? total_ : 0;
+    count_matches(request, 0, hits);
     hits.documents.resize(count);
     hits.scores.resize(count);
     for (i64 i = 0; i < count; i++) {
@@ -50,15 +50,13 @@ inline Hits State::bm25(Array<QueryTerm> query, const Request& request) {
 // Collect the keys of the k best documents, unsorted; return how many.
 inline i64 State::best_keys(const Mask& mask, i64 k) {
     i64 filled = 0;
-    total_ = 0;
-    if (terms == 0) return 0;
     if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));
+    if (terms == 0) return 0;
     for (i64 margin : {least_ > 0 ? 0 : MARGIN, i64(0)}) {
         bool guessed = false;
         filled = collect_keys(mask, k, margin, guessed);
         if (filled >= k || !guessed) break;
     }
-    if (totals_) total_ = count_matches(mask);
     if (filled <= k) return filled;
     select_largest(b.keys.data(), filled, k, b.spare_keys.data());
     return k;
@@ -170,15 +168,17 @@ inline void State::mark_postings(i64 count, const u32* entries, i64 first) {
         }
 }
 
-// Count the marked documents of a mask.
-inline i64 State::count_matches(const Mask& mask) {
-    i64 total = 0, words = p.size / 64;
-    for (i64 at = 0; at <= words; at++) {
-        u64 word = b.matches[at];
-        if (!mask.is_all() && at < mask.words.size) word &= mask.words[at];
-        total += std::popcount(word);
+// Count the documents of the mask that are marked or have a slot; list them if that is requested.
+inline void State::count_matches(const Request& request, i64 slots, Hits& hits) {
+    if (!request.totals) return;
+    for (i64 slot = 1; slot <= slots; slot++) mark(b.documents[slot], 1);
+    const Mask& mask = request.mask;
+    const i64 words = (p.size + 63) / 64;
+    for (i64 at = 0; at < words; at++) {
+        if (!mask.is_all()) b.matches[at] &= mask.words[at];
+        hits.total += std::popcount(b.matches[at]);
     }
-    return total;
+    if (request.lists) hits.matches.assign(b.matches.data(), b.matches.data() + words);
 }
 
 // Collect keys from a block of few postings and clear its scores.

@@ -150,14 +150,4 @@ inline i64 State::look_up_keys(const Mask& mask, i64 limit) {
     return filled;
 }
 
-// Count the documents of slots beyond `matched` that are in the mask and contain no term.
-inline i64 State::count_without(const Mask& mask, i64 matched, i64 size) {
-    i64 count = 0;
-    for (i64 slot = matched + 1; slot <= size; slot++) {
-        i64 document = b.documents[slot];
-        count += !(b.matches[document >> 6] >> (document & 63) & 1) && mask.contains(document);
-    }
-    return count;
-}
-
 }  // namespace klsa::KLSA_NS

@@ -50,7 +50,6 @@ inline i64 State::load_best(Array<QueryTerm> wanted, const Request& request, con
     query = wanted;
     terms = query.size;
     totals_ = request.totals;
-    total_ = local.total;
     std::copy(local.matches.begin(), local.matches.end(), b.matches.data());
     for (auto* each : {&b.keys, &b.spare_keys}) Buffers::grow(*each, best + 1);
     b.reserve_slots(p, *model_, best, best + std::min(p.size, from_rows) + 1);
@@ -115,7 +114,7 @@ inline Hits State::rescore(const Request& request, const Params& params, const D
     if (params.coverage > 0) rescore_coverage(r, chosen, depths.coverage, request.k, s.factors);
     chosen = rescore_expansion(params, r.seeds, chosen, depths.expansion, s.factors, s.centre);
     Hits hits = write_results(r.size, r.matched, chosen, request.k);
-    if (totals_) hits.total = total_ + count_without(mask, r.matched, r.size);
+    count_matches(request, r.size, hits);
     release_slots(r.size);
     return hits;
 }
@@ -128,7 +127,6 @@ inline Seeds State::seeds(Array<QueryTerm> query, const Params& params, i64 leas
     i64 count = find_best(query, {params.best, p.live, false, true}, params.best, {}, 1);
     Seeds result;
     for (i64 i = 0; i < query.size; i++) result.terms.emplace_back(query[i].number, query[i].count);
-    result.total = total_;
     result.matches.assign(b.matches.data(), b.matches.data() + p.size / 64 + 1);
     if (terms == 0) return result;
     assign_slots(count, count, count, 0);

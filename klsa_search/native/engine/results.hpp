@@ -22,6 +22,7 @@ struct Request {
     Mask mask;               // of documents that may be returned
     bool is_masked = false;  // whether this is more than the live documents
     bool totals = false;     // whether to count the documents that match
+    bool lists = false;      // whether to return them
 };
 
 // Which parts of a score are not estimates, one bit each.
@@ -32,6 +33,7 @@ struct Hits {
     std::vector<f32> scores;
     std::vector<u8> exact;  // see `Exact`; empty for BM25
     i64 total = 0;
+    std::vector<u64> matches;  // a bit of each document, if they are listed
 };
 
 // What the scores of n documents consist of, in units of the score: see `ScoreDetails`.
@@ -98,8 +100,7 @@ struct Seeds {
 
     // What only the partition needs again, to rank its documents by the seeds of all: it is not sent.
     std::vector<std::pair<i64, i64>> terms;  // number of each, and f(t, q)
-    i64 total = 0;                           // number of documents that contain a term
-    std::vector<u64> matches;                // a bit of each document, set if it does
+    std::vector<u64> matches;                // a bit of each document, set if it contains a term
 
     // Check seeds, which may come from another process, before they are used with those of `first`.
     void check(i64 wanted, const Seeds& first) const {

@@ -103,8 +103,8 @@ inline i64 State::filtered_keys(const Mask& mask, const Depths& depths) {
     if (depths.look_up_all) {
         i64 count = look_up_keys(mask, depths.filtered);
         if (count >= 0) {
-            if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));  // all with a term are matched
-            return total_ = count;
+            if (totals_) std::fill_n(b.matches.data(), p.size / 64 + 1, u64(0));  // all with a term get slots
+            return count;
         }
     }
     return best_keys(mask, depths.filtered);

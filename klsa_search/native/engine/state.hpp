@@ -53,7 +53,6 @@ class State final : public Searcher {
     bool is_masked_ = false, totals_ = false;
     Array<QueryTerm> query{};  // distinct terms in the order of the query, during a search
     i64 terms = 0;             // their number
-    i64 total_ = 0;            // documents counted so far that contain a term
     i64 least_ = 0;            // score in steps below which documents are not collected
     bool has_elsewhere_ = false;
 
@@ -86,7 +85,7 @@ class State final : public Searcher {
     void apply_mask(const Mask& mask, i64 first, i64 span);
     void mark(i64 document, u64 bits);
     void mark_postings(i64 count, const u32* entries, i64 first);
-    i64 count_matches(const Mask& mask);
+    void count_matches(const Request& request, i64 slots, Hits& hits);
     Groups group_scores(i64 span, i64 target);
     i64 reached_by(Groups groups, i64 threshold, i64 bound, i64 target);
 
@@ -99,7 +98,6 @@ class State final : public Searcher {
     template <class Visit>
     void scan_postings(i64 term, Visit visit);
     i64 look_up_keys(const Mask& mask, i64 limit);
-    i64 count_without(const Mask& mask, i64 matched, i64 size);
 
     // candidates.hpp
     void score_alone(i64 stride, i64 first, i64 after);

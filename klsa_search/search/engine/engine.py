@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntFlag
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search._native import LocalSeeds, SharedSeeds
-from klsa_search.core.array_types import DocIds, Integers, Scores
+from klsa_search.core.array_types import DocIds, DocumentMask, Integers, Scores
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
@@ -22,7 +22,13 @@ from klsa_search.lowrank.sparse_expansion import (
 )
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
-from klsa_search.search.engine.top_docs import ALL_CANDIDATES, TopDocs
+from klsa_search.search.engine.top_docs import (
+    ALL_CANDIDATES,
+    NO_HITS,
+    NOTHING,
+    ResultArrays,
+    TopDocs,
+)
 
 MAX_SEEDS: Final = 1_500
 """Seeds of a query: each may round up the sum of a feature, of 16 bits, by half a step."""
@@ -143,11 +149,6 @@ class ScoreDetails(NamedTuple):
     lent: npt.NDArray[np.float32]
 
 
-_NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-NO_HITS: Final = _NOTHING._replace(exact=np.zeros(0, np.uint8))
-"""Results of the default ranking for a query that finds nothing."""
-
-
 class Bm25Engine:
     """Exact BM25 over postings; immutable and thread-safe.
 
@@ -169,26 +170,42 @@ class Bm25Engine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        matches: bool = False,
     ) -> list[TopDocs]:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
         queries  term numbers in query order, repetitions included, negative if unknown
         mask     documents that may be returned, a subset of the live ones; None for all of them
         totals   whether to count the documents that contain a term
+        matches  whether to count them and to return which they are
         Cost     0.3 ns for each posting in blocks that can contain one of the k best, and 3 µs; a
                  mask or totals need one pass over the postings.
         Memory   8 bytes for each of k results of each query
         """
         k = min(k, self._size)
         if not k:
-            return [_NOTHING] * len(queries)
-        shape = len(queries), k
-        documents, scores = np.empty(shape, np.int32), np.empty(shape, np.float32)
-        counts = self._engine.bm25(queries, _words(mask), totals, documents, scores)
-        return [
-            TopDocs(documents[row, :count], scores[row, :count], total)
-            for row, (count, total) in enumerate(counts)
-        ]
+            return [NOTHING] * len(queries)
+        results = ResultArrays(len(queries), k, self._size, matches=matches)
+        counts = self._engine.bm25(
+            queries, _words(mask), totals, results.matches, results.documents, results.scores
+        )
+        return [top._replace(exact=None) for top in results.tops(counts)]
+
+    def containing_all(self, terms: Iterable[int]) -> DocIds:
+        """Return the documents that contain all of some terms, at least one, ascending.
+
+        Deleted ones are among them. Cost: the postings of the rarest term.
+        """
+        return self._engine.containing_all([*terms])
+
+    def containing_any(self, terms: Iterable[int]) -> DocumentMask:
+        """Return which documents contain any of some terms: (N,). Cost: their postings."""
+        return self._engine.containing_any([*terms])
+
+    def counts_within(self, terms: Collection[int], allowed: DocumentMask) -> dict[int, int]:
+        """Count the documents of a mask, (N,), that contain each term. Cost: its postings."""
+        counts = self._engine.count_within([*terms], contiguous(allowed, np.bool_))
+        return dict(zip(terms, counts.tolist(), strict=True))
 
     def saturations(self, terms: Integers, doc_ids: DocIds) -> npt.NDArray[np.uint16]:
         """Return the saturations of terms in documents, in 65,536ths, 0 for none: (n, terms).
@@ -257,6 +274,7 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        matches: bool = False,
     ) -> list[TopDocs] | None:
         """Return the k best documents of each query, in one call that runs without the GIL.
 
@@ -266,15 +284,11 @@ class KlsaEngine:
         k = min(k, self._kernel.size)
         if params.seeds > MAX_SEEDS or not k:
             return None
-        documents, scores, exact = _results(len(queries), k)
-        counts = self._engine.score(
-            queries, params, self.depths(k, mask, params), _words(mask), totals,
-            documents, scores, exact,
-        )  # fmt: skip
-        return [
-            TopDocs(documents[row, :count], scores[row, :count], total, exact[row, :count])
-            for row, (count, total) in enumerate(counts)
-        ]
+        results = ResultArrays(len(queries), k, self._kernel.size, matches=matches)
+        depths = self.depths(k, mask, params)
+        return results.tops(
+            self._engine.score(queries, params, depths, _words(mask), totals, *results.arrays)
+        )
 
     def explain(
         self,
@@ -316,6 +330,7 @@ class KlsaEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        matches: bool = False,
         local: LocalSeeds | None = None,
     ) -> TopDocs:
         """Return the k best of these documents by the seeds of all partitions. See `top`.
@@ -325,12 +340,12 @@ class KlsaEngine:
         k = min(k, self._kernel.size)
         if not k:
             return NO_HITS
-        documents, scores, exact = _results(1, k)
-        depths = self.depths(k, mask, params, SHARED_COVERAGE_DEPTH)
-        count, total = self._engine.score_shared(
-            terms, params, depths, shared, local, _words(mask), totals, documents, scores, exact
+        results = ResultArrays(1, k, self._kernel.size, matches=matches)
+        depths, words = self.depths(k, mask, params, SHARED_COVERAGE_DEPTH), _words(mask)
+        count = self._engine.score_shared(
+            terms, params, depths, shared, local, words, totals, *results.arrays
         )
-        return TopDocs(documents[0, :count], scores[0, :count], total, exact[0, :count])
+        return results.tops([count])[0]
 
     @staticmethod
     def top_of_all(
@@ -346,18 +361,16 @@ class KlsaEngine:
         if not numbers:
             return tops
         k = min(k, max(parts[number][0]._kernel.size for number in numbers))
-        documents, scores, exact = _results(len(numbers), k)
+        results = ResultArrays(len(numbers), k, 0)
         searched = []
         for number in numbers:
             engine, terms, params = parts[number]
             depths = engine.depths(min(k, engine._kernel.size), None, params, SHARED_COVERAGE_DEPTH)
             searched.append((engine._engine, terms, params, depths))
         step = parts[numbers[0]][0]._kernel.postings.step
-        counts = _native.Engine.score_all(searched, step, True, documents, scores, exact)
-        for row, (number, (count, total)) in enumerate(zip(numbers, counts, strict=True)):
-            tops[number] = TopDocs(
-                documents[row, :count], scores[row, :count], total, exact[row, :count]
-            )
+        counts = _native.Engine.score_all(searched, step, True, *results.arrays[1:])
+        for number, top in zip(numbers, results.tops(counts), strict=True):
+            tops[number] = top
         return tops
 
     def depths(
@@ -393,14 +406,6 @@ def _depths(k: int, filtered: int, coverage: tuple[int, int]) -> RerankDepths:
         filtered,
         False,
     )
-
-
-def _results(
-    queries: int, k: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
-    """Return space for documents, scores and what is exact, k of each query."""
-    shape = queries, k
-    return np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.uint8)
 
 
 def _words(mask: Mask | None) -> npt.NDArray[np.uint64] | None:

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.array_types import DocIds
+
 LANES: Final = 64
 """Documents of a word."""
 FEW: Final = 1000
@@ -57,9 +59,21 @@ class Mask:
         for first in range(begin, documents, PART):
             packed = np.packbits(find(first, min(first + PART, documents)), bitorder="little")
             packed_words[first // 8 : first // 8 + len(packed)] = packed
+        return cls.of_words(words, documents)
+
+    @classmethod
+    def of_words(cls, words: npt.NDArray[np.uint64], documents: int) -> Mask:
+        """Return the mask with these words, which become read-only."""
         mask = cls.__new__(cls)
         mask._set_words(words, documents)
         return mask
+
+    @classmethod
+    def of_documents(cls, doc_ids: DocIds, documents: int) -> Mask:
+        """Return the mask of some documents. Cost: O(N)."""
+        allowed = np.zeros(documents, np.bool_)
+        allowed[doc_ids] = True
+        return cls(allowed)
 
     def _set_words(self, words: npt.NDArray[np.uint64], documents: int) -> None:
         self.words, self.documents = words, documents
@@ -84,9 +98,11 @@ class Mask:
 
     def __and__(self, other: Mask) -> Mask:
         """Return the intersection of two masks of equally many documents."""
-        both = Mask.__new__(Mask)
-        both._set_words(self.words & other.words, self.documents)
-        return both
+        return Mask.of_words(self.words & other.words, self.documents)
+
+    def __or__(self, other: Mask) -> Mask:
+        """Return the union of two masks of equally many documents."""
+        return Mask.of_words(self.words | other.words, self.documents)
 
 
 def intersection(one: Mask | None, other: Mask | None) -> Mask | None:

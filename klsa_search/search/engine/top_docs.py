@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.lowrank.expansion_matrix import largest_entries
-from klsa_search.search.engine.mask import Mask, intersection
+from klsa_search.search.engine.mask import LANES, Mask, intersection
 
 
 class TopDocs(NamedTuple):
@@ -23,6 +23,7 @@ class TopDocs(NamedTuple):
     before           the same documents with their scores before passages, vectors or boosts changed
                      them; None if nothing did
     passages         the best passage of each document, -1 with score 0 for none, if passages count
+    matches          the documents of the mask that match; None if they were not requested
     """
 
     doc_ids: DocIds
@@ -31,9 +32,10 @@ class TopDocs(NamedTuple):
     exact: npt.NDArray[np.uint8] | None = None
     before: TopDocs | None = None
     passages: TopDocs | None = None
+    matches: Mask | None = None
 
     def at(self, positions: DocIds | DocumentMask | slice) -> TopDocs:
-        """Return the documents at some positions, or of a mask or slice, with the same total."""
+        """Return the documents at some positions, or of a mask or slice, with the same matches."""
         return TopDocs(
             self.doc_ids[positions],
             self.scores[positions],
@@ -41,14 +43,15 @@ class TopDocs(NamedTuple):
             None if self.exact is None else self.exact[positions],
             None if self.before is None else self.before.at(positions),
             None if self.passages is None else self.passages.at(positions),
+            self.matches,
         )
 
     def rescored(self, scores: Scores, total: int) -> TopDocs:
         """Return the same documents with other scores."""
-        return TopDocs(self.doc_ids, scores, total, before=self)
+        return TopDocs(self.doc_ids, scores, total, before=self, matches=self.matches)
 
     def joined(self, others: TopDocs) -> TopDocs:
-        """Return these documents, then others, with the total of these."""
+        """Return these documents, then others, with the matches of these."""
 
         def both(one: TopDocs | None, other: TopDocs | None) -> TopDocs | None:
             return None if one is None or other is None else one.joined(other)
@@ -61,6 +64,7 @@ class TopDocs(NamedTuple):
             np.concatenate((self.exact, others.exact)) if has_exact else None,  # type: ignore[arg-type]
             both(self.before, others.before),
             both(self.passages, others.passages),
+            self.matches,
         )
 
     def unscored(self, doc_ids: DocIds) -> TopDocs:
@@ -76,11 +80,47 @@ class TopDocs(NamedTuple):
         )
 
 
+NOTHING: Final = TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+NO_HITS: Final = NOTHING._replace(exact=np.zeros(0, np.uint8))
+"""Results of the default ranking for a query that finds nothing."""
+
+
+class ResultArrays:
+    """Space for documents, scores and what is exact, k of each query, and for which match."""
+
+    def __init__(self, queries: int, k: int, size: int, *, matches: bool = False) -> None:
+        shape, self._size = (queries, k), size
+        self.documents, self.scores = np.empty(shape, np.int32), np.empty(shape, np.float32)
+        self.exact = np.empty(shape, np.uint8)
+        self.matches = np.empty((queries, -(-size // LANES)), np.uint64) if matches else None
+        self.arrays = self.matches, self.documents, self.scores, self.exact
+
+    def tops(self, counts: Sequence[tuple[int, int]]) -> list[TopDocs]:
+        """Return the results of each query, by their number and the total."""
+        tops = [
+            TopDocs(
+                self.documents[row, :count],
+                self.scores[row, :count],
+                total,
+                self.exact[row, :count],
+            )
+            for row, (count, total) in enumerate(counts)
+        ]
+        if self.matches is None:
+            return tops
+        masks = (Mask.of_words(words, self._size) for words in self.matches)
+        return [top._replace(matches=mask) for top, mask in zip(tops, masks, strict=True)]
+
+
 ALL_CANDIDATES: Final = 1000
 """Number of results from which all candidates of a small collection are rescored."""
 
-Rank = Callable[[int, Mask | None], TopDocs]
-"""Returns the k best documents of a mask, and how many match."""
+
+class Rank(Protocol):
+    """A ranking."""
+
+    def __call__(self, k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+        """Return the k best documents of a mask, and how many match, or also which."""
 
 
 def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
@@ -88,9 +128,7 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
 
     size  number of doc ids of the index
     """
-    allowed = np.zeros(size, np.bool_)
-    allowed[doc_ids] = True
-    top = rank(max(len(doc_ids), 1), Mask(allowed))
+    top = rank(max(len(doc_ids), 1), Mask.of_documents(doc_ids, size))
     every = top.joined(top.unscored(np.setdiff1d(doc_ids, top.doc_ids)))
     order = np.argsort(every.doc_ids)
     return every.at(order[np.searchsorted(every.doc_ids, doc_ids, sorter=order)])
@@ -98,12 +136,12 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
 
 def top_docs(scores: Scores, k: int) -> TopDocs:
     """Return the k best by the scores of all documents."""
-    doc_ids, best = largest_entries(scores, k)
-    return TopDocs(doc_ids, best, int(np.count_nonzero(scores > 0)))
+    (doc_ids, best), matches = largest_entries(scores, k), Mask(scores > 0)
+    return TopDocs(doc_ids, best, matches.size, matches=matches)
 
 
-def best_of(scores: Scores, k: int, mask: Mask | None) -> TopDocs:
-    """Return the k best documents of a mask by the scores of all documents."""
+def best_of(scores: Scores, k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+    """Return the k best documents of a mask by the scores of all documents: see `Rank`."""
     return top_docs(scores if mask is None else scores * mask.allowed, k)
 
 
@@ -120,9 +158,10 @@ def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
     order = np.lexsort((every.doc_ids, -scores))[: np.count_nonzero(scores)]
     every = every.at(order).rescored(scores[order], len(order))
 
-    def by_factors(k: int, mask: Mask | None) -> TopDocs:
+    def by_factors(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
         top = every if mask is None else every.at(mask.allowed[every.doc_ids])
-        return top.at(slice(k))._replace(total=len(top.doc_ids))
+        matching = Mask.of_documents(top.doc_ids, len(factors)) if matches else None
+        return top.at(slice(k))._replace(total=len(top.doc_ids), matches=matching)
 
     return by_factors
 
@@ -135,10 +174,13 @@ def leading_first(rank: Rank, leading: DocumentMask) -> Rank:
     """
     parts = Mask(leading), Mask(~leading)
 
-    def with_leading(k: int, mask: Mask | None) -> TopDocs:
-        first, following = (rank(k, intersection(mask, part)) for part in parts)
+    def with_leading(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+        first, following = (rank(k, intersection(mask, part), matches=matches) for part in parts)
         top = first.joined(following).at(slice(k))
-        return top._replace(total=first.total + following.total)
+        matching = None
+        if first.matches is not None and following.matches is not None:
+            matching = first.matches | following.matches
+        return top._replace(total=first.total + following.total, matches=matching)
 
     return with_leading
 
@@ -149,8 +191,8 @@ def named_first(rank: Rank, named: int, size: int) -> Rank:
     size  number of doc ids of the index
     """
 
-    def with_named(k: int, mask: Mask | None) -> TopDocs:
-        top = rank(k, mask)
+    def with_named(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+        top = rank(k, mask, matches=matches)
         if mask is not None and named not in mask:
             return top
         is_named, total = top.doc_ids == named, top.total
@@ -158,6 +200,8 @@ def named_first(rank: Rank, named: int, size: int) -> Rank:
         if not is_named.any():
             first = ranked(rank, np.full(1, named), size)
             total += int(first.scores[0] == 0)
-        return first.joined(top.at(~is_named)).at(slice(k))._replace(total=total)
+        matching = top.matches and top.matches.with_document(named)
+        top = first.joined(top.at(~is_named)).at(slice(k))
+        return top._replace(total=total, matches=matching)
 
     return with_named

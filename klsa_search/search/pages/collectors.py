@@ -353,17 +353,15 @@ def _match_all(size: int, mask: Mask | None, least: float | None) -> DocumentMas
 
 def _matches(size: int, rank: Rank, mask: Mask | None, least: float | None) -> DocumentMask:
     """Return which documents match and score at least `least`: (N,)."""
-    # Buffers for all documents would cost more than counting the matches first.
-    total = rank(1, mask).total
+    first = rank(1, mask, matches=least is None)
+    if least is None:
+        assert first.matches is not None, "they were requested"
+        return first.matches.allowed
     # Compared scores are those of a deep ranking, even for few matches.
-    top = rank(max(total, 1 if least is None else ALL_CANDIDATES), mask)
-    doc_ids = top.doc_ids
-    if least is not None:
-        with np.errstate(over="ignore"):  # larger than any score becomes infinite
-            doc_ids = doc_ids[top.scores >= np.float32(least)]
-    mask_ = np.zeros(size, np.bool_)
-    mask_[doc_ids] = True
-    return mask_
+    top = rank(max(first.total, ALL_CANDIDATES), mask)
+    with np.errstate(over="ignore"):  # larger than any score becomes infinite
+        doc_ids = top.doc_ids[top.scores >= np.float32(least)]
+    return Mask.of_documents(doc_ids, size).allowed
 
 
 def distinct_field(name: str | None, state: State) -> Field | None:

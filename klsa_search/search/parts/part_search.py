@@ -16,14 +16,14 @@ import numpy.typing as npt
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.engine import MAX_SEEDS, NO_HITS, KlsaEngine, KlsaParams
+from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine, KlsaParams
 from klsa_search.search.engine.evidence import (
     NONE,
     Answers,
     Evidence,
     OpenQuestions,
 )
-from klsa_search.search.engine.top_docs import TopDocs
+from klsa_search.search.engine.top_docs import NO_HITS, TopDocs
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import NO_MODELS, NOT_EMBEDDED, EmbeddedQuery
 from klsa_search.search.pages.applied_rules import NO_RULES, AppliedRules, Pin

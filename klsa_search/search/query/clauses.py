@@ -19,7 +19,6 @@ from klsa_search.search.query.corrections import Circumstances, Correction, Corr
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
     Alternatives,
-    containing_any,
     containing_phrase,
     containing_words,
     pattern_names,
@@ -441,7 +440,7 @@ class ClauseReader:
                 allowed |= containing_phrase(self._snapshot, [term], clause.field)
             builder.restrict(clause, names, allowed)
         elif clause.sign:
-            builder.restrict(clause, names, containing_any(self._snapshot, terms))
+            builder.restrict(clause, names, self._snapshot.bm25_engine.containing_any(terms))
 
 
 def _trim(numbers: list[int]) -> list[int]:

@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import NON_JOINER
 from klsa_search.collection.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
-from klsa_search.core.lazy import cached_method
+from klsa_search.core.lazy import cached_method, lazy_property
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Variant, Word, Words
-from klsa_search.search.query.matching import containing_all, documents_with
+from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.stop_words import StopWords
 
 RARER: Final = 4
@@ -200,7 +200,7 @@ class Compounds:
             if (
                 frequency
                 and evidence is LOCAL
-                and (2 * len(containing_all(self._snapshot, terms)) < least)
+                and (2 * len(self._snapshot.bm25_engine.containing_all(terms)) < least)
             ):
                 continue
             if not frequency or 2 * self._side_by_side(halves, evidence) >= least:
@@ -397,7 +397,12 @@ class Compounds:
 
     def _frequency(self, number: int) -> int:
         """Return the number of documents that contain a term, 0 if it is unknown."""
-        return int(self._snapshot.query_kernel.frequencies[number]) if number >= 0 else 0
+        return self._frequencies[number] if number >= 0 else 0
+
+    @lazy_property
+    def _frequencies(self) -> memoryview:
+        """Number of live documents that contain each term: (V,)."""
+        return self._snapshot.query_kernel.frequencies.data
 
     def _best(self, divisions: Iterable[Sequence[str]], evidence: Evidence, least: float) -> Words:
         """Return the division whose parts are adjacent in most documents, the first of equals.

@@ -35,29 +35,6 @@ each of its synonyms, the terms of a prefix.
 """
 
 
-def containing_any(snapshot: Snapshot, terms: Iterable[int]) -> DocumentMask:
-    """Return which documents contain any of the terms: (N,). Cost: their postings."""
-    result = np.zeros(len(snapshot), np.bool_)
-    for term in terms:
-        result[snapshot.query_kernel.postings.of_term(term)[0]] = True
-    return result
-
-
-def containing_all(snapshot: Snapshot, terms: Iterable[int]) -> Integers:
-    """Return the doc ids that contain all of the terms, ascending. Cost: their postings."""
-    postings = snapshot.query_kernel.postings
-    return _intersection(postings.of_term(term)[0] for term in terms)
-
-
-def _intersection(parts: Iterable[Integers]) -> Integers:
-    """Return the doc ids that all parts contain; each part is in ascending order."""
-    documents, *larger = sorted(parts, key=len)
-    for more in larger:
-        positions = np.searchsorted(more, documents)
-        documents = documents[more.take(positions, mode="clip") == documents] if len(more) else more
-    return documents
-
-
 def names_of(snapshot: Snapshot, alternatives: Alternatives) -> tuple[tuple[str, ...], ...]:
     """Return the terms of alternatives by name."""
     names = snapshot.vocabulary.terms
@@ -77,32 +54,40 @@ def containing_words(
     Cost: their postings; for "most" also O(N).
     """
     words = list(words)
-    documents_of = [_containing_one(snapshot, alternatives) for alternatives in words]
-    result = np.zeros(len(snapshot), np.bool_)
     if match == "all":
-        result[_intersection(documents_of)] = True
-        return result
+        return _containing_every(snapshot, words)
     live, count = snapshot.live_docs(), snapshot.query_kernel.documents
     contained, total = np.zeros(len(snapshot)), 0.0
-    for alternatives, documents in zip(words, documents_of, strict=True):
+    for alternatives in words:
+        matching = _containing_one(snapshot, alternatives)
         question = "containing", *names_of(snapshot, alternatives)
-        n = evidence.of(question, lambda: int(live[documents].sum()))  # noqa: B023 - called at once
+        n = evidence.of(question, lambda: int((live & matching).sum()))  # noqa: B023 - called at once
         weight = math.log1p((count - n + 0.5) / (n + 0.5))
-        contained[documents] += weight
+        np.add(contained, weight, out=contained, where=matching)
         total += weight
     return contained > MOST * total
 
 
-def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> Integers:
-    """Return the doc ids that contain a word or an alternative, ascending."""
-    if len(alternatives) == 1:
-        (terms,) = alternatives
-        return containing_all(snapshot, terms)
-    result = containing_any(snapshot, (terms[0] for terms in alternatives if len(terms) == 1))
+def _containing_every(snapshot: Snapshot, words: Sequence[Alternatives]) -> DocumentMask:
+    """Return which documents contain all words: (N,)."""
+    alone = [term for word in words if len(word) == 1 for terms in word for term in terms]
+    result = np.full(len(snapshot), not alone)
+    if alone:
+        result[snapshot.bm25_engine.containing_all(alone)] = True
+    for word in words:
+        if len(word) > 1:
+            result &= _containing_one(snapshot, word)
+    return result
+
+
+def _containing_one(snapshot: Snapshot, alternatives: Alternatives) -> DocumentMask:
+    """Return which documents contain a word or an alternative: (N,)."""
+    engine = snapshot.bm25_engine
+    result = engine.containing_any(terms[0] for terms in alternatives if len(terms) == 1)
     for terms in alternatives:
         if len(terms) > 1:
-            result[containing_all(snapshot, terms)] = True
-    return np.flatnonzero(result)
+            result[engine.containing_all(terms)] = True
+    return result
 
 
 def containing_phrase(
@@ -129,7 +114,9 @@ def documents_of_phrase(
     terms = {word for word in words if word >= 0}
     if UNKNOWN in words or all(word == NO_TERM for word in words):
         return np.zeros(0, np.int64)
-    documents = containing_all(snapshot, terms) if terms else np.arange(len(snapshot))
+    documents: Integers = np.arange(len(snapshot))
+    if terms:
+        documents = snapshot.bm25_engine.containing_all(terms)
     if len(words) == 1 and terms and field == "":
         return documents
     forward = snapshot.forward
@@ -223,8 +210,8 @@ def counts_with(
         fitting = snapshot.live_docs() if allowed is None else allowed
         if context:
             fitting = fitting & containing_words(snapshot, context, "all", evidence)
-        matching = {term: fitting[containing_all(snapshot, [term])] for term in terms}
-        return Counter({names[term]: int(mask.sum()) for term, mask in matching.items()})
+        counted = snapshot.bm25_engine.counts_within(terms, fitting)
+        return Counter({names[term]: count for term, count in counted.items()})
 
     with_context = (names_of(snapshot, alternatives) for alternatives in context)
     question = "completions", *with_context, *(names[term] for term in terms)

@@ -17,12 +17,12 @@ from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.engine.engine import NO_HITS, KlsaParams, ScoreDetails
+from klsa_search.search.engine.engine import KlsaParams, ScoreDetails
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.engine.top_docs import Rank, TopDocs, best_of, top_docs
+from klsa_search.search.engine.top_docs import NO_HITS, Rank, TopDocs, best_of, top_docs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
@@ -119,7 +119,7 @@ class Searcher:
         snapshot = self._snapshot
         if snapshot.small and self._allows_klsa_engine(parameters):
             # In a small collection it rescores all candidates.
-            tops = self._klsa_top([terms], len(snapshot), parameters, None, totals=False)
+            tops = self._klsa_top([terms], len(snapshot), parameters, None)
             if tops is not None:
                 (top,) = tops
                 scores = np.zeros(len(snapshot), np.float32)
@@ -145,10 +145,12 @@ class Searcher:
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        matches: bool = False,
     ) -> list[TopDocs]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
-        totals  also count the documents of the mask that score above 0
+        totals   also count the documents of the mask that score above 0
+        matches  also return which they are
         A mask changes no score. Queries that allow all documents go through the engines in
         one call, without the GIL.
         """
@@ -156,7 +158,7 @@ class Searcher:
             query.terms for query in queries if query.mask is None and query.stop_scores is None
         ]
         if len(terms) == len(queries):
-            return self._top(terms, k, parameters, mask, totals=totals)
+            return self._top(terms, k, parameters, mask, totals=totals, matches=matches)
         return [
             self._top(
                 [query.terms],
@@ -164,6 +166,7 @@ class Searcher:
                 parameters,
                 intersection(mask, query.mask),
                 totals=totals,
+                matches=matches,
             )[0]
             if query.stop_scores is None
             else self._top_by_stop_words(query.stop_scores, k, intersection(mask, query.mask))
@@ -178,8 +181,10 @@ class Searcher:
     def ranking(self, query: ParsedQuery, parameters: SearchSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
 
-        def rank(k: int, mask: Mask | None) -> TopDocs:
-            (top,) = self.top([query], k, parameters, mask, totals=True)
+        def rank(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+            (top,) = self.top([query], k, parameters, mask, totals=True, matches=matches)
+            if matches and top.matches is None:  # a query without seeds, or an empty index
+                top = top._replace(matches=Mask(np.zeros(len(self._snapshot), np.bool_)))
             return top
 
         return rank
@@ -192,12 +197,13 @@ class Searcher:
         mask: Mask | None,
         *,
         totals: bool,
+        matches: bool,
     ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
         if parameters.ranker == "bm25" and not parameters.boosts:
-            return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals)
+            return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals, matches=matches)
         if self._allows_klsa_engine(parameters):
-            tops = self._klsa_top(queries, k, parameters, mask, totals=totals)
+            tops = self._klsa_top(queries, k, parameters, mask, totals=totals, matches=matches)
             if tops is not None:
                 return tops
         return [self._rank_all(terms, k, parameters, mask) for terms in queries]
@@ -250,17 +256,22 @@ class Searcher:
         parameters: SearchSettings,
         mask: Mask | None,
         *,
-        totals: bool,
+        totals: bool = False,
+        matches: bool = False,
     ) -> list[TopDocs] | None:
         check_deadline()
         params = self.params(parameters)
         engine, seeds = self._snapshot.klsa_engine, self._seeds
         if self._partitions is None:
-            return engine.top(queries, k, params, mask, totals=totals)
+            return engine.top(queries, k, params, mask, totals=totals, matches=matches)
         if seeds is None:
             return [NO_HITS] * len(queries)
         (terms,), local = queries, self._partitions.local
-        return [engine.top_shared(terms, k, params, seeds, mask, totals=totals, local=local)]
+        return [
+            engine.top_shared(
+                terms, k, params, seeds, mask, totals=totals, matches=matches, local=local
+            )
+        ]
 
     def _rank_all(
         self,

@@ -204,25 +204,30 @@ def with_vectors(rank: Rank, parts: VectorParts, always: DocIds | None = None) -
     Exact for the scores by words: more documents are ranked by words until no other can be among
     the k best.
     """
-    values, matches, furthest = parts.values, parts.matches.copy(), parts.furthest
+    values, near, furthest = parts.values, parts.matches.copy(), parts.furthest
     if always is None:
-        matches, furthest = values > 0, np.float32(0)
+        near, furthest = values > 0, np.float32(0)
     else:
-        matches[always] = values[always] > 0
+        near[always] = values[always] > 0
 
-    def by_both(k: int, mask: Mask | None) -> TopDocs:
-        nearest = np.flatnonzero(matches if mask is None else matches & mask.allowed)
+    def by_both(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
+        nearest = np.flatnonzero(near if mask is None else near & mask.allowed)
         by_words = ranked(rank, nearest, len(values))
         size = max(2 * k, 20)
         while True:
-            top = rank(size, mask)
+            top = rank(size, mask, matches=matches)
             every = top.joined(by_words.at(~np.isin(nearest, top.doc_ids)))
             scores = every.scores + values[every.doc_ids]
             order = np.lexsort((every.doc_ids, -scores))[:k]
             complete = len(top.doc_ids) < size
             if complete or scores[order[-1]] >= top.scores[-1] + furthest:
-                total = top.total + int(np.count_nonzero(by_words.scores == 0))
-                return every.at(order).rescored(scores[order], total)
+                only_near = nearest[by_words.scores == 0]
+                both = every.at(order).rescored(scores[order], top.total + len(only_near))
+                if both.matches is None:
+                    return both
+                return both._replace(
+                    matches=both.matches | Mask.of_documents(only_near, len(values))
+                )
             size *= 2
 
     return by_both

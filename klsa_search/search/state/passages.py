@@ -64,9 +64,7 @@ class PassageIndex:
 
     def mask_of(self, doc_ids: DocIds) -> Mask:
         """Return the mask of the passages of documents."""
-        allowed = np.zeros(len(self.document_of), np.bool_)
-        allowed[self.rows_of(doc_ids)] = True
-        return Mask(allowed)
+        return Mask.of_documents(self.rows_of(doc_ids), len(self.document_of))
 
     def mask(self, documents: Mask | None) -> Mask | None:
         """Return the mask of the passages of the documents of a mask."""
@@ -183,6 +181,7 @@ class PassageSearcher(Searcher):
         mask: Mask | None = None,
         *,
         totals: bool = False,
+        matches: bool = False,
     ) -> list[TopDocs]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
@@ -190,10 +189,15 @@ class PassageSearcher(Searcher):
         can be among the k best. Cost: some four rankings.
         """
         if not self.uses_passages(parameters):
-            return super().top(queries, k, parameters, mask, totals=totals)
+            return super().top(queries, k, parameters, mask, totals=totals, matches=matches)
         return [
             self._top_with_passages(
-                query, k, parameters, intersection(mask, query.mask), totals=totals
+                query,
+                k,
+                parameters,
+                intersection(mask, query.mask),
+                totals=totals,
+                matches=matches,
             )
             for query in queries
         ]
@@ -222,13 +226,16 @@ class PassageSearcher(Searcher):
         mask: Mask | None,
         *,
         totals: bool,
+        matches: bool,
     ) -> TopDocs:
         query = query._replace(mask=None)
         of_passages = self.of_passages(query)
         passage_mask = self._passages.mask(mask)
         weight, size = np.float32(parameters.passage_weight), max(_CANDIDATES * k, 20)
         while True:
-            (documents,) = super().top([query], size, parameters, mask, totals=totals)
+            (documents,) = super().top(
+                [query], size, parameters, mask, totals=totals, matches=matches
+            )
             passages = self._top_passages(of_passages, size, parameters, passage_mask)
             best_passages = self._passages.best(passages)
             next_own, next_passage = _last(documents, size), weight * _last(passages, size)
@@ -237,7 +244,7 @@ class PassageSearcher(Searcher):
                 self._passages.document_of[best_passages.doc_ids], documents.doc_ids
             )
             if len(missing):
-                only = self._mask(missing)
+                only = Mask.of_documents(missing, len(self._snapshot))
                 (rest,) = super().top([query], len(missing), parameters, only)
                 documents = documents.joined(rest)
             best = self._passages.best_of(documents.doc_ids, best_passages)
@@ -291,11 +298,6 @@ class PassageSearcher(Searcher):
         """Return a query to documents as one to passages, without its mask."""
         terms = self._snapshot.vocabulary.terms
         return ParsedQuery(self._passages.terms_of(query.terms, terms))
-
-    def _mask(self, doc_ids: DocIds) -> Mask:
-        allowed = np.zeros(len(self._snapshot), np.bool_)
-        allowed[doc_ids] = True
-        return Mask(allowed)
 
 
 def _last(top: TopDocs, size: int) -> np.float32:

@@ -29,7 +29,6 @@ from klsa_search.search.query.corrections import (
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import (
     Alternatives,
-    containing_all,
     counts_with,
     pattern_names,
     pattern_of,
@@ -117,7 +116,8 @@ def following(snapshot: Snapshot, words: Sequence[int], allowed: DocumentMask) -
     words  of which the first and the last have terms
     Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
-    documents = containing_all(snapshot, {word for word in words if word >= 0}).astype(np.int64)
+    every = snapshot.bm25_engine.containing_all({word for word in words if word >= 0})
+    documents = every.astype(np.int64)
     documents = documents[allowed[documents]]
     if len(documents) > SAMPLE:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]

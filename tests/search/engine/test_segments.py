@@ -153,6 +153,12 @@ def test_the_oracle_gives_the_same_bits(world, cuts, gone, terms, k, small, late
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
     assert not set(compiled.doc_ids.tolist()) & gone
+    share = np.random.default_rng(k).random(SIZE)
+    for mask in (None, all_but(gone) & Mask(share < 0.3), all_but(gone) & Mask(share < 0.005)):
+        (listed,) = snapshot.klsa_engine.top([terms], 1, params, mask, matches=True)
+        (every,) = snapshot.klsa_engine.top([terms], SIZE, params, mask, totals=True)
+        assert np.flatnonzero(listed.matches.allowed).tolist() == sorted(every.doc_ids.tolist())
+        assert listed.total == listed.matches.size == every.total
 
 
 def test_a_later_document_is_brought_up_by_an_earlier_one():
@@ -213,6 +219,18 @@ def test_statistics_are_of_all_segments(world):
         assert np.array_equal(saturations, same_)
     row = segments.steps(np.array([0, 3]), np.array([70_000, 5]))
     assert np.array_equal(row, postings.steps(np.array([0, 3]), np.array([70_000, 5])))
+    engine, allowed = Bm25Engine(QueryKernel.of(segments)), np.arange(SIZE) % 3 > 0
+    contained = [set(postings.of_term(term)[0].tolist()) for term in (0, 3, 49)]
+    assert engine.containing_all([3, 0, 49]).tolist() == sorted(set.intersection(*contained))
+    assert engine.containing_all([0]).tolist() == sorted(contained[0])
+    assert np.flatnonzero(engine.containing_any([49, 3])).tolist() == sorted(
+        contained[1] | contained[2]
+    )
+    assert not engine.containing_any([]).any()
+    fitting = [sum(map(bool, allowed[sorted(one)])) for one in contained]
+    assert engine.counts_within([0, 3, 49], allowed) == dict(zip([0, 3, 49], fitting, strict=True))
+    (lexical,) = engine.top([[3, 49]], 1, matches=True)
+    assert np.flatnonzero(lexical.matches.allowed).tolist() == sorted(contained[1] | contained[2])
     found = np.zeros((segments.terms, segments.size), np.uint16)
     for terms, documents, saturations in segments.batches(50):
         found[terms, documents] = saturations
