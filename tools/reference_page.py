@@ -33,7 +33,8 @@ COMMANDS = {
     "klsa-mcp": klsa_mcp,
 }
 TASKS = {
-    "Build": "build sync add remove refit split embed rollback export settings synonyms rules plan",
+    "Build": "build sync add remove refit compact split embed rollback export settings synonyms "
+    "rules plan",
     "Inspect": "info list analyze verify judgements analytics",
     "Explore": "related duplicates cluster plot",
     "Maintain": "backup restore repair delete alias tune",

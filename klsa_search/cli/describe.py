@@ -183,15 +183,18 @@ def partitions_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
 
 
 def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the drift of an index for JSON, or why it cannot be opened; None without writes.
+    """Return the drift of an index for JSON, or why it cannot be opened; None without later writes.
 
     generations  of the index, one for each partition
     Opens the index, which takes about 1 ms for each later document.
     """
     from klsa_search.errors import StoreError
     from klsa_search.storage.log import WriteLog
+    from klsa_search.storage.manifest import read_manifest
 
-    if not any(WriteLog(generation).last().seq for generation in generations):
+    compacted = (read_manifest(generation).trained for generation in generations)
+    written = (WriteLog(generation).last().seq for generation in generations)
+    if not any(written) and all(trained is None for trained in compacted):
         return None
     from klsa_search.search.opening import open_index
     from klsa_search.storage.partitions import is_partitioned

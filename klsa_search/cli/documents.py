@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit, split, embed, export, repair."""
+"""klsa-index add, remove, refit, compact, split, embed, export, repair."""
 
 from __future__ import annotations
 
@@ -99,6 +99,22 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
 
     with progress_bar() as bar:
         index = refit_index(path, progress=bar, memory=memory, **without_none(options))
+    echo(f"{path.name}: {len(index):,} documents, generation {index.generation}")
+    index.close()
+
+
+@klsa_index.command()
+@index_argument
+def compact(path: Path) -> None:
+    """Merge what was written to an index since its build, without learning from it.
+
+    Deleted documents leave the index, and it opens as fast as after a build; searches and writes
+    continue meanwhile. Documents are ranked by the statistics of the last build or refit as before.
+    """
+    from klsa_search.indexing.compaction import compact as compact_index
+
+    with progress_bar() as bar:
+        index = compact_index(path, progress=bar)
     echo(f"{path.name}: {len(index):,} documents, generation {index.generation}")
     index.close()
 

@@ -226,7 +226,7 @@ class DeltaBuilder:
             features.starts, features.features, features.document_vectors, features.diagonals
         )
         values, neighbours = self._nearest(features.query_terms, counts, starts, lengths)
-        rows, steps = _packed(values, neighbours)
+        rows, steps = packed(values, neighbours)
         scales = np.column_stack((steps, features.diagonals))
         self._later.append_rows(rows, scales)
         words, word_starts = words_of(new_terms)
@@ -333,7 +333,7 @@ def _boosts_of(
     return np.where(diagonals > 0, scalars[:, 1] / np.sqrt(np.sqrt(lengths)), 0).astype(np.float32)
 
 
-def _packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
+def packed(values: _Values, neighbours: npt.NDArray[np.int32]) -> tuple[_Rows, _Values]:
     """Return rows in the form of `lowrank.sparse_expansion`, and their steps."""
     steps = values[:, 0] / np.float32(LEVELS)
     positive = values > 0

@@ -1,8 +1,8 @@
 """The statistics of a build, which weight documents written later.
 
     trained_frequencies.npy, trained_facts.npy
-                            of a partition: statistics of the documents that the partitions of an
-                            index were trained on; without them, the build's own are used
+                            of a partition, or after a compaction: statistics of the documents of
+                            the training; without them, the build's own are used
     epoch_pairs.npy  uint8  codes of `storage.forward_index`: for each term the number of pairs of
                             which it is the lesser term, then for each pair the difference of the
                             greater term from the previous one, and its document frequency minus 2
@@ -155,18 +155,42 @@ class TrainedStatistics(NamedTuple):
     frequencies: _Keys
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that a partition stores."""
+        """Return the arrays that a partition stores, and a compaction."""
         facts = np.array([self.documents, self.mean_content_length, self.length], np.float64)
         return {"trained_frequencies": self.frequencies, "trained_facts": facts}
 
 
 def trained_statistics(generation: Path) -> TrainedStatistics | None:
-    """Return the statistics that a partition was trained by; None for an index of its own."""
+    """Return the statistics that a generation stores; None if they are those of its documents."""
     if not has_array(generation, "trained_facts"):
         return None
     documents, content_length, length = open_array(generation, "trained_facts").tolist()
     frequencies = open_array(generation, "trained_frequencies")
     return TrainedStatistics(int(documents), content_length, length, frequencies)
+
+
+def training_of(
+    generation: Path,
+    postings: Postings,
+    common: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+) -> TrainedStatistics:
+    """Return the statistics of the training of a generation: those stored, or of its documents.
+
+    postings, lengths  of the generation
+    common             numbers of its common terms
+    """
+    trained = trained_statistics(generation)
+    if trained is not None:
+        return trained
+    frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
+    frequencies[common] = occurrences[common] = 0
+    return TrainedStatistics(
+        postings.size,
+        mean_length(int(occurrences.sum()), postings.size),
+        quantised_length(average_length(lengths)),
+        frequencies,
+    )
 
 
 @dataclass(frozen=True)
@@ -253,17 +277,8 @@ def open_statistics(
     array = partial(open_array, generation)
     postings = postings_of_arrays(array, settings.k1)
     common = Analyzer(settings).common() if settings.common_weight < 1 else frozenset()
-    common_numbers = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
-    trained = trained_statistics(generation)
-    if trained is None:
-        frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
-        frequencies[common_numbers] = occurrences[common_numbers] = 0
-        trained = TrainedStatistics(
-            postings.size,
-            mean_length(int(occurrences.sum()), postings.size),
-            quantised_length(average_length(array("lengths"))),
-            frequencies,
-        )
+    numbers = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
+    trained = training_of(generation, postings, np.array(numbers, np.int64), array("lengths"))
     return BuildStatistics(
         settings=settings,
         vocabulary=vocabulary,

@@ -193,7 +193,7 @@ def manifest_of(
         build=BuildEntry(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - started, 3),
-            peak_memory=_peak_memory(),
+            peak_memory=peak_memory(),
         ),
         files=dict(files),
         source_path=address(collection),
@@ -230,11 +230,20 @@ def write_generation(
         built = write(generation)
         report(FILES, 0, None)
         manifest = manifest_of(collection, built, started, describe_files(generation))
-        sync_files(generation)  # before writers are locked out
-        with replay(generation) if replay else nullcontext():
-            commit(generation, manifest)
-        note_checked(generation, manifest)
+        publish(generation, manifest, replay)
     return generation
+
+
+def publish(
+    generation: Path,
+    manifest: Manifest,
+    replay: Callable[[Path], AbstractContextManager[None]] | None,
+) -> None:
+    """Commit a generation whose files are written; see `write_generation`."""
+    sync_files(generation)  # before writers are locked out
+    with replay(generation) if replay else nullcontext():
+        commit(generation, manifest)
+    note_checked(generation, manifest)
 
 
 def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
@@ -250,7 +259,7 @@ def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
     )
 
 
-def _peak_memory() -> int:
+def peak_memory() -> int:
     """Return the peak memory of the process in bytes; Linux reports KiB, macOS bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -134,18 +134,18 @@ class _Comparison:
         kernel = self._snapshot.query_kernel
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")
-        trained = trained_statistics(self._state.info.path)
-        if trained is not None:  # a partition: the mean length is that of all documents
-            built = trained.length
-        else:
-            built = quantised_length(average_length(self._built.lengths))
-        average = built
+        trained, lengths = trained_statistics(self._state.info.path), self._built.lengths
+        is_partition = self._built.ordinals is not None  # the mean length is that of all documents
+        training = quantised_length(average_length(lengths)) if trained is None else trained.length
+        average = training
+        if not is_partition:
+            average = live_length(training, int(lengths.sum(dtype=np.int64)) / max(len(lengths), 1))
         for segment in self._built.query_kernel.postings.parts:
             self._compare_postings(segment, average)
         if self._snapshot.average_length is not None:  # writes may have changed it
             average = self._snapshot.average_length
             mean = self._tokens / max(len(doc_ids), 1)
-            if trained is None and live_length(built, mean) != average:
+            if not is_partition and live_length(training, mean) != average:
                 raise self._damaged("the mean length does not match the documents")
             for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)

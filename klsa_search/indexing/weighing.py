@@ -49,13 +49,10 @@ from klsa_search.lowrank.sparse_expansion import (
     sparse_expansion_arrays,
     unpack_rows,
 )
+from klsa_search.search.engine.snapshot import SMALL
 from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.arrays import open_array, read_vocabulary, write_arrays, write_vocabulary
 from klsa_search.storage.forward_index import Forward
-
-SMALL: Final = 2**13
-"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
-
 
 _SOLVED_PER_SECOND: Final = 10**8
 """Documents times the square of the eigenvectors that are computed in about a second."""

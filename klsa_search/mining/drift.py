@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from klsa_search.search.batches import Drift
 from klsa_search.search.index import Index
 from klsa_search.search.parts.part_set import unsupported
+from klsa_search.search.state.state import drift_of
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import WriteLog
 
@@ -41,22 +42,27 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
     if len(index.partitions) > 1:
         raise unsupported(index.name, "drift after each batch of writes")
     log, built = WriteLog(index.path), DocumentReader.open(index.path)
-    documents = index.manifest.counts.documents
+    manifest = index.manifest
+    documents, first_later = manifest.counts.documents, manifest.trained
+    if first_later is None:
+        first_later = documents
+    before = drift_of(index.path, manifest)
     live: dict[str, bool] = {}  # whether each written ID has a later document
-    added = deleted = replaced = 0
+    added, deleted, replaced = before.added, before.deleted, 0
     points = []
     last = log.last()
     ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
     for writes, write in enumerate(log.rows(0, last), start=1):
-        if write.id not in live:
-            deleted += built.find(write.id) is not None
-        elif live[write.id]:
+        doc_id = None if write.id in live else built.find(write.id)
+        if doc_id is not None and doc_id < first_later:
+            deleted += 1
+        elif doc_id is not None or live.get(write.id):
             added, replaced = added - 1, replaced + 1
         live[write.id] = write.document is not None
         added += live[write.id]
         if write.seq in ends:
             drift = Drift(added=added, deleted=deleted, passed=replaced)
-            count = documents - deleted + added
+            count = documents + added - before.added - (deleted - before.deleted)
             points.append(
                 DriftPoint(
                     writes=writes,

@@ -25,13 +25,14 @@ from klsa_search.storage.manifest import SpaceEntry
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Drift of an index from its build.
+    """Drift of an index from its training: the documents of the last build or refit.
 
-    added   number of live documents added after the build
-    deleted number of documents of the build that were deleted or replaced
-    passed  number of documents added after the build that are deleted or replaced already
+    added   number of live documents added after the training
+    deleted number of documents of the training that were deleted or replaced
+    passed  number of documents added after the training that were deleted or replaced since the
+            last compaction
     words   number of words of the added documents
-    unseen  number of those words whose terms the build does not know
+    unseen  number of those words whose terms the training does not know
     bytes   bytes of memory of the delta index
     """
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.array_types import DocumentMask, starts_of
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import unreadable
 
@@ -40,6 +41,31 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
             stream.write(array_header(contiguous.dtype, contiguous.shape))
             # Not ndarray.tofile, which np.save uses: it loses the reason for a failure.
             stream.write(contiguous.reshape(-1).view(np.uint8).data)
+
+
+def write_lists(
+    generation: Path,
+    names: tuple[str, str],
+    parts: Sequence[tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]],
+    live: DocumentMask,
+) -> None:
+    """Write the lists of live documents, one after the other, and the start of each.
+
+    names  of the two arrays
+    parts  lists of consecutive documents, and (n + 1,) the start of each
+    Cost: copying them; 5 µs for each run of live documents.
+    """
+    sizes, first = [np.zeros(0, np.int64)], 0
+    with ArrayWriter(generation, names[0], parts[0][0].dtype) as writer:
+        for content, starts in parts:
+            is_live = live[first : first + len(starts) - 1]
+            first += len(is_live)
+            edges = np.flatnonzero(np.diff(is_live, prepend=False, append=False))
+            for begin, end in starts[edges].reshape(-1, 2).tolist():
+                if begin < end:
+                    writer.append(content[begin:end])
+            sizes.append(np.diff(starts)[is_live])
+    write_arrays(generation, {names[1]: starts_of(np.concatenate(sizes))})
 
 
 @contextmanager

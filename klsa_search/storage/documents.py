@@ -33,9 +33,10 @@ from klsa_search import _native
 from klsa_search.collection.model import Document, id_hash
 from klsa_search.collection.passages import SEPARATOR, cut
 from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_passage
+from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
-from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
+from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays, write_lists
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import unreadable
 
@@ -132,6 +133,25 @@ class DocumentWriter(AbstractContextManager["DocumentWriter"]):
         if failure[0] is None:
             starts, keys = np.array(self._starts, np.int64), np.array(self._keys, np.uint64)
             write_arrays(self._generation, {STARTS: starts, KEYS: np.sort(keys)})
+
+
+def write_live_documents(generation: Path, reader: DocumentReader, live: DocumentMask) -> None:
+    """Write the records of live documents, which are numbered anew, as `DocumentWriter` does.
+
+    Cost: copying them, and 2 µs for each document of an ID that was written later.
+    """
+    parts = [(part.content, part.starts) for part in reader.parts]
+    write_lists(generation, (RECORDS, STARTS), parts, live)
+    numbers = np.cumsum(live, dtype=np.uint64) - np.uint64(1)
+    of_build = (reader.keys & np.uint64(_DOC_ID)).astype(np.int64)
+    hashes, doc_ids = [reader.keys & ~np.uint64(_DOC_ID)], [of_build]
+    later = {id_: doc_id for id_ in reader.later if (doc_id := reader.find(id_)) is not None}
+    later = {id_: doc_id for id_, doc_id in later.items() if doc_id >= len(reader.keys)}
+    hashes.append(np.array([id_hash(id_) & ~_DOC_ID for id_ in later], np.uint64))
+    doc_ids.append(np.array([*later.values()], np.int64))
+    all_doc_ids = np.concatenate(doc_ids)
+    keys = np.concatenate(hashes) | numbers[all_doc_ids]
+    write_arrays(generation, {KEYS: np.sort(keys[live[all_doc_ids]])})
 
 
 @dataclass(frozen=True, eq=False)

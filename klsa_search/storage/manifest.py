@@ -147,6 +147,7 @@ class Manifest(Frozen):
     vectors      spaces of vectors, in the order of their files
     plugins      plug-ins among the settings, by kind
     detected     languages of the settings, if they named none, the commonest first
+    trained      after a compaction: documents left of the training, which are the first ones
     """
 
     format_version: int
@@ -164,6 +165,7 @@ class Manifest(Frozen):
     vectors: list[SpaceEntry] = []
     plugins: dict[PluginKind, Plugin] = {}
     detected: list[LanguageEntry] = []
+    trained: int | None = None
 
     def checked_settings(self) -> Settings:
         """Return the settings of the build; IndexDamaged if they are invalid.

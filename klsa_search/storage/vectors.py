@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS, dimension_fault, vectors_of
-from klsa_search.core.array_types import GrowableArray
+from klsa_search.core.array_types import DocumentMask, GrowableArray
 from klsa_search.errors import BadDocument, IndexBusy, StoreError
 from klsa_search.kernels.vector_space import VectorRows, VectorSpace, VectorSpaces, scales_of
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -99,6 +99,36 @@ class VectorsWriter(AbstractContextManager["VectorsWriter"]):
         space = _Space(file, rows, dimension, GrowableArray(np.int32), GrowableArray(np.float32))
         self._spaces[name] = space
         return space
+
+
+def write_vectors(
+    generation: Path, spaces: VectorSpaces, live: DocumentMask, numbers: npt.NDArray[np.int64]
+) -> None:
+    """Write the vectors of live documents: of each space, in order.
+
+    numbers  (N,) new doc ids
+    """
+    for number, space in enumerate(spaces.values()):
+        chosen = [live[part.documents] for part in space.parts]
+        of_space = [
+            np.concatenate(
+                [
+                    getattr(part, name)[is_live]
+                    for part, is_live in zip(space.parts, chosen, strict=True)
+                ]
+            )
+            for name in ("rows", "documents", "scales")
+        ]
+        rows, documents, scales = of_space
+        file = _file(number)
+        write_arrays(
+            generation,
+            {
+                file: rows,
+                f"{file}_documents": numbers[documents].astype(np.int32),
+                f"{file}_scales": scales,
+            },
+        )
 
 
 def open_vectors(generation: Path, entries: Sequence[SpaceEntry]) -> VectorSpaces:

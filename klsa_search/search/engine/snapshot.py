@@ -16,6 +16,7 @@ from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalue
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
+from klsa_search.delta.statistics import Pairs, TrainedStatistics, trained_statistics
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
@@ -56,9 +57,10 @@ from klsa_search.storage.vectors import open_vectors
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from klsa_search.delta.statistics import Pairs
-
 T = TypeVar("T")
+
+SMALL: Final = 2**13
+"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
 
 FIRST_LATER: Final = 2**40
 """Least ordinal of documents written after the build: more than an index has documents."""
@@ -101,7 +103,7 @@ class Snapshot:
     seed             of the solver
     b                b of BM25
     forward          forward index
-    small            whether deep rankings rescore all candidates
+    small            whether deep rankings rescore all candidates: by the documents of the training
     live             mask of the live documents, if some are deleted
     reverse          entries of later documents in earlier rows, if any
     average_length   quantised mean length of the saturations; None for that of the build
@@ -292,8 +294,6 @@ class Snapshot:
     @_shared_property
     def pairs(self) -> Pairs:
         """Terms and pairs that are features, with their numbers. Cost: `Pairs.of`."""
-        from klsa_search.delta.statistics import Pairs, trained_statistics  # not needed to search
-
         trained = trained_statistics(self.generation)
         if trained is not None:
             frequencies = trained.frequencies
@@ -369,7 +369,10 @@ def open_snapshot(
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
-    vocabulary = _vocabulary(generation) if vocabulary is None else vocabulary
+    trained = trained_statistics(generation)
+    if vocabulary is None:
+        vocabulary = _vocabulary(generation, trained)
+    is_partition = has_array(generation, "ordinals")
     eigenvectors = _optional(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
     common = np.zeros(0, np.int64)
@@ -380,6 +383,11 @@ def open_snapshot(
         postings_of_arrays(partial(open_array, generation), settings.k1),
         weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
+    if trained is not None and not is_partition:  # after a compaction
+        vocabulary = vocabulary.without(query_kernel.frequencies == 0)
+        small = trained.documents <= SMALL
+    else:
+        small = eigenvectors is not None
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
@@ -392,7 +400,7 @@ def open_snapshot(
         if eigenvectors is None
         else eigenvectors,
         has_spectrum=eigenvectors is not None,
-        small=eigenvectors is not None,
+        small=small,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
         expansion=_optional(generation, "expansion"),
@@ -405,7 +413,7 @@ def open_snapshot(
         b=settings.b,
         forward=Forward.open(generation, settings.searched_fields),
         vectors=open_vectors(generation, vectors),
-        ordinals=open_array(generation, "ordinals") if has_array(generation, "ordinals") else None,
+        ordinals=open_array(generation, "ordinals") if is_partition else None,
         remote_rows=open_remote_rows(partial(open_array, generation))
         if has_array(generation, "elsewhere_rows")
         else NO_REMOTE_ROWS,
@@ -417,12 +425,12 @@ def open_snapshot(
     return snapshot
 
 
-def _vocabulary(generation: Path) -> Vocabulary:
-    """Return the terms of a build; those of a partition follow those that all partitions have."""
+def _vocabulary(generation: Path, trained: TrainedStatistics | None) -> Vocabulary:
+    """Return the terms of a generation: those of its training, then others."""
     terms = read_vocabulary(generation)
-    if not has_array(generation, "trained_frequencies"):
+    if trained is None:
         return Vocabulary(terms)
-    shared = len(open_array(generation, "trained_frequencies"))
+    shared = len(trained.frequencies)
     return Vocabulary(terms[:shared]).extended(terms[shared:])
 
 

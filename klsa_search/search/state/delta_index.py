@@ -186,8 +186,13 @@ class DeltaIndex:
         self._saturated = SaturatedPostings(
             info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
         )
-        # Quantised mean lengths: of the build, of live documents, and of `_base_segment`.
-        self._first_length = self._length = self._base_length = statistics.trained.length
+        # Quantised mean lengths: of the training, of stored postings, of live documents, and of
+        # `_base_segment`.
+        self._words = int(base.lengths.sum(dtype=np.int64))  # of live documents
+        self._first_length = self._stored_length = statistics.trained.length
+        if base.ordinals is None:
+            self._stored_length = live_length(self._first_length, self._words / max(len(base), 1))
+        self._length = self._base_length = self._stored_length
         bits = self._base_segment.postings.block_bits
         self._fields = LaterColumns(
             state.fields,
@@ -207,15 +212,19 @@ class DeltaIndex:
         self._live.extend(np.ones(len(base), np.bool_))
         self._lengths = GrowableArray(np.int32)
         self._lengths.extend(base.lengths)
-        self._words = int(base.lengths.sum(dtype=np.int64))  # of live documents
         self._later_common = statistics.common - base.vocabulary.numbers.keys()
         counts = base.query_kernel.local_counts
         self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
         self._frequencies.extend(counts.frequencies)
         self._occurrences.extend(counts.occurrences)
         self._latest = base.forward.rows(np.zeros(0, np.int64))  # of the documents added last
-        self._deleted = self._deleted_of_build = 0
-        self._delta_words = self._unseen = 0  # of live documents of the delta
+        # Documents of the training are the first ones, and its terms have the first numbers.
+        trained = info.manifest.trained
+        self._trained = len(base) if trained is None else trained
+        self._trained_terms = len(base.vocabulary) if trained is None else statistics.terms
+        self._deleted = self._deleted_of_training = 0
+        self._before = info.drift
+        self._later_words, self._unseen = info.drift.words, info.drift.unseen
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
@@ -250,13 +259,13 @@ class DeltaIndex:
             self._answers.forget()
 
     def drift(self) -> Drift:
-        """Return the drift from the build. Cost: none."""
-        deleted = self._deleted_of_build
+        """Return the drift from the training. Cost: none."""
+        passed = self._deleted - self._deleted_of_training
         return Drift(
-            added=self._builder.after - self._builder.first - (self._deleted - deleted),
-            deleted=deleted,
-            passed=self._deleted - deleted,
-            words=self._delta_words,
+            added=self._builder.after - self._trained - passed,
+            deleted=self._before.deleted + self._deleted_of_training,
+            passed=passed,
+            words=self._later_words,
             unseen=self._unseen,
             bytes=sum(
                 part.bytes for part in (self._builder, self._codes, self._records, self._reverse)
@@ -360,7 +369,7 @@ class DeltaIndex:
         """
         if length != self._base_length:
             (self._base_segment,) = self._base.query_kernel.postings.parts
-            if length != self._first_length:
+            if length != self._stored_length:
                 self._base_segment = Segment(0, self._saturated.at(length))
             self._base_length = length
         later = self._delta_segments.segments(forward, self._lengths.rows, self._latest, length)
@@ -372,13 +381,12 @@ class DeltaIndex:
             return
         self._count_words(doc_ids, self._counts(doc_ids), -1)
         self._deleted += len(doc_ids)
-        self._deleted_of_build += int((doc_ids < self._builder.first).sum())
+        self._deleted_of_training += int((doc_ids < self._trained).sum())
         self._live.rows[doc_ids] = False
 
     def _count_words(self, doc_ids: DocIds, rows: SparseRows, sign: int) -> None:
         """Add the words of documents to the statistics of live documents, or subtract them."""
-        built = len(self._base.vocabulary)
-        terms = built + len(self._new_terms)
+        terms = len(self._base.vocabulary) + len(self._new_terms)
         numbers, counts = rows.indices, rows.data.astype(np.int64)
         self._answers.write(_distinct(numbers)[0].tolist(), terms)
         for array in (self._frequencies, self._occurrences):
@@ -387,5 +395,5 @@ class DeltaIndex:
         np.add.at(self._occurrences.rows, numbers, sign * counts)
         lengths = self._lengths.rows[doc_ids].astype(np.int64)
         self._words += sign * int(lengths.sum())
-        self._delta_words += sign * int(lengths[doc_ids >= self._builder.first].sum())
-        self._unseen += sign * int(counts[numbers >= built].sum())
+        self._later_words += sign * int(lengths[doc_ids >= self._trained].sum())
+        self._unseen += sign * int(counts[numbers >= self._trained_terms].sum())

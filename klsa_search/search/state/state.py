@@ -20,6 +20,7 @@ from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
+from klsa_search.delta.statistics import trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.batches import Drift
@@ -82,7 +83,7 @@ class GenerationInfo:
     settings   those of the build, with later changes of query settings
     documents  number of live documents
     last       last write of the log that was applied
-    drift      from the build
+    drift      from the training
     restricted whether documents are hidden: see `restricted_state`
     """
 
@@ -210,7 +211,7 @@ def _open_checked(
             analyzer=analyzer,
             documents=size,
             last=LogPosition(),
-            drift=Drift(),
+            drift=drift_of(generation, manifest),
         ),
         snapshot=snapshot,
         documents=documents,
@@ -221,6 +222,23 @@ def _open_checked(
         texts=SuggestedTexts.of(analyzer),
         synonyms=Synonyms({}, analyzer),
         rules=RuleSet((), analyzer),
+    )
+
+
+def drift_of(generation: Path, manifest: Manifest) -> Drift:
+    """Return the drift of a generation from its training: none, unless by a compaction."""
+    first_later, trained = manifest.trained, trained_statistics(generation)
+    if first_later is None or trained is None:
+        return Drift()
+    lengths, occurrences = (
+        open_array(generation, "lengths"),
+        open_array(generation, "postings_occurrences"),
+    )
+    return Drift(
+        added=len(lengths) - first_later,
+        deleted=trained.documents - first_later,
+        words=int(lengths[first_later:].sum(dtype=np.int64)),
+        unseen=int(occurrences[len(trained.frequencies) :].sum()),
     )
 
 

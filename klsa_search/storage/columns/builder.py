@@ -21,6 +21,7 @@ from klsa_search.storage.columns.column import (
     STARTS,
     TEXT_STARTS,
     TEXTS,
+    ColumnArrays,
 )
 from klsa_search.storage.columns.values import Code, TypeMismatch, is_placeholder
 from klsa_search.storage.manifest import ColumnEntry
@@ -190,7 +191,7 @@ class ColumnFiles:
         if builder.lists:
             self._file(STARTS, np.dtype(np.int64)).append(np.concatenate(starts))
         if builder.kind == "keyword":
-            self._write_texts(texts)
+            self._write_texts(SortedTexts.of(texts))
         return ColumnEntry(
             type=builder.kind,
             missing=documents - builder.present,
@@ -200,11 +201,32 @@ class ColumnFiles:
             texts=len(texts),
         )
 
-    def _write_texts(self, texts: list[str]) -> None:
-        stored = SortedTexts.of(texts)
-        self._file(TEXTS, np.dtype(np.uint8)).append(stored.content.tobytes())
-        self._file(TEXT_STARTS, np.dtype(np.int64)).append(stored.starts + self._text_bytes)
-        self._text_bytes += stored.size
+    def write_arrays(
+        self, kind: FieldType, arrays: ColumnArrays, missing: int, type_mismatches: int
+    ) -> ColumnEntry:
+        """Write a column that is in memory.
+
+        missing, type_mismatches  as in `ColumnEntry`
+        """
+        values, starts, texts = arrays
+        self._file(FILES[kind], DTYPES[kind]).append(values.tobytes())
+        if starts is not None:
+            self._file(STARTS, np.dtype(np.int64)).append(starts.tobytes())
+        if kind == "keyword":
+            self._write_texts(texts)
+        return ColumnEntry(
+            type=kind,
+            missing=missing,
+            type_mismatches=type_mismatches,
+            values=len(values),
+            lists=starts is not None,
+            texts=len(texts),
+        )
+
+    def _write_texts(self, texts: SortedTexts) -> None:
+        self._file(TEXTS, np.dtype(np.uint8)).append(texts.content.tobytes())
+        self._file(TEXT_STARTS, np.dtype(np.int64)).append(texts.starts + self._text_bytes)
+        self._text_bytes += texts.size
 
     def _file(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
         if name not in self._open:
