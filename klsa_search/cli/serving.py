@@ -96,7 +96,10 @@ _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder below it is privat
 def _serve_with_workers(
     settings: ServiceSettings, create: Callable[[], FastAPI], listener: socket.socket
 ) -> None:
-    """Run worker processes until SIGINT or SIGTERM; SIGHUP restarts one after another."""
+    """Run worker processes until SIGINT or SIGTERM; SIGHUP restarts one after another.
+
+    SystemExit with 1 if a worker could not start, after its message.
+    """
     memory = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="klsa-workers-", dir=memory) as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the metrics of all workers
@@ -105,6 +108,8 @@ def _serve_with_workers(
         if sys.stdin is not None and sys.stdin.isatty():
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the terminal was closed
         supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise SystemExit(1)  # so that the system restarts the service, or reports its end
 
 
 class _Workers(Multiprocess):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import re
 import select
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from traceback import format_exc
@@ -46,8 +47,15 @@ def command_of(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-def start_worker(module: str) -> subprocess.Popen[bytes]:
+_SECRET_NAME: Final = re.compile(r"KLSA_|.*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH)", re.IGNORECASE)
+_PASSWORD_IN_URL: Final = re.compile(r"://[^/?#\s]*@")
+
+
+def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Popen[bytes]:
     """Start a process that calls `serve()` of a module, with pipes as standard input and output.
+
+    without_secrets  leave out variables of the environment that may be secret, by their names or
+                     as they have a URL with a password: for parsers of files that may be crafted
 
     It gets the import path of this process, so modules next to a user's script are found. Unlike
     `multiprocessing`, it does not import that script (spawn, forkserver) or copy locked locks
@@ -57,6 +65,7 @@ def start_worker(module: str) -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-c", _WORKER, module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=_without_secrets(os.environ) if without_secrets else None,
     )
     try:
         send(process, sys.path)
@@ -64,6 +73,14 @@ def start_worker(module: str) -> subprocess.Popen[bytes]:
         end(process)
         raise
     return process
+
+
+def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in variables.items()
+        if not (_SECRET_NAME.match(name) or _PASSWORD_IN_URL.search(value))
+    }
 
 
 def send(process: subprocess.Popen[bytes], value: object) -> None:

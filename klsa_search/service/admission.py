@@ -377,13 +377,17 @@ class Writes(Admission):
             self._active_long -= is_long
             self._active_short -= not is_long
 
-    async def read(self, work: Callable[[], T]) -> T:
-        """Run work that changes nothing beside the writes; limits and errors as of `run`."""
+    async def acquire_reader(self) -> None:
+        """Wait until another body may be read, which calls `readers.release`; TooManyWrites."""
         try:
             await asyncio.wait_for(self.readers.acquire(), self.queue_timeout)
         except TimeoutError:
             detail = f"{READERS} other bodies were read for {self.queue_timeout:g} s"
             raise self._refusal("queue_timeout", detail) from None
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Run work that changes nothing beside the writes; limits and errors as of `run`."""
+        await self.acquire_reader()
         reading = asyncio.get_running_loop().run_in_executor(None, work)
         reading.add_done_callback(self._read)
         await asyncio.wait((reading,), timeout=self._request_timeout)

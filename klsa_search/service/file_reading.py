@@ -162,7 +162,7 @@ class FileReader(AbstractContextManager["FileReader"]):
         with self._lock:
             if self._is_killed:
                 raise CollectionError("the file is not read to its end")
-            self._process = process = start_worker(__name__)
+            self._process = process = start_worker(__name__, without_secrets=True)
         try:
             send(process, self._task)
         except BrokenPipeError:

@@ -198,6 +198,7 @@ def test_invalid_settings_of_a_worker_end_the_service(tmp_path, home):
     assert "KLSA_THREADS" in done.stderr
     assert "failed to start, stopping the parent process" in done.stderr
     assert "Traceback" not in done.stderr
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

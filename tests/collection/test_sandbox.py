@@ -89,7 +89,9 @@ def test_a_file_of_too_much_text_is_refused(tmp_path, limited):
 def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(
-        sandbox, "start_worker", lambda module: started.append(start_worker(module)) or started[-1]
+        sandbox,
+        "start_worker",
+        lambda module, **options: started.append(start_worker(module, **options)) or started[-1],
     )
     (tmp_path / "a.rst").write_text("The pump leaks.")
     (tmp_path / "b.rst").write_bytes(b"\0")

@@ -1,5 +1,6 @@
-"""Child processes import nothing from the current folder."""
+"""Child processes import nothing from the current folder, and parsers get no secrets."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.core.child_processes import WorkerPool, command_of
+from klsa_search.core.child_processes import WorkerPool, command_of, start_worker
 from klsa_search.errors import KlsaError
 from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import PATIENCE
@@ -29,6 +30,19 @@ path = Path("note.rst")
 path.write_text("a pump")
 with Sandbox() as parser:
     assert [content.text for content in parser.read(format_of(path), path, None)] == ["a pump"]
+"""
+
+
+SECRETS = {
+    "KLSA_EMBEDDER_KEY": "1",
+    "AWS_SECRET_ACCESS_KEY": "2",
+    "DATABASE_URL": "postgres://klsa:3@database/klsa",
+    "github_token": "4",
+}
+SHOW = """
+import json, os
+def serve():
+    print(json.dumps(dict(os.environ)))
 """
 
 
@@ -105,3 +119,16 @@ def test_a_worker_that_ends_is_reported_with_its_exit_code(tmp_path, monkeypatch
             pool.submit(7, "the one of 7").result()
         with pytest.raises(KlsaError, match=r"^a worker ended early \(exit code 7\)"):
             pool.submit(8).result()
+
+
+def test_parsers_of_files_get_no_secrets(tmp_path, monkeypatch):
+    (tmp_path / "showing.py").write_text(SHOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    harmless = {"JAVA_HOME": "/opt/java", "HTTPS_PROXY": "http://proxy:3128"}
+    for name, value in {**SECRETS, **harmless}.items():
+        monkeypatch.setenv(name, value)
+    for without_secrets in (False, True):
+        with start_worker("showing", without_secrets=without_secrets) as worker:
+            shown = json.loads(worker.communicate()[0])
+        assert harmless.items() <= shown.items()
+        assert (shown.keys() & SECRETS.keys()) == ({} if without_secrets else SECRETS).keys()

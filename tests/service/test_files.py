@@ -295,8 +295,8 @@ def test_a_file_that_takes_too_much_is_refused(tmp_path):
 def test_reading_ends_when_the_client_leaves_or_the_service_stops(home, catalog_of, monkeypatch):
     begun = []
 
-    def start(module):
-        begun.append(start_worker(module))
+    def start(module, **options):
+        begun.append(start_worker(module, **options))
         return begun[-1]
 
     def send(address):

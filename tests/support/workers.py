@@ -26,7 +26,7 @@ class ForkedWorker:
     It is ready after 10 ms of processor time, not half a second.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, *, without_secrets: bool) -> None:
         requests, written = _FORKING.Pipe(duplex=False)
         read, answers = _FORKING.Pipe(duplex=False)
         self._process = _FORKING.Process(target=_serve, args=(module, requests, answers))

@@ -98,7 +98,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
                     "(`sys.executable`); run klsa-search with a python command"
                 )
             try:
-                self._process = start_worker(__name__)
+                self._process = start_worker(__name__, without_secrets=True)
             except OSError as error:
                 raise CollectionError(
                     "files of this format cannot be read: the process that parses "

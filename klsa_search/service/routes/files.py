@@ -143,13 +143,15 @@ async def add_file(
     with service.writes.slot(None):
         addition = await service.look_up(name, _Addition)
         async with received(request, file) as path:
+            await service.writes.acquire_reader()
             try:
-                async with service.writes.readers:
-                    work = addition.read(path, params, service)
-                    summary = await _while_connected(request, work)
+                work = addition.read(path, params, service)
+                summary = await _while_connected(request, work)
             except KlsaError as error:
                 error.added = addition.added
                 raise
+            finally:
+                service.writes.readers.release()
             answer = FileAnswer(
                 index=addition.index,
                 generation=addition.generation,
