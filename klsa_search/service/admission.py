@@ -28,8 +28,8 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy, TooManyWrites
 T = TypeVar("T")
 
 INLINE_SECONDS = 0.02
-"""Seconds of inline searches in one iteration of the event loop; then others run in threads, or are
-refused once `MAX_HANDLED` were handled in it or are active.
+"""Seconds of inline searches in one iteration of the event loop; then others wait for the next, or
+are refused once `MAX_HANDLED` were handled in it or are active.
 """
 
 _LONG = 0.01
@@ -50,7 +50,7 @@ class LoopBudget:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._start: float | None = None  # of the first work of this iteration, in `perf_counter`
-        self._count = 0  # of works in this iteration
+        self._count = 0  # of works in this iteration, or after it
         self._paused_until = 0.0  # after long work
 
     def has_time(self) -> bool:
@@ -63,8 +63,13 @@ class LoopBudget:
 
     @property
     def count(self) -> int:
-        """Number of works in this iteration."""
+        """Number of works in this iteration, with those that wait for the next."""
         return self._count
+
+    async def next_iteration(self) -> None:
+        """Wait for the next iteration, in which those that wait are first."""
+        self._count += 1
+        await asyncio.sleep(0)
 
     def run(self, work: Callable[[], T]) -> T:
         """Run work now, and return its result."""
@@ -134,18 +139,23 @@ def threads() -> int:
 
 
 class _Work(Generic[T]):
-    """The work of a request in a thread; `started` is in seconds of `perf_counter`."""
+    """The work of a request in a thread; `started` is in seconds of `perf_counter`.
 
-    __slots__ = ("_admission", "_work", "started", "submitted")
+    is_queued  whether no thread was free when it was submitted
+    """
+
+    __slots__ = ("_admission", "_work", "is_queued", "started", "submitted")
 
     def __init__(self, work: Callable[[], T], admission: Admission) -> None:
         self._work, self._admission = work, admission
         self.submitted = perf_counter()
         self.started: float | None = None
+        self.is_queued = True
 
     def __call__(self) -> T:
         self.started = perf_counter()
-        self._admission.check_wait(self.submitted, self.started)
+        if self.is_queued:  # else only the machine was slow
+            self._admission.check_wait(self.submitted, self.started)
         with deadline_check(partial(self._admission.check_request_timeout, self.started)):
             return self._work()
 
@@ -186,12 +196,14 @@ class Admission:
         self._active: set[Future[Any]] = set()
         self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
 
-    def run_inline(self, work: Callable[[], T | None]) -> T | None:
+    async def run_inline(self, work: Callable[[], T | None]) -> T | None:
         """Run work in the event loop and return its result; errors as of `run`.
 
-        Returns None if the work has to run in a thread: it returned None itself, or the event loop
-        has no time for it, see `LoopBudget`.
+        Returns None if the work has to run in a thread: it returned None itself, or a pause follows
+        long work, see `LoopBudget`.
         """
+        while self._budget.is_spent():  # threads would delay the event loop, which is late already
+            await self._budget.next_iteration()
         if not self._budget.has_time():
             return None
         try:
@@ -289,7 +301,7 @@ class Admission:
         with self._lock:
             self.check()
             if len(self._active) < self._running:
-                self._free_at = work.submitted
+                self._free_at, work.is_queued = work.submitted, False
             future = self._pool.submit(work)
             self._active.add(future)
         future.add_done_callback(self._active.discard)

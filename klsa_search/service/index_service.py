@@ -152,7 +152,7 @@ class IndexService:
             with self.catalog.use_if_current(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
-        answer = self.admission.run_inline(inline) if quick is not None else None
+        answer = await self.admission.run_inline(inline) if quick is not None else None
         if answer is None:
             if cost is not None:
                 if not self.catalog.is_current(name):

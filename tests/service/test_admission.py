@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import threading
 import time
 
@@ -222,14 +223,24 @@ def test_a_late_request_is_answered_without_its_work(gate, monkeypatch):
     asyncio.run(ask())
 
 
+def test_a_request_with_a_free_thread_is_not_refused_because_the_machine_is_slow(monkeypatch):
+    async def ask():
+        admission = Admission(running=1, max_queue_delay=SHORT)
+        clock = itertools.count(time.perf_counter(), 0.5)
+        monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+        assert await admission.run(lambda: "done") == "done"
+
+    asyncio.run(ask())
+
+
 def test_quick_work_runs_in_the_event_loop():
     async def ask():
         admission = Admission(running=1, inline_seconds=PATIENCE)
-        assert admission.run_inline(threading.current_thread) is threading.current_thread()
-        assert admission.run_inline(lambda: None) is None
+        assert await admission.run_inline(threading.current_thread) is threading.current_thread()
+        assert await admission.run_inline(lambda: None) is None
         with pytest.raises(KeyError, match="mine"):
-            admission.run_inline(lambda: {}["mine"])
-        assert Admission(running=1).run_inline(int) is None
+            await admission.run_inline(lambda: {}["mine"])
+        assert await Admission(running=1).run_inline(int) is None
 
     asyncio.run(ask())
 
@@ -243,7 +254,7 @@ def test_work_in_the_event_loop_has_a_deadline():
             check_deadline()
 
         with pytest.raises(RequestTimedOut):
-            admission.run_inline(work)
+            await admission.run_inline(work)
         assert admission.refused()["request_timeout"] == 1
 
     asyncio.run(ask())
@@ -253,7 +264,7 @@ def test_requests_after_a_full_iteration_of_the_loop_are_refused(monkeypatch):
     async def ask():
         admission = Admission(running=1, inline_seconds=PATIENCE)
         for _ in range(MAX_HANDLED):
-            admission.run_inline(list)
+            await admission.run_inline(list)
         admission.check()
         with monkeypatch.context() as later:
             later.setattr(module, "perf_counter", lambda: time.perf_counter() + PATIENCE)
@@ -269,8 +280,13 @@ def test_requests_after_a_full_iteration_of_the_loop_are_refused(monkeypatch):
 def test_one_slow_search_refuses_no_others():
     async def ask():
         admission = Admission(running=1, inline_seconds=SHORT)
-        admission.run_inline(lambda: threading.Event().wait(2 * SHORT) or "slow")
-        admission.check()
-        assert admission.run_inline(list) is None, "the next runs in a thread"
+        ended = []
+
+        async def search(seconds):
+            await admission.run_inline(lambda: ended.append(time.sleep(seconds)) or "done")
+            admission.check()
+
+        await asyncio.gather(search(2 * SHORT), search(0), search(0))
+        assert len(ended) == 3
 
     asyncio.run(ask())

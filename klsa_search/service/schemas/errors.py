@@ -131,9 +131,11 @@ def failure_answer(
     headers: dict[str, str] | None = None,
     added: int = 0,
 ) -> JSONResponse:
-    """Return an error response."""
-    answer = FailureAnswer(error=Failure(code=code, message=message, field=field, added=added))
-    return JSONResponse(answer.model_dump(exclude_defaults=True), STATUSES[code], headers)
+    """Return an error response: a `FailureAnswer`."""
+    failure: dict[str, Any] = {"code": code, "message": message, "field": field}
+    if added:
+        failure["added"] = added
+    return JSONResponse({"error": failure}, STATUSES[code], headers)
 
 
 def error_response(error: KlsaError) -> JSONResponse:
