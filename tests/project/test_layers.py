@@ -42,11 +42,14 @@ ENVIRONMENT = {"environ", "getenv"}
 READING_ENVIRONMENT = {
     "cluster/ray.py",
     "collection/public_collections.py",
+    "core/child_processes.py",
     "embedding/openai.py",
     "storage/names.py",
 }
 """Ray takes some settings from the environment only; KLSA_COLLECTIONS and KLSA_HOME apply to Python
-as well, and so does the API key of an embedder, which no argument or setting has."""
+as well, and so does the API key of an embedder, which no argument or setting has. Processes that
+parse files get all variables but those that may be secret.
+"""
 
 
 STARTING = {
