@@ -1,7 +1,6 @@
 import shutil
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
@@ -43,14 +42,6 @@ def failure_of(response, status):
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
     """Services wait as long as it takes."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_event_loop():
-    """Clients share one, in a thread; else each of their requests starts and ends its own."""
-    with start_blocking_portal() as portal, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TestClient, "portal", portal)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
