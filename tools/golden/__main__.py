@@ -23,21 +23,21 @@ from tools.golden.world import WORLDS
 STORED = Path(__file__).parents[2] / "tests" / "golden"
 
 
-def answers(name: str, step: int = 1) -> list[str]:
-    """Return the answers of a world to each step-th question, one line each."""
+def answers(name: str) -> list[str]:
+    """Return the answers of a world to its questions, one line each."""
     world = WORLDS[name]
     with tempfile.TemporaryDirectory() as home, world.make(Path(home)) as index:
-        return list(lines_of(index, world.questions[::step]))
+        return list(lines_of(index, world.questions))
 
 
-def differences(name: str, step: int = 1) -> list[str]:
+def differences(name: str) -> list[str]:
     """Return how the answers of a world differ from the stored ones, a line for each question."""
-    stored = (STORED / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[::step]
-    now = answers(name, step)
+    stored = (STORED / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    now = answers(name)
     if len(stored) != len(now):
         return [f"{name}: {len(now)} answers, but {len(stored)} are stored"]
     return [
-        f"{name} {step * number} {WORLDS[name].questions[step * number]}: {differs}"
+        f"{name} {number} {WORLDS[name].questions[number]}: {differs}"
         for number, (before, after) in enumerate(zip(stored, now, strict=True))
         if (differs := difference(before, after)) is not None
     ]
