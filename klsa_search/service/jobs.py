@@ -24,6 +24,7 @@ from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import JobHistory, JobLedger, StoredJob
+from klsa_search.service.schemas.errors import shown_message
 
 INTERVAL = 1.0
 """Seconds between two checks for due jobs."""
@@ -249,7 +250,8 @@ class Jobs:
             progress = {"phase": None, "done": 0, "total": None}
             history.end(job.id, "done", seconds=seconds, built=built, **progress)
         else:
-            history.end(job.id, "failed", seconds=seconds, error=error)
+            shown = shown_message(error, self._catalog.home)
+            history.end(job.id, "failed", seconds=seconds, error=shown)
             _log.warning("refit of %s failed: %s", job.index, error)
 
     def _run(self, job: Job) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import IndexNotFound, InsufficientScope, QueryError
 from klsa_search.search.filters.conditions import And
@@ -11,6 +13,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.catalog_entries import Status
 from klsa_search.service.keys import Scope
 from klsa_search.service.middleware.auth import Access
+from klsa_search.service.schemas.errors import shown_message
 
 
 class VisibleIndexes:
@@ -23,13 +26,14 @@ class VisibleIndexes:
     def statuses(self, also: str | None = None) -> list[Status]:
         """Return their states, and that of `also`: see `Catalog.statuses`.
 
-        None for a tenant token: they tell of all documents.
+        None for a tenant token: they tell of all documents. Paths in failures are those within the
+        index directory.
         """
         if self._access.filters is not None:
             return []
-        sees = self._access.sees
+        sees, home = self._access.sees, self._catalog.home
         return [
-            status
+            replace(status, failure=status.failure and shown_message(status.failure, home))
             for status in self._catalog.statuses()
             if status.name == also or sees(status.name)
         ]

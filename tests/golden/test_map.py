@@ -10,7 +10,6 @@ from klsa_search.evaluation.measures import Judge, rank_best
 from tools.golden import precision
 from tools.golden.__main__ import STORED
 
-
 FIGURES = json.loads((STORED / "map.json").read_text())
 
 

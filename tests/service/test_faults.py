@@ -1,10 +1,12 @@
 """A fault of one index, or of the index directory, does not affect others."""
 
 import os
+import shutil
 
 import pytest
 from fastapi.testclient import TestClient
 
+from klsa_search import build
 from klsa_search.errors import StoreError
 from klsa_search.service import catalog
 from klsa_search.service.catalog import Catalog
@@ -37,6 +39,73 @@ DAMAGES = [damaged_manifest, documents_that_cannot_be_read, pointer_to_nothing]
 
 def name_of(damage):
     return damage.__name__
+
+
+def missing_generation(generation):
+    shutil.rmtree(generation)
+
+
+def missing_pointer(generation):
+    (generation.parent / "CURRENT").unlink()
+
+
+def missing_vocabulary(generation):
+    (generation / "vocabulary.txt").unlink()
+
+
+def log_that_is_no_database(generation):
+    overwrite(generation / "delta.log", b"no database" * 100)
+
+
+def divide(path):
+    """Build an index in partitions in place of another."""
+    shutil.rmtree(path)
+    given = [{"id": str(number), "text": "wing"} for number in range(9)]
+    build(given, name=path.name, home=path.parent, partitions=3, workers=1).close()
+
+
+def missing_partition(generation):
+    divide(generation.parent)
+    shutil.rmtree(generation.with_name("000001-1"))
+
+
+def missing_terms(generation):
+    divide(generation.parent)
+    shutil.rmtree(generation.with_name("000001-terms"))
+
+
+@pytest.mark.parametrize("served", [False, True])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *DAMAGES,
+        missing_generation,
+        missing_pointer,
+        missing_vocabulary,
+        log_that_is_no_database,
+        missing_partition,
+        missing_terms,
+    ],
+    ids=name_of,
+)
+def test_no_answer_names_the_index_directory(client_of, home, damage, served):
+    client = client_of(home)
+    if served:
+        assert client.get("/search?q=wing&index=first").status_code == 200
+    damage(home / "first" / "000001")
+    answers = [
+        client.get("/search?q=wing&index=first"),
+        client.get("/health"),
+        client.get("/indexes"),
+        client.get("/indexes/first"),
+        client.get("/metrics"),
+    ]
+    for answer in answers:
+        assert str(home) not in answer.text
+        assert "--home" not in answer.text
+    if damage is missing_partition and not served:
+        error = answers[1].json()["indexes"][0]["error"]
+        assert error.startswith("partition `first/000001-1` is missing; restore a backup, or")
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=name_of)

@@ -25,7 +25,7 @@ from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.page_files import SearchPage, prefers_html
 from klsa_search.service.schemas.base import MAX_ANSWER, read_parameters, too_large
-from klsa_search.service.schemas.errors import answer_to
+from klsa_search.service.schemas.errors import answer_to, shown_message
 from klsa_search.service.schemas.index_answers import (
     Alive,
     Health,
@@ -269,6 +269,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     signer: Signer = request.app.state.signer
     # All at once, as each way to a thread and back takes as long as what the event loop does.
     replications, refits, failing, faults = await asyncio.to_thread(_reports, service, signer)
+    faults += service.write_failures.reasons(failing, service.access)
     degraded = bool(faults or failing) or any(status.failure is not None for status in every)
     return Health(
         ok=ok,
@@ -278,7 +279,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         sums={status.name: status.sums for status in statuses if status.sums is not None},
         refits={name: refit for name, refit in refits.items() if name in names},
         **replications,
-        faults=faults + service.write_failures.reasons(failing, service.access)
+        faults=[shown_message(fault, service.catalog.home) for fault in faults]
         if service.access.scopes
         else [],
     )

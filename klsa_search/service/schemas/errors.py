@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from reprlib import Repr
@@ -154,11 +155,19 @@ def error_response(error: KlsaError) -> JSONResponse:
     return failure_answer(code, error.message, error.field, headers, error.added)
 
 
-def shown_message(error: KlsaError, home: Path) -> str:
-    """Return the message of an error for a client: paths are those within the index directory."""
+def shown_message(message: str, home: Path) -> str:
+    """Return a message for a client: paths are those within the index directory.
+
+    >>> text = "`/srv/p/000001-1` is missing; run `klsa-index verify p --home /srv`, see /srv."
+    >>> shown_message(text, Path("/srv"))
+    '`p/000001-1` is missing; run `klsa-index verify p`, see the index directory.'
+    """
     if not home.is_absolute():
-        return error.message
-    return error.message.replace(f"{home}/", "").replace(f"`{home}`", "the index directory")
+        return message
+    folder = rf"(?<![\w/.-]){re.escape(str(home))}"
+    end = r"(?![\w/-]|\.\w)"
+    message = re.sub(f"{folder}/", "", re.sub(f" --home {folder}{end}", "", message))
+    return re.sub(f"(`?){folder}{end}\\1", "the index directory", message)
 
 
 def is_fault(error: Exception) -> bool:
@@ -171,7 +180,7 @@ def is_fault(error: Exception) -> bool:
 
 async def _known_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KlsaError)
-    error.message = shown_message(error, request.app.state.resources.catalog.home)
+    error.message = shown_message(error.message, request.app.state.resources.catalog.home)
     return error_response(error)
 
 
