@@ -79,7 +79,8 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     before = answers(index)
     snapshot = index.arrays
     (run,) = snapshot.vocabulary.runs.runs
-    names = run.order.names
+    names, similar = run.order.names, dict(run.order.similar)
+    assert similar
     length = round(snapshot.lengths.mean())  # another mean length changes all weights
     index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
     written = index.arrays
@@ -90,3 +91,4 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     assert forms is not None
     assert forms is snapshot.answers.get(("forms", shock), [shock])
     assert answers(index)[0] == before[0]
+    assert all(run.order.similar[word] is kept for word, kept in similar.items())

@@ -41,19 +41,13 @@ class Facet:
 def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
     """Count the values of a field in some documents, (N,) bool. Cost: O(N + values)."""
     if field.starts is None:
-        held_values = field.values[matches]
-        held_values = held_values[field.present()[matches]]
+        held_values = field.values[matches & field.present()]
         with_value = len(held_values)
     else:
         lengths = np.diff(field.starts)
         held_values = field.values[np.repeat(matches, lengths)]
         with_value = int(np.count_nonzero(lengths[matches]))
-    if field.type == "keyword":
-        counts = np.bincount(held_values, minlength=1)
-        values = np.flatnonzero(counts)
-        counts = counts[values]
-    else:
-        values, counts = np.unique(held_values, return_counts=True)
+    values, counts = np.unique(held_values, return_counts=True)
     first = np.argsort(-counts, kind="stable")[:limit]
     spanned = field.type != "keyword" and len(values) > 0
     return Facet(

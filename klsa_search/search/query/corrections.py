@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.lazy import cached_method, lazy_property
+from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
@@ -93,8 +93,6 @@ _MISSING_LETTER: Final = 0.3
 _BOTH: Final = 1.5
 """Further cost of a word that is misspelt as well."""
 
-_CACHE_SIZE: Final = 4096
-
 
 class Correction(NamedTuple):
     """A correction of a word.
@@ -156,8 +154,8 @@ class Corrector:
         self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
         self._compounds = compounds
         self.similar = SimilarTerms(analyzer, snapshot.vocabulary.runs)
-        self._near = cached_method(self.similar.near, _CACHE_SIZE)
         self._corrections: dict[Hashable, Correction | None] = {}
+        self._bests: dict[Hashable, _Best | None] = {}
 
     def correction(
         self, word: str, evidence: Evidence, where: Circumstances = BY_ITSELF
@@ -229,7 +227,7 @@ class Corrector:
                 continue
             (at,) = unknown
             typed = halves[at].text
-            terms, distances = self._near(typed, 1)
+            terms, distances = self.similar.near(typed, 1)
             near = terms[distances <= 1]
             first = self._best_first({term: frequencies[term] for term in near.tolist()})
             for term in first[:_HALF_CANDIDATES]:
@@ -284,7 +282,7 @@ class Corrector:
             return False
         if any(map(str.isupper, word.text[1:])):
             return False
-        terms, distances = self._near(folded, 1)
+        terms, distances = self.similar.near(folded, 1)
         near = terms[distances <= 1]
         return bool((kernel.frequencies[near] >= MIN_FREQUENCY_RATIO * frequency).any())
 
@@ -300,9 +298,16 @@ class Corrector:
         typed  the word if documents contain it: only far more frequent ones are candidates
         Its score is ln(documents), the sum of the weights of the other words, less its cost.
         """
+        find = partial(self._find_best, word, evidence, where, typed)
+        key = word, where.context, where.unfinished, typed
+        return evidence.kept(self._bests, key, find)
+
+    def _find_best(
+        self, word: str, evidence: Evidence, where: Circumstances, typed: Word | None
+    ) -> _Best | None:
         least = TWO_EDIT_LETTERS if where.context is None else SURE_LETTERS
         edits = 2 if len(word) >= least and typed is None else 1
-        terms, distances = self._near(word, edits)
+        terms, distances = self.similar.near(word, edits)
         frequencies = self._snapshot.query_kernel.frequencies
         scores = _priors(frequencies[terms], distances)
         if where.unfinished and len(word) >= MIN_WORD_LETTERS:
@@ -315,6 +320,9 @@ class Corrector:
         for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
             if frequencies[term] >= least:
                 prior[term] = max(score, prior.get(term, score))
+        if len(prior) > _CANDIDATES:
+            last = sorted(prior.values(), reverse=True)[_CANDIDATES - 1]
+            prior = {term: score for term, score in prior.items() if score >= last}
         candidates = self._best_first(prior)[:_CANDIDATES]
         if not candidates:
             return None

@@ -12,8 +12,10 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.kernels.vocabulary import TermRun, TermRuns, letter_set
+from klsa_search.kernels.vocabulary import TermOrder, TermRuns, letter_set
 from klsa_search.search.query.term_dictionary import ENDING
+
+_CACHED: Final = 4096  # words whose similar terms an order keeps
 
 Terms = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.float64]
@@ -53,24 +55,46 @@ class SimilarTerms:
 
         word  folded
         With the number of edits, and half a one for each letter by which the term is shorter.
-        Cost: 20 ns for each term with the same first letter.
+        Cost: 20 ns for each term with the same first letter, for a new word or new terms.
         """
-        length, stem = len(word), self._analyzer.term(word)
+        stem = self._analyzer.term(word)
+        positions, distances = zip(
+            *(self._near_in(run.order, word, stem, edits) for run in self._runs), strict=True
+        )
+        numbers = [run.numbers[at] for run, at in zip(self._runs, positions, strict=True)]
+        return np.concatenate(numbers), np.concatenate(distances)
+
+    def _near_in(
+        self, order: TermOrder, word: str, stem: str, edits: int
+    ) -> tuple[Terms, Distances]:
+        """Return where terms near a word are in an order, which keeps them."""
+        key = word, stem, edits
+        if (kept := order.similar.get(key)) is None:
+            if len(order.similar) >= _CACHED:
+                order.similar.clear()
+            kept = order.similar[key] = self._find_near(order, word, stem, edits)
+        return kept
+
+    def _find_near(
+        self, order: TermOrder, word: str, stem: str, edits: int
+    ) -> tuple[Terms, Distances]:
+        length = len(word)
         beginnings = {
             size: word[:size] for size in range(max(length - ENDING, 2), length + edits + 1)
         }
         stems = dict.fromkeys(range(len(stem) - edits, len(stem) + edits + 1), stem)
         distance_of: dict[int, float] = {}
         for texts, missing in ((beginnings, 0.5), (stems, 0.0)):
-            for term, size, distance in self._within(word, texts, edits):
+            for position, size, distance in _within(order, word, texts, edits):
                 value = distance + missing * max(length - size, 0)
-                distance_of[term] = min(value, distance_of.get(term, value))
+                distance_of[position] = min(value, distance_of.get(position, value))
         return _arrays_of(distance_of)
 
     def begun(self, beginning: str, edits: int) -> tuple[Terms, Distances]:
         """Return terms with a beginning within some edits of a folded text: see `near`."""
         distance_of: dict[int, float] = {}
-        for run, same in self._beginning_with(beginning[:1]):
+        for run in self._runs:
+            same = run.order.beginning_with(beginning[:1])
             missing = ~run.order.letters[same] & np.uint32(letter_set(beginning))
             positions = same.start + np.flatnonzero(np.bitwise_count(missing) <= edits)
             names = [run.order.names[position] for position in positions.tolist()]
@@ -81,36 +105,29 @@ class SimilarTerms:
                     distance_of[term] = min(distance, distance_of.get(term, distance))
         return _arrays_of(distance_of)
 
-    def _within(
-        self, word: str, texts: Mapping[int, str], edits: int
-    ) -> Iterator[tuple[int, int, int]]:
-        """Yield terms within some edits of the text of their length: number, length, distance."""
-        sets = np.zeros(max(texts) + 1, np.uint32)
-        for length, text in texts.items():
-            sets[max(length, 0)] = letter_set(text)
-        for run, same_start in self._beginning_with(
-            word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], "")
-        ):
-            lengths = run.order.lengths[same_start]
-            positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
-            # An edit adds and removes at most one letter each.
-            of_text, of_term = sets[lengths[positions]], run.order.letters[same_start][positions]
-            added, removed = (
-                np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term)
-            )
-            positions = positions[(added <= edits) & (removed <= edits)]
-            for length in sorted({*lengths[positions].tolist()}):  # np.unique imports numpy.ma
-                same = same_start.start + positions[lengths[positions] == length]
-                names = [run.order.names[position] for position in same.tolist()]
-                distances = _distances(texts[length], names, edits)
-                for at in np.flatnonzero(distances <= edits).tolist():
-                    yield int(run.numbers[same[at]]), length, int(distances[at])
 
-    def _beginning_with(self, *beginnings: str) -> Iterator[tuple[TermRun, slice]]:
-        """Yield where terms begin so: typing errors rarely change the first letter."""
-        for run in self._runs:
-            for beginning in filter(None, dict.fromkeys(beginnings)):
-                yield run, run.order.beginning_with(beginning)
+def _within(
+    order: TermOrder, word: str, texts: Mapping[int, str], edits: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield terms within some edits of the text of their length: position, length, distance."""
+    sets = np.zeros(max(texts) + 1, np.uint32)
+    for length, text in texts.items():
+        sets[max(length, 0)] = letter_set(text)
+    # Typing errors rarely change the first letter.
+    beginnings = dict.fromkeys((word[:1], word[1::-1], _ALIKE_FIRST.get(word[:1], "")))
+    for same_start in map(order.beginning_with, filter(None, beginnings)):
+        lengths = order.lengths[same_start]
+        positions = np.flatnonzero((lengths >= min(texts)) & (lengths <= max(texts)))
+        # An edit adds and removes at most one letter each.
+        of_text, of_term = sets[lengths[positions]], order.letters[same_start][positions]
+        added, removed = (np.bitwise_count(one) for one in (of_term & ~of_text, of_text & ~of_term))
+        positions = positions[(added <= edits) & (removed <= edits)]
+        for length in sorted({*lengths[positions].tolist()}):  # np.unique imports numpy.ma
+            same = same_start.start + positions[lengths[positions] == length]
+            names = [order.names[position] for position in same.tolist()]
+            distances = _distances(texts[length], names, edits)
+            for at in np.flatnonzero(distances <= edits).tolist():
+                yield int(same[at]), length, int(distances[at])
 
 
 def _arrays_of(distance_of: Mapping[int, float]) -> tuple[Terms, Distances]:
