@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from klsa_search._native import SharedSeeds
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.search.engine.collection_statistics import (
@@ -30,6 +29,7 @@ from klsa_search.search.parts.part_search import (
     PartPlan,
     PartRequest,
     PartSearch,
+    Seeds,
 )
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
@@ -239,7 +239,7 @@ class PartitionHost:
         version: str,
         search: str,
         request: PartRequest,
-        seeds: SharedSeeds | None,
+        seeds: Seeds,
         answers: Answers,
     ) -> tuple[PartPage, Sequence[Hit] | None]:
         """Return the first documents, with their hits if these are few.
@@ -261,7 +261,7 @@ class PartitionHost:
         search: str,
         request: PartRequest,
         positions: Sequence[int],
-        seeds: SharedSeeds | None,
+        seeds: Seeds,
         answers: Answers,
     ) -> Sequence[Hit]:
         """Return the hits at some positions of the page; the search is repeated if not kept."""
@@ -278,7 +278,7 @@ class PartitionHost:
         search: str,
         request: PartRequest,
         id_: str,
-        seeds: SharedSeeds | None,
+        seeds: Seeds,
         answers: Answers,
     ) -> Explanation:
         """Return the explanation of the score of a document; DocumentNotFound."""

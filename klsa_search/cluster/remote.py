@@ -11,7 +11,6 @@ from types import coroutine
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 from uuid import uuid4
 
-from klsa_search._native import SharedSeeds
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
 from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
 from klsa_search.core.build_settings import FieldType
@@ -27,7 +26,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
-from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.partitions import (
     OpenPartitions,
@@ -163,7 +162,7 @@ class RemotePartitions:
         ]
         name = _digest(files.partition_set.folders, positions, files.configuration)
         statistics = CollectionStatistics.of(
-            [partition.statistics for partition in published], files.partition_set.length
+            [partition.statistics for partition in published], files.partition_set.lengths
         )
         preparations = tuple(
             Preparation(name, position, statistics, files.configuration) for position in positions
@@ -179,7 +178,7 @@ class RemotePartitions:
         answers = self.read(version, calls, next(_turn))
         if answers.failed:
             raise missing(answers.failed, self.count)
-        statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)], 1.0)
+        statistics = CollectionStatistics.of([answers.values[n] for n in range(self.count)])
         name = _digest(version.name, key_of(filter_))
         preparations = tuple(
             preparation._replace(
@@ -287,7 +286,7 @@ class RemoteSearches:
         self._name = uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
-        self._rankings: Sequence[tuple[SharedSeeds | None, EvidenceAnswers]] = ()
+        self._rankings: Sequence[tuple[Seeds, EvidenceAnswers]] = ()
         self._hits: list[Sequence[Hit] | None] = []
         self._failed: dict[int, str] = {}
         self.answers: dict[Question, Any] = {}
@@ -319,7 +318,7 @@ class RemoteSearches:
         return await self._round("begin", [None if request is None else () for request in requests])
 
     async def collect(
-        self, shared: Sequence[SharedSeeds | None], answers: EvidenceAnswers
+        self, shared: Sequence[Seeds], answers: EvidenceAnswers
     ) -> list[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         self._rankings = [(seeds, dict(answers)) for seeds in shared]
@@ -344,7 +343,7 @@ class RemoteSearches:
         ]
 
     async def explain(
-        self, partition: int, id_: str, shared: SharedSeeds | None, answers: EvidenceAnswers
+        self, partition: int, id_: str, shared: Seeds, answers: EvidenceAnswers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
         call = id_, shared, dict(answers)

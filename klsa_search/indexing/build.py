@@ -167,8 +167,6 @@ def build(
         if memory is None:
             budget //= workers
     if size is not None:
-        if partitions > 1:
-            size = size._replace(passages=0)  # documents of partitions are not divided
         refuse_beyond_memory(size, chosen, budget, partitions, about="about ")
     division = Division(partitions, workers)
     with open_progress(progress) as report:

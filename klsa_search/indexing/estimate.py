@@ -132,7 +132,6 @@ def partitions_needed(size: Size, settings: Settings, memory: int) -> int:
     """Return the number of partitions whose builds have memory; 1 if partitions are of no help."""
     if memory_needed(size, settings) <= memory or needs_eigenvectors(settings):
         return 1
-    if settings.passages not in ("auto", "off"):
-        return 1
-    within = documents_within(size, memory)
-    return -(-size.documents // within) if within else 1
+    rows = max(size.documents, size.passages)  # the one index of a partition after the other
+    within = documents_within(size._replace(documents=rows), memory)
+    return -(-rows // within) if within else 1

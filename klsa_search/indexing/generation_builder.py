@@ -165,6 +165,11 @@ def _write_passages(
     folder.mkdir()
     built = _write(folder, passages, chosen, of_passages(report), budget)
     write_arrays(folder, {PASSAGE_DOCUMENTS: document_of.rows})
+    commit_passages(folder, passages, built, started)
+
+
+def commit_passages(folder: Path, passages: Collection, built: Built, started: float) -> None:
+    """Write the manifest of an index of passages, whose files are written."""
     manifest = manifest_of(passages, built, started, describe_files(folder))
     write_fresh(folder / MANIFEST, manifest.as_text())
 

@@ -2,7 +2,7 @@
 
 `read_partition` writes all files of a partition but the rows of D; after it has been called for
 all, `build_partition` finds the neighbours of the documents of one in all partitions, and makes it
-an ordinary index. Both can be repeated if a process dies.
+an ordinary index. Both do the same for passages, and can be repeated if a process dies.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -23,13 +24,16 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document, id_hash
+from klsa_search.collection.passages import cut
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import WorkerPool, answer_requests
+from klsa_search.core.config import Settings
 from klsa_search.core.parallel import processors
-from klsa_search.core.progress import EXPANSION, Progress, silent
+from klsa_search.core.progress import EXPANSION, Progress, of_passages, silent
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
+    commit_passages,
     sizes_of,
     write_generation,
 )
@@ -43,8 +47,9 @@ from klsa_search.kernels.nearest_neighbours import (
 )
 from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_partition_table, remote_rows_arrays
 from klsa_search.storage.arrays import write_arrays
+from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
-from klsa_search.storage.names import index_path
+from klsa_search.storage.names import PASSAGES, index_path
 
 TRAINING: Final = "training"
 """Folder of the training in the work folder."""
@@ -58,12 +63,18 @@ _PARAMS = KnnParams()
 
 @dataclass
 class DocumentSpool:
-    """Batches of documents in a file, and their numbers in the source."""
+    """Batches of documents in a file, and their numbers in the source.
+
+    words     of a passage; None if documents are not divided
+    passages  numbers of passages of the documents
+    """
 
     path: Path
+    words: int | None
     stream: IO[bytes] = field(init=False)
     batch: list[Document] = field(default_factory=list)
     ordinals: array[int] = field(default_factory=lambda: array("q"))
+    passages: array[int] = field(default_factory=lambda: array("q"))
 
     def __post_init__(self) -> None:
         """Open the file."""
@@ -73,6 +84,8 @@ class DocumentSpool:
         """Add a document to the present batch."""
         self.batch.append(document)
         self.ordinals.append(ordinal)
+        if self.words is not None:
+            self.passages.append(len(cut(document.text, self.words)))
 
     def end_batch(self) -> None:
         """Write the present batch, if it has documents."""
@@ -86,20 +99,79 @@ class DocumentSpool:
         np.save(_ordinals_file(self.path), np.frombuffer(self.ordinals, np.int64))
 
 
+def number_passages(spools: Sequence[DocumentSpool], work: Path) -> list[int]:
+    """Number the passages of all partitions in the order of the source.
+
+    work  folder to which the numbers of the passages of each partition are written, and the
+          document of each passage
+    Return the number of passages of each.
+    """
+    counts_of = np.zeros(sum(len(spool.ordinals) for spool in spools), np.int64)
+    for spool in spools:
+        counts_of[np.frombuffer(spool.ordinals, np.int64)] = spool.passages
+    firsts = np.cumsum(counts_of) - counts_of
+    sizes = []
+    for spool in spools:
+        ordinals = np.frombuffer(spool.ordinals, np.int64)
+        counts = counts_of[ordinals]
+        document_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        positions = np.arange(len(document_of)) - (np.cumsum(counts) - counts)[document_of]
+        file = _ordinals_file(work / spool.path.name)
+        np.save(file, firsts[ordinals][document_of] + positions)
+        np.save(_documents_file(file), document_of)
+        sizes.append(len(document_of))
+    return sizes
+
+
 def _ordinals_file(documents: Path) -> Path:
     """Return the file of the numbers of documents in the source."""
     return documents.with_suffix(".npy")
 
 
-def spooled(path: Path, above: int = 0) -> Iterator[Document]:
-    """Yield the documents of a file whose hash is at least a limit."""
-    with path.open("rb") as stream:
-        while True:
-            try:
-                batch = pickle.load(stream)  # noqa: S301 - written by this build
-            except EOFError:
-                return
-            yield from (document for document in batch if _sample_key(document) >= above)
+def _documents_file(ordinals: Path) -> Path:
+    """Return the file of the document of each passage."""
+    return ordinals.with_name(f"{ordinals.stem}-documents.npy")
+
+
+class SpooledDocuments(NamedTuple):
+    """The documents of all partitions in files, or their passages.
+
+    folder    of the files of documents
+    words     of a passage; None for documents
+    work      folder of all other files
+    sizes     number of documents of each partition, or of passages
+    manifest  of all
+    types     of their metadata fields
+    """
+
+    folder: Path
+    words: int | None
+    work: Path
+    sizes: Sequence[int]
+    manifest: Manifest
+    types: Mapping[str, FieldType]
+
+    def of_partition(self, number: int, above: int = 0) -> Iterator[Document]:
+        """Yield the documents of a partition, or their passages, whose hash is at least a limit."""
+        with (self.folder / str(number)).open("rb") as stream:
+            while True:
+                try:
+                    batch = pickle.load(stream)  # noqa: S301 - written by this build
+                except EOFError:
+                    return
+                for document in batch:
+                    words = self.words
+                    parts = (document,) if words is None else passages_of(document, words)
+                    yield from (part for part in parts if _sample_key(part) >= above)
+
+    def sample(self, share: float) -> StoredCollection:
+        """Return about this share of all, by the hashes of their IDs."""
+
+        def read() -> Iterator[Document]:
+            for number in range(len(self.sizes)):
+                yield from self.of_partition(number, int(2**32 * (1 - share)))
+
+        return StoredCollection(self.manifest, sum(1 for _ in read()), read, self.types)
 
 
 def _sample_key(document: Document) -> int:
@@ -108,32 +180,46 @@ def _sample_key(document: Document) -> int:
 
 
 class PartitionTask(NamedTuple):
-    """What a process needs to build one partition.
+    """What a process needs to build one partition, or the index of its passages.
 
+    documents     of all partitions, or their passages
+    spectrum      of the training
+    memory        limit in bytes
     fingerprints  of the embedders that computed vectors, by space
+    passages      the task of its passages, if documents are divided
     """
 
     home: Path
     name: str
     number: int
-    sizes: Sequence[int]
-    work: Path
-    manifest: Manifest
-    types: dict[str, FieldType]
+    documents: SpooledDocuments
     spectrum: SpectrumEntry
     memory: int
     fingerprints: Mapping[str, str]
+    passages: PartitionTask | None = None
 
     @property
-    def documents(self) -> Path:
-        """Return the file of its documents."""
-        return self.work / str(self.number)
+    def work(self) -> Path:
+        """Return the folder of its files until they are used."""
+        return self.documents.work
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the index."""
+        return self.documents.manifest.checked_settings()
+
+    @property
+    def ordinals(self) -> Path:
+        """Return the file of the numbers of its documents in the source."""
+        return _ordinals_file(self.work / str(self.number))
 
     @property
     def collection(self) -> StoredCollection:
         """Return its documents."""
-        read = partial(spooled, self.documents)
-        collection = StoredCollection(self.manifest, self.sizes[self.number], read, self.types)
+        documents, number = self.documents, self.number
+        read = partial(documents.of_partition, number)
+        size = documents.sizes[number]
+        collection = StoredCollection(documents.manifest, size, read, documents.types)
         collection.fingerprints |= self.fingerprints
         return collection
 
@@ -166,7 +252,14 @@ class _PartitionRead(NamedTuple):
 
 def read_partition(task: PartitionTask, report: Progress = silent) -> None:
     """Write all files of a partition but the rows of D, which need those of all partitions."""
-    settings, partitions = task.manifest.checked_settings(), len(task.sizes)
+    _read_documents(task, report)
+    if task.passages is not None:
+        _read_documents(task.passages, of_passages(report))
+
+
+def _read_documents(task: PartitionTask, report: Progress) -> None:
+    """Write the files of the documents of a task."""
+    settings, partitions = task.settings, len(task.documents.sizes)
     for folder in (task.files, task.features(task.number)):  # of a process that died
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -176,8 +269,11 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
         task.collection, task.files, settings, report, memory=task.memory, trained=trained
     )
     kernel, diagonals = weigh_partition(documents, trained, training, task.files, report)
-    ordinals = np.load(_ordinals_file(task.documents))
+    ordinals = np.load(task.ordinals)
     write_arrays(task.files, {"ordinals": ordinals})
+    if task.documents.words is not None:
+        document_of = np.load(_documents_file(task.ordinals))
+        write_arrays(task.files, {PASSAGE_DOCUMENTS: document_of})
     write_features(task.features(task.number), kernel, ordinals, partitions)
     contents, spectra = documents.contents._replace(settings=settings), {"bm25": task.spectrum}
     built = Built(contents, sizes_of(documents.counts), spectra, documents.vectors)
@@ -187,21 +283,35 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
 
 def build_partition(task: PartitionTask, report: Progress = silent) -> None:
     """Build one partition as an index of its own, after all have been read."""
-    width = max(ENTRIES, task.manifest.checked_settings().neighbours)
-    folders = [task.features(number) for number in range(len(task.sizes))]
+    started, passages = time.monotonic(), task.passages
 
     def write(generation: Path) -> Built:
-        result = _result_of(task)
-        if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
-            read_partition(task)
-            result = _result_of(task)
-        for name in sorted(result.names):
-            os.replace(task.files / name, generation / name)
-        write_rows(generation, folders, task.number, result.diagonals, width, report)
-        return result.built
+        built = _write_documents(task, generation, report)
+        if passages is None:
+            return built
+        folder = generation / PASSAGES
+        folder.mkdir()
+        of_rows = _write_documents(passages, folder, of_passages(report))
+        commit_passages(folder, passages.collection, of_rows, started)
+        counts = {**built.counts, "passages": of_rows.counts["documents"]}
+        return built._replace(counts=counts)
 
     path = index_path(task.home, task.name)
     write_generation(path, task.collection, write, report, replace=True)
+
+
+def _write_documents(task: PartitionTask, generation: Path, report: Progress) -> Built:
+    """Write all files of a task to a generation, or to the folder of its passages."""
+    width = max(ENTRIES, task.settings.neighbours)
+    folders = [task.features(number) for number in range(len(task.documents.sizes))]
+    result = _result_of(task)
+    if result.names - {file.name for file in task.files.iterdir()}:  # a process died meanwhile
+        _read_documents(task, silent)
+        result = _result_of(task)
+    for name in sorted(result.names):
+        os.replace(task.files / name, generation / name)
+    write_rows(generation, folders, task.number, result.diagonals, width, report)
+    return result.built
 
 
 def _result_of(task: PartitionTask) -> _PartitionRead:

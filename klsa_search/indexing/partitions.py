@@ -5,6 +5,7 @@
 3. Each partition is read and weighed, in a process of its own (`partition_tasks`).
 4. Each then finds the neighbours of its documents in all partitions, and becomes an ordinary index.
 5. The terms that the training lacks are numbered: see `storage.partitions`.
+   If documents are long, steps 2 to 5 are taken for their passages, too.
 6. The generation that has the partitions is used, in one step.
 """
 
@@ -21,16 +22,16 @@ from itertools import groupby, islice, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.languages import languages_of
-from klsa_search.collection.model import Collection, Document
+from klsa_search.collection.model import Collection
 from klsa_search.core.array_types import Spools, spool_limit
 from klsa_search.core.config import Settings
-from klsa_search.core.progress import DOCUMENTS, Progress
+from klsa_search.core.progress import DOCUMENTS, Progress, of_passages
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
     refuse_beyond_memory,
@@ -52,9 +53,11 @@ from klsa_search.indexing.partition_tasks import (
     TRAINING,
     DocumentSpool,
     PartitionTask,
-    spooled,
+    SpooledDocuments,
+    number_passages,
     take_steps,
 )
+from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.weighing import MOST, open_training, train
@@ -75,8 +78,8 @@ from klsa_search.storage.arrays import (
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_generation, step_for
 from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
-from klsa_search.storage.manifest import Manifest, read_manifest
-from klsa_search.storage.names import MANIFEST, SCRATCH
+from klsa_search.storage.manifest import Manifest, SpectrumEntry, read_manifest
+from klsa_search.storage.names import MANIFEST, PASSAGES, SCRATCH
 from klsa_search.storage.partitions import (
     MAX_PARTITIONS,
     generations_in_use,
@@ -111,12 +114,6 @@ def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
             "default preset, or one partition",
             field="partitions",
         )
-    if settings.passages not in ("auto", "off"):
-        raise SettingsError(
-            f"passages = {settings.passages!r}: documents of an index in partitions are not "
-            "divided; use passages = 'off', or one partition",
-            field="passages",
-        )
 
 
 def build_divided(
@@ -144,17 +141,18 @@ def build_divided(
             path, collection, chosen, report, memory, replace=replace, replay=replay
         )
     refuse_unpartitioned(partitions, chosen)
-    chosen = chosen.model_copy(update={"passages": "off"})
 
     def write(generation: Path) -> Built:
         work = generation / SCRATCH
         work.mkdir()
-        sizes, contents = _route(collection, work, chosen, partitions, report, memory)
-        documents = sum(sizes)
+        routed = _route(collection, work, chosen, partitions, report, memory)
+        contents, documents = routed.contents, sum(routed.sizes)
         refuse_to_shrink(path, documents, collection, replace=replace)
-        refuse_beyond_memory(Size(documents, contents.bytes), contents.settings, memory, partitions)
+        for kind, sizes in routed.kinds.items():
+            size = Size(sum(sizes), contents.bytes)
+            refuse_beyond_memory(size, contents.settings, memory, partitions, kind=kind)
         require_fields(collection, contents.settings, contents.fields, documents)
-        built = _write(generation, collection, sizes, contents, workers, report, memory)
+        built = _write(generation, collection, routed, workers, report, memory)
         shutil.rmtree(work)
         return built
 
@@ -162,18 +160,35 @@ def build_divided(
     return Index(open_reader(path))
 
 
+class _Routed(NamedTuple):
+    """The documents of a source, in a file for each partition.
+
+    contents  what all contain
+    sizes     number of documents of each partition
+    passages  likewise of passages; None if documents are not divided
+    """
+
+    contents: Contents
+    sizes: list[int]
+    passages: list[int] | None
+
+    @property
+    def kinds(self) -> dict[Literal["documents", "passages"], list[int]]:
+        """Return the sizes by kind."""
+        documents, passages = self.sizes, self.passages
+        return {"documents": documents, **({} if passages is None else {"passages": passages})}
+
+
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
     memory: int,
-) -> tuple[list[int], Contents]:  # fmt: skip
-    """Write the documents of a collection to a file for each partition.
-
-    Return the number of documents of each, and what all contain.
-    """
+) -> _Routed:  # fmt: skip
+    """Write the documents of a collection to a file for each partition."""
     spool = Spools(work, spool_limit(memory)).spool("u1")
     source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
     with ExitStack() as files:
-        parts = [DocumentSpool(work / str(number)) for number in range(partitions)]
+        words = chosen.passage_words
+        parts = [DocumentSpool(work / str(number), words) for number in range(partitions)]
         for part in parts:
             files.enter_context(closing(part))
         for batch in source:
@@ -190,62 +205,79 @@ def _route(
     # English without any: partitions have even less text to tell the language by.
     names = ",".join(languages_of(contents.settings.language))
     settings = contents.settings.model_copy(update={"language": names})
-    return [len(part.ordinals) for part in parts], contents._replace(settings=settings)
+    contents, sizes = contents._replace(settings=settings), [len(part.ordinals) for part in parts]
+    if not divides(settings, done, sum(sum(part.passages) for part in parts)):
+        return _Routed(contents, sizes, None)
+    folder = work / PASSAGES
+    folder.mkdir()
+    return _Routed(contents, sizes, number_passages(parts, folder))
 
 
 def _write(
     generation: Path,
     collection: Collection,
-    sizes: list[int],
-    contents: Contents,
+    routed: _Routed,
     workers: int | PartitionWorkers,
     report: Progress,
     memory: int,
 ) -> Built:
-    """Build the partitions of a generation whose documents are in its work folder.
-
-    sizes  number of documents of each
-    """
+    """Build the partitions of a generation whose documents are in its work folder."""
     started, path, work = time.monotonic(), generation.parent, generation / SCRATCH
-    names, settings, documents = (
-        partition_names(generation.name, len(sizes)),
-        contents.settings,
-        sum(sizes),
-    )
-    counts = {"documents": documents, "terms": 0, "tokens": 0, "non_zeros": 0}
-    built = Built(contents, counts, {})
+    contents, names = routed.contents, partition_names(generation.name, len(routed.sizes))
+    settings, counts = contents.settings, dict.fromkeys(("terms", "tokens", "non_zeros"), 0)
+    built = Built(contents, {"documents": sum(routed.sizes), **counts}, {})
     manifest = manifest_of(collection, built, started, {})
     types = {name: column.type for name, column in contents.fields.columns.items()}
-    within = documents_within(Size(documents, contents.bytes), memory)
-    share = min(1, min(MOST, within) / max(documents, 1))
-    sampled = sum(1 for _ in _sample(work, len(sizes), share))
-    sample = StoredCollection(manifest, sampled, partial(_sample, work, len(sizes), share), types)
-    training = work / TRAINING
-    training.mkdir()
-    spectrum = train(training, sample, settings, report, memory=memory)
-    if not len(open_training(training, settings).trained.frequencies):
-        refuse_unused_texts(collection)
-    entry = spectrum_entry(spectrum)
     stored = collection if isinstance(collection, StoredCollection) else None
     fingerprints = {} if stored is None else stored.fingerprints
-    tasks = [
-        PartitionTask(path, name, number, sizes, work, manifest, types, entry, memory, fingerprints)
-        for number, name in enumerate(names)
-    ]
+
+    def tasks_of(documents: SpooledDocuments, report: Progress) -> list[PartitionTask]:
+        entry = _train(documents, contents.bytes, memory, report)
+        return [
+            PartitionTask(path, name, number, documents, entry, memory, fingerprints)
+            for number, name in enumerate(names)
+        ]
+
+    documents = SpooledDocuments(work, None, work, routed.sizes, manifest, types)
+    tasks = tasks_of(documents, report)
+    if not len(open_training(work / TRAINING, settings).trained.frequencies):
+        refuse_unused_texts(collection)
+    if routed.passages is not None:
+        changed = settings.model_copy(update={"passages": "off"}).model_dump(mode="json")
+        passages = documents._replace(
+            words=settings.passage_words,
+            work=work / PASSAGES,
+            sizes=routed.passages,
+            manifest=manifest.model_copy(update={"settings": changed}),
+        )
+        pairs = zip(tasks, tasks_of(passages, of_passages(report)), strict=True)
+        tasks = [task._replace(passages=task_of_passages) for task, task_of_passages in pairs]
     take_steps(tasks, workers, report)
     generations = [current_generation(path / name) for name in names]
-    combined = _combined(built._replace(spectra={"bm25": entry}), generations)
+    combined = _combined(built._replace(spectra={"bm25": tasks[0].spectrum}), generations)
     terms = _write_collection_terms(
         generation, generations, manifest_of(collection, combined, started, {})
     )
-    write_partitions(generation, len(sizes), _mean_length(generations))
+    kinds = [generations]
+    if routed.passages is not None:
+        kinds.append([part / PASSAGES for part in generations])
+    write_partitions(generation, len(names), *map(_mean_length, kinds))
     return combined._replace(counts={**combined.counts, "terms": terms})
 
 
-def _sample(work: Path, partitions: int, share: float) -> Iterator[Document]:
-    """Yield the documents of the training: about this share, by the hashes of their IDs."""
-    for number in range(partitions):
-        yield from spooled(work / str(number), int(2**32 * (1 - share)))
+def _train(
+    documents: SpooledDocuments, text_bytes: int, memory: int, report: Progress
+) -> SpectrumEntry:
+    """Write the training of documents, or of passages, to their work folder.
+
+    text_bytes  of all documents
+    """
+    size, folder = sum(documents.sizes), documents.work / TRAINING
+    within = documents_within(Size(size, text_bytes), memory)
+    sample = documents.sample(min(1, min(MOST, within) / max(size, 1)))
+    folder.mkdir()
+    settings = documents.manifest.checked_settings()
+    return spectrum_entry(train(folder, sample, settings, report, memory=memory))
 
 
 def _combined(built: Built, generations: Sequence[Path]) -> Built:
@@ -258,6 +290,8 @@ def _combined(built: Built, generations: Sequence[Path]) -> Built:
         "tokens": sum(count.tokens for count in counts),
         "non_zeros": sum(count.non_zeros for count in counts),
     }
+    if manifests[0].has_passages:
+        totals["passages"] = sum(count.passages or 0 for count in counts)
     spaces = added_spaces(space for part in manifests for space in part.vectors)
     vectors = sorted(spaces, key=attrgetter("name"))
     return built._replace(counts=totals, vectors=vectors)
@@ -314,6 +348,15 @@ def _write_terms(generations: Sequence[Path], manifest: Manifest, folder: Path) 
     manifest     of all documents
     """
     k1 = manifest.checked_settings().k1
+    _write_terms_of(generations, k1, folder)
+    if manifest.has_passages:
+        (folder / PASSAGES).mkdir()
+        passages = [generation / PASSAGES for generation in generations]
+        _write_terms_of(passages, k1, folder / PASSAGES)
+
+
+def _write_terms_of(generations: Sequence[Path], k1: float, folder: Path) -> None:
+    """Write the files of the terms of documents, or of passages, to a folder."""
     trained = len(open_array(generations[0], "trained_frequencies"))
     write_vocabulary(folder, read_vocabulary(generations[0])[:trained])
     positions = _merge_terms(

@@ -29,7 +29,7 @@ from klsa_search.errors import (
 from klsa_search.storage.catalog_entry import Entry, change_entry, read_entry
 from klsa_search.storage.current import changed_file_error, read_current, step_for
 from klsa_search.storage.files import is_exhausted, read_regular, unreadable
-from klsa_search.storage.names import MANIFEST, PASSAGES
+from klsa_search.storage.names import MANIFEST
 
 FORMAT_VERSION = 10  # the first public one: 1 to 9 were of development
 
@@ -203,8 +203,8 @@ class Manifest(Frozen):
 
     @property
     def has_passages(self) -> bool:
-        """Return whether the generation has an index of passages."""
-        return f"{PASSAGES}/{MANIFEST}" in self.files
+        """Return whether documents are divided into passages, which have an index."""
+        return self.counts.passages is not None
 
     def bytes(self) -> int:
         """Return the size of all files but the manifest."""

@@ -59,9 +59,14 @@ def is_built(path: Path) -> bool:
     return os.path.lexists(path / CURRENT)
 
 
+def folder_of(generation: Path) -> Path:
+    """Return the folder that has a generation, also of its passages: of an index or partition."""
+    return (generation.parent if generation.name == PASSAGES else generation).parent
+
+
 def index_of(generation: Path) -> Path:
     """Return the folder of the index of a generation, also of a partition or of passages."""
-    return index_with((generation.parent if generation.name == PASSAGES else generation).parent)
+    return index_with(folder_of(generation))
 
 
 def index_with(path: Path) -> Path:

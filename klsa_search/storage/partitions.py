@@ -10,6 +10,7 @@
                                   positions of the terms of each partition in `terms`, by partition
         frequencies, occurrences  int64, in all partitions: of the training's terms, then of the
                                   others
+        passages/                 the same of passages, if documents are divided
 
 A term of the build has one number in all partitions: first those of the training, then the others.
 """
@@ -17,7 +18,7 @@ A term of the build has one number in all partitions: first those of the trainin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -43,7 +44,7 @@ from klsa_search.storage.manifest import (
     current_settings,
     read_manifest,
 )
-from klsa_search.storage.names import CURRENT, PARTITIONS, index_of
+from klsa_search.storage.names import CURRENT, PARTITIONS, PASSAGES, index_of
 
 if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np
@@ -61,6 +62,7 @@ class _Entry(Frozen):
 
     count: int
     length: float
+    passage_length: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,13 @@ class PartitionSet:
     generation  name of the build
     manifest    of all documents: files are those of the manifests of the partitions
     count       number of partitions
-    length      quantised mean length of all documents of the build
+    lengths     quantised mean length of all documents of the build, and of their passages if any
     """
 
     generation: str
     manifest: Manifest
     count: int
-    length: float
+    lengths: tuple[float, ...]
 
     @property
     def folders(self) -> list[str]:
@@ -97,6 +99,7 @@ class CollectionTerms:
     positions   of the terms of each partition in `terms`, partition by partition
     starts   (partitions + 1,) of each partition in `positions`
     counts   document frequencies and occurrences in all partitions: (V + T,) each
+    passages  the terms of passages, if documents are divided
     """
 
     trained: Vocabulary
@@ -104,6 +107,7 @@ class CollectionTerms:
     positions: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
     counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    passages: CollectionTerms | None = None
 
     def positions_of(self, partition: int) -> npt.NDArray[np.int32]:
         """Return the positions of the terms of a partition that the training lacks, ascending."""
@@ -148,7 +152,8 @@ def stamp_of(path: Path) -> Stamp | None:
 def partitions_of(generation: Path) -> PartitionSet:
     """Return the partitions of a generation; IndexDamaged if their description is damaged."""
     entry = _entry(generation)
-    return PartitionSet(generation.name, read_manifest(generation), entry.count, entry.length)
+    lengths = [entry.length] + ([] if entry.passage_length is None else [entry.passage_length])
+    return PartitionSet(generation.name, read_manifest(generation), entry.count, tuple(lengths))
 
 
 def _entry(generation: Path) -> _Entry:
@@ -159,9 +164,14 @@ def _entry(generation: Path) -> _Entry:
         raise unreadable(file, error, last_resort(index_of(generation))) from error
 
 
-def write_partitions(generation: Path, count: int, length: float) -> None:
-    """Write that the documents of a new generation are in so many partitions."""
-    entry = _Entry(count=count, length=length)
+def write_partitions(
+    generation: Path, count: int, length: float, passage_length: float | None = None
+) -> None:
+    """Write that the documents of a new generation are in so many partitions.
+
+    length, passage_length  see `PartitionSet.lengths`
+    """
+    entry = _Entry(count=count, length=length, passage_length=passage_length)
     write_fresh(generation / PARTITIONS, entry.model_dump_json())
 
 
@@ -262,15 +272,21 @@ def manifest_in_use(path: Path) -> Manifest:
 
 def open_collection_terms(generation: Path) -> CollectionTerms:
     """Return the terms of an index in partitions; IndexDamaged. Cost: that of `trained`."""
-    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
-    from klsa_search.storage.arrays import open_array, read_vocabulary
-
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
-    array = partial(open_array, generation)
+    passages = _terms_in(generation / PASSAGES) if manifest.has_passages else None
+    return replace(_terms_in(generation), passages=passages)
+
+
+def _terms_in(folder: Path) -> CollectionTerms:
+    """Return the terms in a folder, without those of passages."""
+    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
+    from klsa_search.storage.arrays import open_array, read_vocabulary
+
+    array = partial(open_array, folder)
     return CollectionTerms(
-        Vocabulary(read_vocabulary(generation)),
+        Vocabulary(read_vocabulary(folder)),
         StoredTerms(array("terms"), array("terms_starts"), gap=1),
         array("positions"),
         array("positions_starts"),

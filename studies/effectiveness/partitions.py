@@ -2,8 +2,7 @@
 
 Neighbours of a document are looked for in its own partition, so the default finds a little less.
 BM25 is the same to the bit: the report counts queries of which a score of the first ten differs.
-Queries are read as plain words. Documents are not divided into passages, which partitions do not
-support.
+Queries are read as plain words. Documents are not divided into passages.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
         states = [partition.state() for partition in three.partitions]
         searches = LocalSearches(states, SharedAnswers())
         ((_, shared),) = run_rounds([plan_and_seeds(searches, request, three.name)], list)
-        for state, own in zip(states, shared, strict=True):
+        for state, (own,) in zip(states, shared, strict=True):
             snapshot = state.snapshot
             assert own is not None
             assert len(own.remote)
@@ -180,13 +180,40 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             assert begun.impacts.tolist() == impacts.ravel().tolist()
 
 
+def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) -> None:
+    records = [
+        {**record, "text": f"{record['text']} " * (1 + number % 4)}
+        for number, record in enumerate(topic_records(60))
+    ]
+    later = [{**record, "id": f"later{record['id']}"} for record in records[:9]]
+    found, options = [], {"passages": 10, "workers": 1}
+    for partitions in (1, 2, 4):
+        name = f"in{partitions}"
+        with build(records, name=name, home=tmp_path, partitions=partitions, **options) as index:
+            answers = []
+            for write in (None, later):
+                if write is not None:
+                    index.add(write)
+                    index.delete([record["id"] for record in records[20:30]])
+                for query in TOPIC_QUERIES:
+                    for group in ("document", "passage"):
+                        hits = index.search(query, 300, ranker="bm25", group=group)
+                        places = [(hit.id, hit.score) for hit in hits]
+                        answers.append((hits.total, places if write is None else by_id(places)))
+            assert index.passage_count
+            found.append((index.passage_count, answers))
+    assert found[0] == found[1] == found[2]
+
+
 def test_seeds_are_the_same_after_pickling(three: Index) -> None:
     states = [partition.state() for partition in three.partitions]
     for explain in (False, True):
         request = PartRequest(Query(TOPIC_QUERIES[0], 20, explain=explain), {}, ranks_only=True)
         begun = [PartSearch(state, request).begin() for state in states]
-        shared = share_seeds([plan.seeds for plan in begun], begun[0].params, begun[0].step)
-        for seeds in (*(plan.seeds for plan in begun), *shared):
+        candidates = [plan.seeds[0] for plan in begun]
+        local = [one_part.seeds for one_part in candidates]
+        shared = share_seeds(local, candidates[0].params, candidates[0].step)
+        for seeds in (*local, *shared):
             packed = pickle.dumps(seeds)
             assert pickle.dumps(pickle.loads(packed)) == packed
             assert explain == bool(pickle.loads(packed).names)

@@ -8,19 +8,25 @@ from contextlib import closing
 
 import pytest
 
-from klsa_search import build, open_index
+from klsa_search import open_index
 from klsa_search.collection import Judgement, Topic
 from klsa_search.evaluation.systems import compare_rankers
 from klsa_search.mining import classify, cluster, document_map, duplicates, similar
 from klsa_search.storage.maintenance import undo_writes
-from tests.search.test_passages import DOCUMENTS, NEEDLE, RARE, contents, passages_of_all, text
+from tests.search.test_passages import (
+    DOCUMENTS,
+    NEEDLE,
+    RARE,
+    built_in,
+    contents,
+    passages_of_all,
+    text,
+)
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    home = tmp_path_factory.mktemp("passages")
-    build([*DOCUMENTS, NEEDLE], name="long", home=home, passages=50, dimensions=5).close()
-    return home / "long"
+@pytest.fixture(scope="module", params=[1, 2])
+def built(request, tmp_path_factory):
+    return built_in(tmp_path_factory.mktemp("passages"), request.param)
 
 
 @pytest.fixture
@@ -74,6 +80,7 @@ def test_a_patch_reaches_all_passages(index, changes):
     )
 
 
+@pytest.mark.parametrize("built", [1], indirect=True)  # partitions refuse mining
 def test_mining_is_of_whole_documents(index):
     ids = set(index.ids())
     assert {hit.id for hit in similar(index, NEEDLE.id, 5)} < ids

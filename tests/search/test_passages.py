@@ -49,10 +49,14 @@ NEEDLE = Document(
 )
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    home = tmp_path_factory.mktemp("passages")
-    build([*DOCUMENTS, NEEDLE], name="long", home=home, passages=50, dimensions=5).close()
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def built(request, tmp_path_factory):
+    return built_in(tmp_path_factory.mktemp("passages"), request.param)
+
+
+def built_in(home, partitions):
+    options = {"passages": 50, "dimensions": 5, "partitions": partitions, "workers": 1}
+    build([*DOCUMENTS, NEEDLE], name="long", home=home, **options).close()
     return home / "long"
 
 
@@ -62,25 +66,35 @@ def index(built, tmp_path):
         yield opened
 
 
+EXACT = {**PLAIN, "exact": True}
+
+
+def ranked(index, query, k=10_000, **options):
+    """Scores of the best documents by ID."""
+    doc_ids, scores = index.rank(query, k, **EXACT, **options)
+    return dict(zip(index.ids(doc_ids), scores.tolist(), strict=True))
+
+
 def expected(index, query, ranker, weight=1.0):
-    """s(d) + w max s(p), from all scores of both indexes."""
-    own = index.scores(query, ranker=ranker, passage_weight=0, **PLAIN)
-    passages = index.search(query, k=10_000, group="passage", ranker=ranker, **PLAIN)
-    best = np.zeros(len(own))
-    for hit in passages:
-        (doc_id,) = index.doc_ids([hit.document_id])
-        best[doc_id] = max(best[doc_id], hit.score)
-    return np.where(own > 0, own + weight * best, 0)
+    """s(d) + w max s(p), from the scores of all documents and of all passages."""
+    scores = ranked(index, query, ranker=ranker, passage_weight=0)
+    best = {}
+    for hit in index.search(query, k=10_000, group="passage", ranker=ranker, **EXACT):
+        best[hit.document_id] = max(best.get(hit.document_id, 0), hit.score)
+    return {id_: score + weight * best.get(id_, 0) for id_, score in scores.items()}
 
 
 def assert_ranks_by_documents_and_passages(index):
     for query in ("pumpa leakb", "sealc oild oile", RARE, "pumpj"):
         for ranker in ("klsa", "bm25"):
             wanted = expected(index, query, ranker)
-            assert index.scores(query, ranker=ranker, **PLAIN) == pytest.approx(wanted, abs=1e-6)
-            doc_ids, scores = index.rank(query, 5, ranker=ranker, **PLAIN)
-            assert scores == pytest.approx(np.sort(wanted)[::-1][: len(scores)], abs=1e-6)
-            assert scores == pytest.approx(wanted[doc_ids], abs=1e-6)
+            assert ranked(index, query, ranker=ranker) == pytest.approx(wanted, abs=1e-6)
+            scores = index.scores(query, ranker=ranker, **PLAIN)
+            positive = sorted(score for score in wanted.values() if score)
+            assert np.sort(scores[scores > 0]) == pytest.approx(positive, abs=1e-6)
+            best = ranked(index, query, 5, ranker=ranker)
+            assert list(best.values()) == pytest.approx(positive[:-6:-1], abs=1e-6)
+            assert best == pytest.approx({id_: wanted[id_] for id_ in best}, abs=1e-6)
 
 
 def contents(index):
@@ -164,6 +178,7 @@ def test_a_refit_is_a_build_of_the_same_documents(index, tmp_path):
     index.add([{"id": "d1", "text": text(7, 30), "year": 2001}])
     index.delete(["d3"])
     settings = {"passages": 50, "dimensions": 5}
+    settings |= {"partitions": len(index.partitions), "workers": 1}
     with (
         closing(build(index.live_documents(), name="b", home=tmp_path, **settings)) as one,
         closing(refit(index.path.parent)) as other,
@@ -227,7 +242,7 @@ def test_passages_are_verified_copied_and_removed_with_their_index(index, tmp_pa
     copy_index(path, tmp_path / "copy")
     with closing(open_index(tmp_path / "copy")) as copy:
         assert contents(copy) == contents(index)
-    file = index.path / "passages" / "lengths.npy"
+    file = index.partitions[0].path / "passages" / "lengths.npy"
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)

@@ -166,14 +166,14 @@ def test_a_generation_that_is_removed_while_it_is_opened_is_followed(opens, path
         build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
     opened = []
 
-    def open_slowly(generation, vocabulary=None):
+    def open_slowly(generation, terms=None):
         opened.append(generation.name)
         if len(opened) == 1:
             monkeypatch.undo()  # the builds open what they have built
             for _ in range(2):
                 build(DOCUMENTS, name=path.name, home=path.parent, replace=True).close()
             assert not generation.exists()
-        return open_state(generation, vocabulary)
+        return open_state(generation, terms)
 
     monkeypatch.setattr(log_tailer, "open_state", open_slowly)
     if opens == "refresh":

@@ -66,12 +66,14 @@ class PartitionStatistics:
     words       sum of their lengths
     changes     of the counts of its terms since the build
     dimensions  of its spaces of vectors
+    passages    those of its passages, if documents are divided
     """
 
     documents: int
     words: int
     changes: CountChanges
     dimensions: Mapping[str, int]
+    passages: PartitionStatistics | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +84,32 @@ class CollectionStatistics:
     length      their quantised mean length
     changes     of the counts of terms since the build
     dimensions  of the spaces of vectors
+    passages    those of the passages, if documents are divided
     """
 
     documents: int
     length: float
     changes: CountChanges
     dimensions: Mapping[str, int]
+    passages: CollectionStatistics | None = None
 
     @classmethod
-    def of(cls, parts: Sequence[PartitionStatistics], built_length: float) -> CollectionStatistics:
+    def of(
+        cls, parts: Sequence[PartitionStatistics], built_lengths: Sequence[float] = (1.0, 1.0)
+    ) -> CollectionStatistics:
         """Return the statistics of all partitions.
 
-        built_length  quantised mean length at the build, which stays until the mean is more than a
-                      step away
+        built_lengths  quantised mean length at the build, which stays until the mean is more than a
+                       step away; then that of passages, if documents are divided. A restricted
+                       view needs none
         """
         documents, words = sum(part.documents for part in parts), sum(part.words for part in parts)
-        length = live_length(built_length, words / max(documents, 1))
+        length = live_length(built_lengths[0], words / max(documents, 1))
         changes = _sum_of_changes([part.changes for part in parts])
         dimensions = dict(item for part in parts for item in part.dimensions.items())
-        return cls(documents, length, changes, dimensions)
+        of_passages = [part.passages for part in parts if part.passages is not None]
+        passages = cls.of(of_passages, built_lengths[1:]) if of_passages else None
+        return cls(documents, length, changes, dimensions, passages)
 
     def spaces(self, spaces: VectorSpaces) -> VectorSpaces:
         """Return the spaces of vectors of a partition, also those that only others have."""
@@ -166,16 +175,21 @@ class PartitionTerms:
     collection  the terms of all partitions
     local       (n,) int32, positions of the terms of this partition that the training lacks
     later_numbers  in all partitions, of terms of later writes; -1 for new ones
+    passages    the terms of passages, if documents are divided
     """
 
     collection: CollectionTerms
     local: npt.NDArray[np.int32]
     later_numbers: dict[str, int] = field(default_factory=dict)
+    passages: PartitionTerms | None = None
 
     @classmethod
     def of(cls, collection: CollectionTerms, partition: Path) -> PartitionTerms:
         """Return the terms as the partition in a folder numbers them."""
-        return cls(collection, collection.positions_of(number_of_partition(partition)))
+        local = collection.positions_of(number_of_partition(partition))
+        of_passages = collection.passages
+        passages = None if of_passages is None else cls.of(of_passages, partition)
+        return cls(collection, local, passages=passages)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -247,3 +261,11 @@ class Weighing(NamedTuple):
 
     terms: PartitionTerms
     statistics: CollectionStatistics
+
+    @property
+    def of_passages(self) -> Weighing:
+        """Return the same for the passages of divided documents."""
+        terms, statistics = self.terms.passages, self.statistics.passages
+        assert terms is not None
+        assert statistics is not None
+        return Weighing(terms, statistics)

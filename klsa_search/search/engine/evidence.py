@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from functools import reduce
 from operator import add
 from types import MappingProxyType
@@ -47,10 +48,22 @@ class Evidence:
         self.shared = shared
         self.local: dict[Question, Any] = {}
         self.unsettled = 0
+        self._kind: Question = ()
+
+    def of_passages(self) -> Evidence:
+        """Return the evidence of passages: the same questions about them have other answers."""
+        evidence = copy(self)  # both keep answers in one table
+        evidence._kind = ("passages",)
+        return evidence
+
+    def is_answered(self, question: Question) -> bool:
+        """Return whether all partitions have answered a question."""
+        return (*self._kind, *question) in self.shared
 
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question: the known one, or that of the documents of the index."""
         result: Answer
+        question = (*self._kind, *question)
         if question in self.shared:
             self.unsettled += not isinstance(self.shared, SharedAnswers)
             result = self.shared[question]
@@ -77,6 +90,7 @@ class Evidence:
 
     def total(self, question: Question, answer: Callable[[], _Total]) -> _Total:
         """Return the sum of the answers of all partitions; raise OpenQuestions until all did."""
+        question = (*self._kind, *question)
         if question in self.shared:
             total_: _Total = self.shared[question]
             return total_
@@ -100,6 +114,10 @@ class SharedAnswers(dict[Question, Any]):
 
 class _LocalEvidence(Evidence):
     """Answers of the documents of one snapshot, which are not kept."""
+
+    def of_passages(self) -> Evidence:
+        """Return the same."""
+        return self
 
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer of the documents."""

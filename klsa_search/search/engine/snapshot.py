@@ -50,7 +50,7 @@ from klsa_search.storage.arrays import has_array, open_array, read_vocabulary
 from klsa_search.storage.current import step_for
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
-from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.names import MANIFEST, folder_of
 from klsa_search.storage.partitions import number_of_partition
 from klsa_search.storage.vectors import open_vectors
 
@@ -151,7 +151,7 @@ class Snapshot:
     @property
     def partition(self) -> int:
         """Return the number of the partition; 0 if it is the only one."""
-        return 0 if self.ordinals is None else number_of_partition(self.generation.parent)
+        return 0 if self.ordinals is None else number_of_partition(folder_of(self.generation))
 
     def lexical(self, query: QueryTerms) -> Scores:
         """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""

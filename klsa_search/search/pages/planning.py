@@ -108,11 +108,12 @@ def plan_search(
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
-    state, mask = opened, None
+    state, mask = opened.searched_by(request.group), None
     if request.mask is not None:
         mask = checked_mask(request.mask, len(opened.snapshot))
-    if request.group == "passage" and opened.passages is not None:
-        state, mask = opened.passages.state, opened.passages.mask(mask)
+    if state is not opened and opened.passages is not None:
+        mask = opened.passages.mask(mask)
+        evidence = None if evidence is None else evidence.of_passages()
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from klsa_search._native import SharedSeeds, share_seeds
+from klsa_search._native import share_seeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, QueryError
@@ -34,6 +34,7 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
+    Seeds,
     explain_document,
 )
 from klsa_search.search.parts.reader import Reader
@@ -47,7 +48,7 @@ from klsa_search.search.parts.reading import (
 from klsa_search.search.parts.rounds import PartSearches
 from klsa_search.search.query.query import Query
 from klsa_search.search.rankers import RANKERS
-from klsa_search.search.ranking.searcher import Searcher
+from klsa_search.search.ranking.searcher import SeedCandidates, ranks_with_klsa_engine
 from klsa_search.storage.partitions import partition_of
 
 TOGETHER: Final = 32
@@ -86,19 +87,17 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
 def count_documents(reader: Reader, query: Query) -> int:
     """Return the total of a search in all parts of an index.
 
-    Cost: a search without hits. If all words have to match, passages do not count, and the ranking
-    does not matter: BM25 is the cheapest.
+    Cost: a search without hits. If all words have to match, the ranking does not matter: BM25
+    without passages is the cheapest.
     """
     parts = reader.parts
     if query.match == "all":
-        query = query.model_copy(update={"ranker": "bm25"})
+        query = query.model_copy(update={"ranker": "bm25", "passage_weight": 0.0})
     state = parts.alone
     if state is None:
         search = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         ((_, pages),) = parts.complete([search])
         return sum(page.total for page in pages if page is not None)
-    if query.match == "all" and state.passages is not None:
-        state = state.with_searcher(Searcher(state.snapshot, state.info.defaults))
     top, _ = collect(*plan_search(state, query, NO_MODELS))
     return top.total
 
@@ -216,9 +215,10 @@ async def _explained(
     searches: PartSearches, request: PartRequest, id_: str, index: str
 ) -> Explanation:
     """Return the explanation of the score of a document of one of several partitions."""
-    _, shared = await plan_and_seeds(searches, request, index)
+    plan, shared = await plan_and_seeds(searches, request, index)
     answers: Answers = NONE
-    if request.query.vector or request.embedded.vector:
+    has_vector = request.query.vector or request.embedded.vector
+    if has_vector or not ranks_with_klsa_engine(plan.parameters):
         answers, _ = await _pages(searches, shared)
     partition = partition_of(id_, searches.count)
     return await searches.explain(partition, id_, shared[partition], answers)
@@ -237,7 +237,7 @@ async def _collected(
 
 
 async def _pages(
-    searches: PartSearches, shared: Sequence[SharedSeeds | None]
+    searches: PartSearches, shared: Sequence[Seeds]
 ) -> tuple[Answers, Sequence[PartPage | None]]:
     """Return the pages of all partitions, and the answers by which these rank."""
     answers: Answers = NONE
@@ -251,15 +251,30 @@ async def _pages(
 
 async def plan_and_seeds(
     searches: PartSearches, request: PartRequest, index: str
-) -> tuple[QueryPlan, Sequence[SharedSeeds | None]]:
+) -> tuple[QueryPlan, Sequence[Seeds]]:
     """Return the plan of a search, and the seeds of the query as each part needs them."""
     _refuse_ranker(request.query.ranker, index)  # planning may need arrays that no partition has
     begun = await _begun(searches, request)
     answers = [plan for plan in begun if plan is not None]
     leading = next((answer for answer in answers if answer.named), answers[0])
     _refuse_ranker(leading.plan.parameters.ranker, index)
-    seeds = [None if plan is None else plan.seeds for plan in begun]
-    return leading.plan, share_seeds(seeds, leading.params, leading.step)
+    return leading.plan, _shared(begun, leading.seeds)
+
+
+def _shared(begun: Sequence[PartPlan | None], kinds: Sequence[SeedCandidates]) -> list[Seeds]:
+    """Return the seeds of all partitions as each needs them.
+
+    kinds  candidates of one partition: of documents, then of passages if these count
+    """
+    shared = [
+        share_seeds(
+            [None if plan is None else plan.seeds[number].seeds for plan in begun],
+            of_kind.params,
+            of_kind.step,
+        )
+        for number, of_kind in enumerate(kinds)
+    ]
+    return [[seeds[number] for seeds in shared] for number in range(len(begun))]
 
 
 async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan | None]:

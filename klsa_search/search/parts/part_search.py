@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from klsa_search._native import LocalSeeds, SharedSeeds
 from klsa_search.core.array_types import DocIds, Scores
-from klsa_search.errors import QueryError
 from klsa_search.search.engine.engine import MAX_SEEDS, KlsaEngine, KlsaParams
 from klsa_search.search.engine.evidence import (
     NONE,
@@ -46,7 +45,7 @@ from klsa_search.search.pages.results import Hit
 from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.searcher import (
     AllPartitions,
-    ranks_by_seeds,
+    SeedCandidates,
     ranks_with_klsa_engine,
 )
 from klsa_search.search.state.state import State
@@ -55,6 +54,9 @@ ALL_VALUES: Final = 2**31
 """Number of facet values that a partition returns, as their counts add up over partitions."""
 
 _NO_ORDINALS: Final = np.zeros(0, np.int64)
+
+Seeds = Sequence[SharedSeeds | None]
+"""Seeds of a search as one partition needs them: see `AllPartitions`."""
 
 SortValue = tuple[bool, Any]
 """Whether a document lacks the field, and its value."""
@@ -108,17 +110,14 @@ class PartPlan(NamedTuple):
     """What one part returns when a search begins.
 
     plan     of the search in this partition, without masks of its doc ids
-    seeds    best documents of the partition; None if the ranking does not need them
-    params   of the ranking, as the engine takes them
-    step     value of one step of the scores by the query kernel
+    seeds    candidates of the documents that are ranked, then of passages if these count; none if
+             the ranking does not need seeds
     answers  to questions of the parser that the evidence of the request leaves open, from these
              documents; if there are some, the plan is preliminary and there are no seeds
     """
 
     plan: QueryPlan
-    seeds: LocalSeeds | None
-    params: KlsaParams
-    step: float
+    seeds: Sequence[SeedCandidates]
     answers: Answers = NONE
 
     @property
@@ -145,14 +144,16 @@ class PartSearch:
         plan: QueryPlan | None = None,
     ) -> None:
         self._state, self.query = state, request.query
-        self._evidence, self._ranked = evidence or Evidence(request.evidence), state
+        self._evidence = evidence or Evidence(request.evidence)
+        self._ranked = state.searched_by(request.query.group)
+        self._ranks_passages = self._ranked is not state
         if plan is None:
             self._ranked, plan = plan_search(
                 state, request.query, NO_MODELS, self._evidence,
                 ranks_only=request.ranks_only, embedded=request.embedded,
             )  # fmt: skip
         self.plan = plan
-        self._seeds: LocalSeeds | None = None
+        self._seeds: Sequence[LocalSeeds | None] = ()
         self._top: TopDocs | None = None
 
     def plan_for(self, state: State, request: PartRequest) -> QueryPlan | None:
@@ -166,15 +167,16 @@ class PartSearch:
             or any(value is not None for value in (plan.named, *of_documents))
         ):
             return None
-        names_id = not request.ranks_only
-        if names_id and named_document(state, request.query, None, self._evidence) is not None:
+        ranked, group = self._ranked, request.query.group
+        finds_id = group == "document" and not request.ranks_only
+        if finds_id and named_document(state, request.query, None, self._evidence) is not None:
             return None
-        numbering = self._state.snapshot.numbering
+        state, numbering = state.searched_by(group), ranked.snapshot.numbering
         trained = 0 if numbering is None else len(numbering.collection.trained)  # alike in all
-        names, numbers = self._state.snapshot.vocabulary.terms, state.snapshot.vocabulary.numbers
+        names, numbers = ranked.snapshot.vocabulary.terms, state.snapshot.vocabulary.numbers
         terms = [term if term < trained else numbers[names[term]] for term in parsed.terms]
         parameters = plan.parameters
-        if parameters is self._state.info.defaults:  # the same object saves the engine work
+        if parameters is ranked.info.defaults:  # the same object saves the engine work
             parameters = state.info.defaults
         return plan._replace(parsed=parsed._replace(terms=terms), parameters=parameters)
 
@@ -190,45 +192,43 @@ class PartSearch:
             query.negative, query.explain, plan.offset,
         )  # fmt: skip
         is_selected = query.filter is not None or query.min_score is not None or any(selecting)
+        uses_passages = self._ranked.searcher.uses_passages(plan.parameters)
         is_ranked = ranks_with_klsa_engine(plan.parameters) and plan.parameters.z <= MAX_SEEDS
-        return is_ranked and not is_selected
+        return is_ranked and not is_selected and not uses_passages
 
     @property
     def words(self) -> tuple[KlsaEngine, Sequence[int], KlsaParams]:
         """Return what the engine ranks by: see `KlsaEngine.top_of_all`."""
-        state, plan = self._state, self.plan
+        state, plan = self._ranked, self.plan
         params = state.searcher.params(plan.parameters)
         return state.snapshot.klsa_engine, plan.parsed.terms, params
 
     def begin(self) -> PartPlan:
         """Return the plan and the best documents. Cost: a search by the query kernel."""
-        snapshot, plan = self._state.snapshot, self.plan
-        params, seeds = self._state.searcher.params(plan.parameters), None
-        if ranks_by_seeds(plan.parameters) and not self._evidence.local:
-            if params.seeds > MAX_SEEDS:
-                raise QueryError(
-                    f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
-                    "seeds; choose fewer, or build the index with one partition",
-                    field="z",
-                )
-            seeds = self._seeds = snapshot.klsa_engine.seeds(plan.parsed.terms, params)
-        if seeds is not None and self.query.explain:
-            records = self._state.documents.records(seeds.doc_ids.tolist())
-            seeds.names = [(record.id, record.title) for record in records]
+        plan, ranked, candidates = self.plan, self._ranked, list[SeedCandidates]()
+        if not self._evidence.local:
+            candidates = ranked.searcher.seed_candidates(plan.parsed, plan.parameters)
+        self._seeds = [of_kind.seeds for of_kind in candidates]
+        if self.query.explain:
+            states = [ranked] if ranked.passages is None else [ranked, ranked.passages.state]
+            for state, seeds in zip(states, self._seeds, strict=False):
+                if seeds is not None:
+                    records = state.documents.records(seeds.doc_ids.tolist())
+                    seeds.names = [(record.id, record.title) for record in records]
         # Without what has the size of the partition.
         rules = AppliedRules(plan.rules.ids)
         parsed = plan.parsed._replace(leading=None)
         plan = plan._replace(parsed=parsed, mask=None, pinnable=None, vector=None, rules=rules)
-        step = snapshot.query_kernel.postings.step
-        return PartPlan(plan, seeds, params, step, self._evidence.local)
+        return PartPlan(plan, candidates, self._evidence.local)
 
-    def collect(self, shared: SharedSeeds | None, answers: Answers = NONE) -> PartPage:
+    def collect(self, shared: Seeds, answers: Answers = NONE) -> PartPage:
         """Return the first documents of all pages up to the requested one. Cost: a search.
 
         answers  of all partitions to questions of the ranking
         """
         evidence = Evidence(answers)
-        ranked = self._ranked = with_seeds(self._ranked, shared, evidence, self._seeds)
+        of_ranked = evidence.of_passages() if self._ranks_passages else evidence
+        ranked = self._ranked = with_seeds(self._ranked, shared, of_ranked, self._seeds)
         if self.plan.offset:
             last = self.plan.offset + self.plan.k
             self.plan = self.plan._replace(offset=0, k=last)
@@ -242,7 +242,7 @@ class PartSearch:
         pinned = [pins[doc_id] for doc_id in top.doc_ids[: len(pins)].tolist() if doc_id in pins]
         first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
         keys = sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids)
-        ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
+        ordinals = ranked.snapshot.ordinals_of(top.doc_ids)
         is_named = not any(keys) and first == [plan.named]
         field = distinct_field(self.query.distinct, ranked)
         values = (
@@ -258,7 +258,7 @@ class PartSearch:
     def page(self, top: TopDocs) -> PartPage:
         """Return the page of a search whose first documents were found with those of others."""
         self._top = top
-        ordinals = self._state.snapshot.ordinals_of(top.doc_ids)
+        ordinals = self._ranked.snapshot.ordinals_of(top.doc_ids)
         return PartPage(top.doc_ids, top.scores, top.total, {}, ordinals)
 
     def fetch(self, positions: Sequence[int] | None) -> tuple[Hit, ...]:
@@ -267,7 +267,7 @@ class PartSearch:
         top = self._top if positions is None else self._top.at(np.array(positions, np.int64))
         return fetch_hits(self._state, self._ranked, self.plan, top)
 
-    def explain(self, id_: str, shared: SharedSeeds | None, answers: Answers) -> Explanation:
+    def explain(self, id_: str, shared: Seeds, answers: Answers) -> Explanation:
         """Return the explanation of the score of a document, found or not; DocumentNotFound."""
         state = with_seeds(self._state, shared, Evidence(answers))
         return explain_document(state, self.plan, id_)
@@ -281,7 +281,7 @@ def explain_document(state: State, plan: QueryPlan, id_: str) -> Explanation:
 
 
 def with_seeds(
-    state: State, shared: SharedSeeds | None, evidence: Evidence, local: LocalSeeds | None = None
+    state: State, shared: Seeds, evidence: Evidence, local: Sequence[LocalSeeds | None] = ()
 ) -> State:
     """Return the state of a partition that ranks by the seeds and the evidence of all."""
     return state.with_searcher(state.searcher.within(AllPartitions(shared, evidence, local)))

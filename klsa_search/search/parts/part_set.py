@@ -27,6 +27,7 @@ from klsa_search.search.state.state import (
     RestrictedStates,
     State,
     restricted_state,
+    statistics_of,
     with_statistics,
 )
 from klsa_search.storage.columns.columns import Fields
@@ -95,7 +96,7 @@ class LocalPart(NamedTuple):
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of the live documents of one of several partitions."""
         assert self.terms is not None
-        return self.state.snapshot.statistics(self.terms)
+        return statistics_of(self.state, self.terms)
 
     def restricted(self, filter_: FilterLike) -> LocalPart:
         """Return the part with the documents that match a filter."""
@@ -214,7 +215,7 @@ class LocalParts(PartSet):
 
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
         parts = [part.restricted(filter_) for part in self.parts]
-        statistics = CollectionStatistics.of([part.statistics() for part in parts], 1.0)
+        statistics = CollectionStatistics.of([part.statistics() for part in parts])
         parts = [part.restricted_by_all(statistics) for part in parts]
         return LocalParts(self.facts._replace(documents=statistics.documents), parts)
 

@@ -106,7 +106,7 @@ class LocalPartitions:
         """Return the present state, with the statistics of all documents. Cost: O(V)."""
         partitions = [writer.generation for writer in self._writers]
         statistics = CollectionStatistics.of(
-            [partition.part.statistics() for partition in partitions], files.partition_set.length
+            [partition.part.statistics() for partition in partitions], files.partition_set.lengths
         )
         parts = [partition.weigh(statistics, files.configuration) for partition in partitions]
         positions = [part.info.last for part in parts]

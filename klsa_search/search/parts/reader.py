@@ -231,7 +231,7 @@ class Reader:
         >>> index.passage_count is None  # its documents are short
         True
         """
-        return self.parts.parts[0].read(reading.passage_count)
+        return sum(self._read_all(reading.passages)) if self._facts.manifest.has_passages else None
 
     @property
     def vector_spaces(self) -> tuple[SpaceEntry, ...]:

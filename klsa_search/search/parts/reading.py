@@ -111,9 +111,9 @@ def segments(state: State) -> int:
     return len(state.snapshot.query_kernel.postings.parts)
 
 
-def passage_count(state: State) -> int | None:
-    """Return the number of passages; None if documents are not divided."""
-    return None if state.passages is None else state.passages.state.info.documents
+def passages(state: State) -> int:
+    """Return the number of passages."""
+    return 0 if state.passages is None else state.passages.state.info.documents
 
 
 def type_mismatches(state: State) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from klsa_search._native import SharedSeeds
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.evidence import (
     LOCAL,
@@ -19,7 +18,13 @@ from klsa_search.search.engine.query_terms import UNKNOWN
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch
+from klsa_search.search.parts.part_search import (
+    PartPage,
+    PartPlan,
+    PartRequest,
+    PartSearch,
+    Seeds,
+)
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.state.state import State
 
@@ -57,9 +62,7 @@ class PartSearches(Protocol):
         requests  None for a partition that keeps its earlier plan
         """
 
-    async def collect(
-        self, shared: Sequence[SharedSeeds | None], answers: Answers
-    ) -> Sequence[PartPage | None]:
+    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
         """Return the first documents of each partition, ranked by the seeds of all.
 
         shared   the seeds, as each partition needs them
@@ -75,7 +78,7 @@ class PartSearches(Protocol):
         """
 
     async def explain(
-        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+        self, partition: int, id_: str, shared: Seeds, answers: Answers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
 
@@ -119,14 +122,15 @@ class _EvidenceOfAll(Evidence):
     def of(self, question: Question, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question: see `Evidence.of`."""
         kind, *words = cast(tuple[str, ...], question)
-        if kind == "phrase" and question not in self._shared:
+        of_kind = (*self._kind, *question)
+        if kind == "phrase" and of_kind not in self._shared:
             numbers = [
                 [state.snapshot.vocabulary.numbers.get(word, UNKNOWN) for word in words]
                 for state in self._states
             ]
             if UNKNOWN not in numbers[0]:  # no stop words, which are named by numbers
                 snapshots = (state.snapshot for state in self._states)
-                self._shared[question] = sum(
+                self._shared[of_kind] = sum(
                     documents_with(snapshot, terms, LOCAL)
                     for snapshot, terms in zip(snapshots, numbers, strict=True)
                 )
@@ -170,7 +174,8 @@ class LocalSearches:
         if first is not None and number == 0 and first.query is request.query:
             return first
         shares = request.evidence is self.answers
-        evidence = _EvidenceOfAll(self.answers, self._states) if shares else None
+        states = [state.searched_by(request.query.group) for state in self._states]
+        evidence = _EvidenceOfAll(self.answers, states) if shares else None
         return PartSearch(self._states[number], request, evidence=evidence)
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
@@ -192,9 +197,7 @@ class LocalSearches:
             begun.append(search.begin())
         return begun
 
-    async def collect(
-        self, shared: Sequence[SharedSeeds | None], answers: Answers
-    ) -> list[PartPage]:
+    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> list[PartPage]:
         """Return the first documents of each partition, ranked by the seeds of all."""
         return [
             search.collect(seeds, answers)
@@ -211,7 +214,7 @@ class LocalSearches:
         ]
 
     async def explain(
-        self, partition: int, id_: str, shared: SharedSeeds | None, answers: Answers
+        self, partition: int, id_: str, shared: Seeds, answers: Answers
     ) -> Explanation:
         """Return the explanation of the score of a document of a partition; DocumentNotFound."""
         search = self._searches[partition]

@@ -186,7 +186,7 @@ class TermDictionary:
         new = [
             term
             for term, question in zip(terms, questions, strict=True)
-            if question not in evidence.shared
+            if not evidence.is_answered(question)
         ]
         computed = dict(zip(new, self._sources_of(new), strict=True))
         return [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,9 @@ from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.deadlines import check_deadline
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
+from klsa_search.errors import QueryError
 from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
-from klsa_search.search.engine.engine import KlsaParams, ScoreDetails
+from klsa_search.search.engine.engine import MAX_SEEDS, KlsaParams, ScoreDetails
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import QueryTerms
@@ -57,17 +58,30 @@ EXHAUSTIVE_LIMIT: Final = 100
 """Documents up to which all are scored: the rows of few seeds would miss related documents."""
 
 
+class SeedCandidates(NamedTuple):
+    """What one of several partitions adds to the seeds of all.
+
+    seeds   its best documents; None without words
+    params  of the ranking, as the engine takes them
+    step    value of one step of the scores by the query kernel
+    """
+
+    seeds: LocalSeeds | None
+    params: KlsaParams
+    step: float
+
+
 class AllPartitions(NamedTuple):
     """What a search in one of several partitions needs of all of them.
 
-    seeds     of the query; None if it has none
+    seeds     of the query, then those of passages if these count; none if it does not rank by seeds
     evidence  of the words of the query
-    local     seeds that this partition found; None if they are not at hand
+    local     seeds that this partition found, likewise; none if they are not at hand
     """
 
-    seeds: SharedSeeds | None
+    seeds: Sequence[SharedSeeds | None]
     evidence: Evidence
-    local: LocalSeeds | None = None
+    local: Sequence[LocalSeeds | None] = ()
 
 
 class Searcher:
@@ -81,7 +95,7 @@ class Searcher:
     def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
         self._snapshot, self._defaults = snapshot, defaults
 
-    def within(self, partitions: AllPartitions) -> Searcher:
+    def within(self, partitions: AllPartitions) -> Self:
         """Return a searcher of one of several partitions, for one search."""
         _ = self._defaults_use_klsa_engine, self._default_params  # made once for all searches
         searcher = copy(self)
@@ -105,7 +119,31 @@ class Searcher:
 
     @property
     def _seeds(self) -> SharedSeeds | None:
-        return None if self._partitions is None else self._partitions.seeds
+        partitions = self._partitions
+        return None if partitions is None or not partitions.seeds else partitions.seeds[0]
+
+    def seed_candidates(
+        self, query: ParsedQuery, parameters: SearchSettings
+    ) -> list[SeedCandidates]:
+        """Return what the documents of a partition add to the seeds of all; then their passages.
+
+        None if scores do not depend on seeds. Cost: a search by the query kernel.
+        """
+        if not ranks_by_seeds(parameters):
+            return []
+        params, snapshot = self.params(parameters), self._snapshot
+        if params.seeds > MAX_SEEDS:
+            raise QueryError(
+                f"z = {params.seeds}: an index in partitions ranks by at most {MAX_SEEDS} "
+                "seeds; choose fewer, or build the index with one partition",
+                field="z",
+            )
+        seeds = snapshot.klsa_engine.seeds(query.terms, params)
+        return [SeedCandidates(seeds, params, snapshot.query_kernel.postings.step)]
+
+    def uses_passages(self, parameters: SearchSettings) -> bool:
+        """Return whether passages count."""
+        return False
 
     def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
@@ -266,7 +304,8 @@ class Searcher:
             return engine.top(queries, k, params, mask, totals=totals, matches=matches)
         if seeds is None:
             return [NO_HITS] * len(queries)
-        (terms,), local = queries, self._partitions.local
+        (terms,) = queries
+        local = next(iter(self._partitions.local), None)
         return [
             engine.top_shared(
                 terms, k, params, seeds, mask, totals=totals, matches=matches, local=local

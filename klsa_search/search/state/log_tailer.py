@@ -162,7 +162,7 @@ def open_tailed(
     terms   of all partitions, if it is one of several
     moment  until which writes are read
     """
-    base = open_state(generation, None if terms is None else terms.vocabulary)
+    base = open_state(generation, terms)
     tailer = LogTailer(base)
     return tailer.state(base, moment=moment), tailer
 
@@ -215,7 +215,9 @@ class _Delta:
         passages = None
         if self._passages is not None:
             document_of = self._of_passages.document_of()
-            passages = PassageIndex.of(self._passages.state(last), document_of, documents)
+            of_passages = None if weighing is None else weighing.of_passages
+            state = self._passages.state(last, of_passages)
+            passages = PassageIndex.of(state, document_of, documents)
         return replace(
             built,
             info=replace(built.info, documents=count, last=last, drift=self._delta.drift()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.engine.top_docs import TopDocs
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import needs_eigenvectors
-from klsa_search.search.ranking.searcher import Searcher
+from klsa_search.search.ranking.searcher import AllPartitions, Searcher, SeedCandidates
 from klsa_search.storage.documents import DocumentReader, passages_of
 from klsa_search.storage.log import Write
 
@@ -162,6 +162,26 @@ class PassageSearcher(Searcher):
         is_available = has_spectrum or not needs_eigenvectors(parameters)
         return parameters.passage_weight > 0 and is_available
 
+    def within(self, partitions: AllPartitions) -> Self:
+        """Return a searcher of one of several partitions, for one search."""
+        searcher, state = super().within(partitions), self._passages.state
+        of_passages = AllPartitions(
+            partitions.seeds[1:], partitions.evidence.of_passages(), partitions.local[1:]
+        )
+        state = state.with_searcher(state.searcher.within(of_passages))
+        searcher._passages = replace(self._passages, state=state)
+        return searcher
+
+    def seed_candidates(
+        self, query: ParsedQuery, parameters: SearchSettings
+    ) -> list[SeedCandidates]:
+        """Return what documents and passages of a partition add to the seeds of all."""
+        candidates = super().seed_candidates(query, parameters)
+        if candidates and self.uses_passages(parameters):
+            searcher, parameters = self._passages.state.searcher, self._for_passages(parameters)
+            candidates += searcher.seed_candidates(self.of_passages(query), parameters)
+        return candidates
+
     def scores(self, queries: ParsedQuery, parameters: SearchSettings) -> Scores:
         """Return the scores of all documents: (N,) float32."""
         scores = super().scores(queries, parameters)
@@ -288,11 +308,13 @@ class PassageSearcher(Searcher):
     def _top_passages(
         self, query: ParsedQuery, k: int, parameters: SearchSettings, mask: Mask | None
     ) -> TopDocs:
-        state = self._passages.state
-        if parameters is self._defaults:  # the same object saves the engine work
-            parameters = state.info.defaults
-        (top,) = state.searcher.top([query], k, parameters, mask)
+        searcher = self._passages.state.searcher
+        (top,) = searcher.top([query], k, self._for_passages(parameters), mask)
         return top
+
+    def _for_passages(self, parameters: SearchSettings) -> SearchSettings:
+        # The same object saves the engine work.
+        return self._passages.state.info.defaults if parameters is self._defaults else parameters
 
     def of_passages(self, query: ParsedQuery) -> ParsedQuery:
         """Return a query to documents as one to passages, without its mask."""

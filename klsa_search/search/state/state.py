@@ -22,10 +22,13 @@ from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel, TermWeighting
-from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
-from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.collection_statistics import (
+    CollectionStatistics,
+    PartitionStatistics,
+    PartitionTerms,
+)
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
@@ -170,6 +173,12 @@ class State:
             self.suggester if filter_ is None else self.suggester.within(self.filters.of(filter_))
         )
 
+    def searched_by(self, group: str) -> State:
+        """Return the state that a search with this `group` ranks: of documents, or passages."""
+        if group == "passage" and self.passages is not None:
+            return self.passages.state
+        return self
+
     def with_searcher(self, searcher: Searcher) -> State:
         """Return the same state with another searcher, for one search."""
         _ = self.snippets, self.query_parser  # made once for all searches
@@ -178,29 +187,29 @@ class State:
         return state
 
 
-def open_state(generation: Path, vocabulary: Vocabulary | None = None) -> State:
+def open_state(generation: Path, terms: PartitionTerms | None = None) -> State:
     """Open a generation as it was built. See `Index`.
 
-    vocabulary  its terms, by default those that it stores
+    terms  of all partitions, if it is one of several; by default those that it stores
     """
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
-    return _open_checked(generation, manifest, vocabulary)
+    return _open_checked(generation, manifest, terms)
 
 
-def _open_checked(
-    generation: Path, manifest: Manifest, vocabulary: Vocabulary | None = None
-) -> State:
+def _open_checked(generation: Path, manifest: Manifest, terms: PartitionTerms | None) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
     documents = DocumentReader.open(generation)
+    vocabulary = None if terms is None else terms.vocabulary
     snapshot = open_snapshot(generation, settings, manifest.vectors, vocabulary)
     size = len(snapshot)
     passages = None
     if manifest.has_passages:
         folder = generation / PASSAGES
-        state = _open_checked(folder, read_manifest(folder))
+        of_passages = None if terms is None else terms.passages
+        state = _open_checked(folder, read_manifest(folder), of_passages)
         passages = PassageIndex.of(state, open_array(folder, PASSAGE_DOCUMENTS), documents)
     fields = open_fields(generation, manifest.fields, size, forms_of(settings))
     return State(
@@ -277,6 +286,14 @@ def restricted_state(state: State, filter_: FilterLike) -> State:
     )
 
 
+def statistics_of(state: State, terms: PartitionTerms) -> PartitionStatistics:
+    """Return the statistics of the live documents of one of several partitions, and passages."""
+    statistics = state.snapshot.statistics(terms)
+    if state.passages is None or terms.passages is None:
+        return statistics
+    return replace(statistics, passages=statistics_of(state.passages.state, terms.passages))
+
+
 def with_statistics(restricted: State, statistics: CollectionStatistics) -> State:
     """Return a restricted state of a partition that weighs words by the views of all partitions.
 
@@ -290,7 +307,10 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     local = snapshot.query_kernel.local_counts
     weighed = _weighed(restricted, snapshot.live, local, counts)
     weighed = replace(weighed, vectors=statistics.spaces(weighed.vectors))
-    return replace(restricted, snapshot=weighed)
+    passages = restricted.passages
+    if passages is not None and statistics.passages is not None:
+        passages = replace(passages, state=with_statistics(passages.state, statistics.passages))
+    return replace(restricted, snapshot=weighed, passages=passages)
 
 
 def restricted_to(state: State, allowed: DocumentMask) -> State:
