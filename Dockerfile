@@ -14,7 +14,7 @@ RUN python -m venv /opt/klsa
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY requirements/run.txt ./requirements/run.txt
-RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/run.txt
+RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r requirements/run.txt
 COPY build_backend.py setup.py ./
 COPY klsa_search ./klsa_search
 # Further extras of pyproject.toml, separated by commas; their dependencies are not locked.

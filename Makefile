@@ -21,6 +21,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Commands read it; KLSA_PORT and other settings of klsa-serve are passed on, too.
 export KLSA_HOME ?= index
 ifneq ($(wildcard ../shared/collections),)
@@ -40,48 +41,54 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The sources of the extension module, which is built again when one of them changes.
-NATIVE := $(wildcard klsa_search/native/*.[ch]pp klsa_search/native/*/*.hpp) build_backend.py setup.py
+NATIVE := $(wildcard klsa_search/native/*.[ch]pp klsa_search/native/*/*.[ch]pp) build_backend.py setup.py
 
-# Modules are compiled when Python imports them: most of those of the dependencies never are.
-$(VENV)/.installed: pyproject.toml $(NATIVE) | $(BIN)/python
-	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
+$(VENV)/.module: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(PIP) --no-deps --editable .
 	@touch $@
 
-$(VENV)/.installed-eval: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[eval]'
+# The dependencies, and those of the tests, in the versions and with the hashes of requirements/, so
+# that pip need not find out which versions go together. Modules are compiled when Python imports
+# them: most of those of the dependencies never are.
+$(VENV)/.dependencies: requirements/run.txt | $(BIN)/python
+	$(PIP) --no-compile --no-deps --require-hashes -r requirements/run.txt
+	@touch $@
+
+$(VENV)/.tools: requirements/test.txt | $(BIN)/python
+	$(PIP) --no-deps --require-hashes -r requirements/test.txt
+	@touch $@
+
+# The module is compiled while pip downloads the dependencies.
+$(VENV)/.installed: pyproject.toml requirements/run.txt $(NATIVE)
+	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.dependencies $(VENV)/.module
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml requirements/test.txt $(NATIVE)
+	@echo "Installing klsa-search and the tools of its tests into $(VENV) (about a minute) ..."
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.tools $(VENV)/.module
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-connect: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-connect]'
+	$(PIP) --editable '.[test-connect]'
 	@touch $@
 
 $(VENV)/.installed-cluster: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-cluster]'
+	$(PIP) --editable '.[test-cluster]'
 	@touch $@
-
-# Dependencies of the tests, in the versions and with the hashes of requirements/test.txt.
-$(VENV)/.installed-tools: requirements/test.txt | $(BIN)/python
-	@echo "Installing the tools of the tests into $(VENV) (about a minute) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
-	@touch $@
-
-$(VENV)/.installed-test: $(VENV)/.installed-tools pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
 
 # The same tools, with the oldest dependencies of klsa-search that pyproject.toml allows.
 $(VENV)/.installed-oldest: requirements/oldest.txt $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/oldest.txt
+	$(PIP) --no-deps --require-hashes -r requirements/oldest.txt
 	@touch $@
 
 # The newest versions of everything.
 $(VENV)/.installed-newest: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(PIP) --editable '.[test]'
 	@touch $@ $(VENV)/.installed-test
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PIP) --editable '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 run: $(VENV)/.installed
@@ -206,9 +213,11 @@ speed: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.turns build/speed/index/docs build/speed/queries.tsv build/speed/base . \
 	  --json build/speed/figures.json
 
-# Dependencies by version and hash: for the tests, for the image, and the oldest allowed.
+# Dependencies by version and hash: for the tests, for `make run` and the image, and the oldest
+# allowed. Not pip, which every environment has, and which runs while they are installed.
 LOCK = $(VENV)-lock/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
-  --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(UPGRADE)
+  --generate-hashes --no-strip-extras --no-emit-package pip --no-emit-index-url --no-annotate \
+  --custom-compile-command 'make lock' $(UPGRADE)
 lock:
 	@$(MAKE) --no-print-directory $(VENV)-lock/bin/python VENV=$(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
@@ -227,7 +236,7 @@ docs-serve: docs
 	  trap "kill $$pages" EXIT; \
 	  $(BIN)/klsa-serve --home build/docs-index --port 8000 --read-only --cors-origin http://127.0.0.1:8001
 
-eval: $(VENV)/.installed-eval
+eval: $(VENV)/.installed
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
