@@ -58,7 +58,7 @@ def one(tmp_path_factory):
         yield index
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param("cluster", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[4, "cluster"])
 def parts(tmp_path_factory, request):
     count = 3 if request.param == "cluster" else request.param
     home = tmp_path_factory.mktemp("parts")

@@ -96,7 +96,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield index
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param("cluster", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[4, "cluster"])
 def parts(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Index]:
