@@ -177,6 +177,29 @@ def test_objects_that_are_missing_are_refused(call, fact):
         call()
 
 
+def test_documents_of_terms_that_an_engine_has_not_are_refused():
+    lists = _native.PostingLists(1, 6, longs(0, 1), ENTRIES[:1], longs(0, 1), RUNS)
+    engine, allowed = engine_of(lists), np.ones(1, np.bool_)
+    assert engine.containing_all([0]).tolist() == [0]
+    assert engine.count_within([0], allowed).tolist() == [1]
+    for call in (
+        lambda: engine.containing_all([1]),
+        lambda: engine.containing_any([0, -1]),
+        lambda: engine.count_within([1], allowed),
+    ):
+        with pytest.raises(ValueError, match="terms: a value is outside"):
+            call()
+    with pytest.raises(ValueError, match="terms: there is none"):
+        engine.containing_all([])
+    with pytest.raises(ValueError, match="allowed: not a value for each document"):
+        engine.count_within([0], allowed[:0])
+    words = np.zeros((1, 2), np.uint64)
+    with pytest.raises(ValueError, match="matches: not the words of a mask"):
+        engine.bm25(
+            [[0]], None, True, words, np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32)
+        )
+
+
 def test_undamaged_seeds_are_shared():
     assert shared_seeds(state_of_seeds(named=True))[0].rows[0].shape == (4, 2)
     assert rows_of_shared_seeds(2)[0].shape == (4, 2)
