@@ -65,6 +65,7 @@ from klsa_search.storage.manifest import (
     FieldsEntry,
     FileEntry,
     Manifest,
+    plugins_of,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES
 from klsa_search.storage.vectors import write_vectors
@@ -87,8 +88,9 @@ def compact(path: str | Path, *, progress: Progress | bool | None = None) -> Ind
     generation before is kept, with its log, for `rollback`. An index without later writes is opened
     as it is.
 
-    Cost: copying the index, and counting its postings: about 3 µs a word. Raise IndexNotFound,
-    IndexDamaged; PartitionsUnsupported for an index in partitions; StoreError during a build.
+    Cost: opening and copying the index, and counting its postings. Memory: 12 bytes a posting, and
+    that of the open index. Raise IndexNotFound, IndexDamaged; PartitionsUnsupported for an index in
+    partitions; StoreError during a build.
 
     >>> index.delete(["copy"])
     1
@@ -179,6 +181,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         ),
         "fields": fields,
         "vectors": list(spaces),
+        "plugins": plugins_of(info.settings),
         "trained": int(np.count_nonzero(kept.live[:first_later])),
     }
     return info.manifest.model_copy(update=changes)
