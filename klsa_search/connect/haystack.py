@@ -216,7 +216,7 @@ class KlsaDocumentStore:
         if index is None:
             return []
         allowed = passing(index, filters) & index.arrays.live_docs()
-        doc_ids = np.flatnonzero(allowed).tolist()
+        doc_ids = index.arrays.doc_ids_at(index.arrays.in_order(allowed))
         return [_haystack_document(document) for document in index.documents(doc_ids)]
 
     def write_documents(

@@ -12,7 +12,7 @@ costs as much as a hundred additions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -224,23 +224,6 @@ class SparseExpansion:
         """Return ‖μ‖². Cost: O(F), once."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
-    def latent(self, dimensions: int) -> LatentSpace:
-        """Return the latent space with rounded coordinates. Memory 4 (N + V) m bytes."""
-        return LatentSpace(
-            self.document_vectors[:, :dimensions] * np.float32(1 / LATENT_LEVELS),
-            self.terms[:, :dimensions] * self.terms.view(np.float32)[:, -1:],
-        )
-
-    def kernel(self) -> DocumentKernel:
-        """Return K of the rounded features. Cost and memory O(n)."""
-        return _kernel_of(self.starts, self.features, self.document_scalars, self.mean)
-
-    def neighbours(self, count: int) -> sparse.csr_array:
-        """Return W: (N, N) sparse, the `count` largest entries of each row, with sum 1."""
-        rows, N = self.rows[:, :count], len(self.rows)
-        levels = (rows & np.uint32(LEVELS)).astype(np.float32)
-        return rows_of_shares((rows >> np.uint32(8)).astype(np.int32), levels, (N, N))
-
 
 _Number = TypeVar("_Number", bound=np.generic)
 
@@ -294,18 +277,37 @@ class SegmentedExpansion:
         scalars = self.document_scalars(documents)
         return _kernel_of(*self.features(documents), scalars, self.built.mean)
 
-    @lazy_property
-    def joined(self) -> SparseExpansion:
-        """Return the expansion as one segment. Cost: a copy, if there are several."""
-        if len(self.segments) == 1:
-            return self.built
-        joined = {
-            name: np.concatenate([getattr(segment, name) for segment in self.segments])
-            for name in ("rows", "scales", "features", "document_vectors")
-        }
-        sizes = np.concatenate([np.diff(segment.starts) for segment in self.segments])
-        starts = starts_of(sizes)
-        return replace(self.built, starts=starts, **joined)
+    def latent(self, dimensions: int) -> LatentSpace:
+        """Return the latent space with rounded coordinates. Memory 4 (N + V) m bytes."""
+        documents = self._joined(lambda segment: segment.document_vectors[:, :dimensions])
+        terms = self.built.terms
+        return LatentSpace(
+            documents * np.float32(1 / LATENT_LEVELS),
+            terms[:, :dimensions] * terms.view(np.float32)[:, -1:],
+        )
+
+    def kernel(self) -> DocumentKernel:
+        """Return K of all documents, of the rounded features. Cost and memory O(n)."""
+        return _kernel_of(
+            starts_of(self._joined(lambda segment: np.diff(segment.starts))),
+            self._joined(lambda segment: segment.features),
+            self._joined(lambda segment: segment.document_scalars),
+            self.built.mean,
+        )
+
+    def neighbours(self, count: int) -> sparse.csr_array:
+        """Return W: (N, N) sparse, the `count` largest entries of each row, with sum 1."""
+        rows = self._joined(lambda segment: segment.rows[:, :count])
+        levels = (rows & np.uint32(LEVELS)).astype(np.float32)
+        shape = len(rows), len(rows)
+        return rows_of_shares((rows >> np.uint32(8)).astype(np.int32), levels, shape)
+
+    def _joined(
+        self, array: Callable[[SparseExpansion], npt.NDArray[_Number]]
+    ) -> npt.NDArray[_Number]:
+        """Return an array of all segments, one after the other; a copy if there are several."""
+        arrays = list(map(array, self.segments))
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     def _of(
         self,

@@ -75,9 +75,11 @@ def classify(
     classifier = _Classifier.of(index, labels, coordinates)
     if ids is not None:
         requested = list(ids)
-        points = coordinates[index.doc_ids(requested)]
+        points = coordinates[index.arrays.rows_of(index.doc_ids(requested))]
         return _results(requested, classifier.names, classifier.scores(points))
-    rest = np.setdiff1d(np.flatnonzero(index.arrays.live_docs()), classifier.doc_ids)
+    unlabelled = index.arrays.live_docs().copy()
+    unlabelled[classifier.rows] = False
+    rest = index.arrays.in_order(unlabelled)
     scores = np.concatenate(
         [np.zeros((0, len(classifier.names)))]
         + [
@@ -86,7 +88,8 @@ def classify(
         ]
     )
     order = np.argsort(-_margins(scores), kind="stable")[:most]
-    return _results(index.ids(rest[order]), classifier.names, scores[order])
+    ids_ = index.ids(index.arrays.doc_ids_at(rest[order]))
+    return _results(ids_, classifier.names, scores[order])
 
 
 def classify_texts(
@@ -114,14 +117,14 @@ def classify_texts(
 class _Classifier:
     """Scores x ↦ (x - mean) · weights + shares, one column for each name.
 
-    doc_ids  of the labelled documents
+    rows     of the labelled documents
     mean     (m,) their mean
     weights  (m, c)
     shares   (c,) share of each label among them
     """
 
     names: tuple[str, ...]
-    doc_ids: DocIds
+    rows: DocIds
     mean: Matrix
     weights: Matrix
     shares: Matrix
@@ -133,8 +136,8 @@ class _Classifier:
         coordinates  (N, m) of all documents
         """
         names = _names(labels)
-        doc_ids = np.array(index.doc_ids(labels))
-        points = coordinates[doc_ids].astype(np.float64)
+        rows = index.arrays.rows_of(index.doc_ids(labels))
+        points = coordinates[rows].astype(np.float64)
         targets = np.array([[float(label == name) for name in names] for label in labels.values()])
         mean, shares = points.mean(axis=0), targets.mean(axis=0)
         points, targets = points - mean, targets - shares
@@ -142,7 +145,7 @@ class _Classifier:
         squares = np.einsum("nm,nl->ml", points, points) + RIDGE * np.eye(len(mean))
         with one_blas_thread():
             weights = np.linalg.solve(squares, np.einsum("nm,nc->mc", points, targets))
-        return cls(names, doc_ids, mean, weights, shares)
+        return cls(names, rows, mean, weights, shares)
 
     def scores(self, points: Matrix) -> Matrix:
         """Return scores (n, c) of points (n, m); the shares of the labels for a point at 0."""

@@ -93,8 +93,9 @@ def cluster(
     k, words = checked_integer("k", k), checked_integer("words", words)
     titles = checked_integer("titles", titles)
     coordinates = document_coordinates(index, kernel)
-    live = index.arrays.live_docs()
-    placed = np.flatnonzero(coordinates.any(axis=1) & live)
+    arrays = index.arrays
+    live = arrays.live_docs()
+    placed = arrays.in_order(coordinates.any(axis=1) & live)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
@@ -117,16 +118,17 @@ def cluster(
         members = np.flatnonzero(labels == number)
         if len(members):
             order = placed[members[np.argsort(-nearness[members], kind="stable")]]
-            shown = index.documents(order[:titles])
+            central = arrays.doc_ids_at(order)
+            shown = index.documents(central[:titles])
             clusters.append(
                 Cluster(
                     words=named[number],
                     size=len(members),
-                    central=tuple(index.ids(order)),
+                    central=tuple(index.ids(central)),
                     titles=tuple(title_of(index, document) for document in shown),
                 )
             )
-    unplaced = np.flatnonzero((all_labels == k) & live)
+    unplaced = arrays.doc_ids_at(arrays.in_order((all_labels == k) & live))
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from klsa_search.search.batches import Drift
 from klsa_search.search.index import Index
-from klsa_search.search.parts.part_set import unsupported
-from klsa_search.search.state.state import drift_of
+from klsa_search.search.state.state import State, drift_of
 from klsa_search.storage.documents import DocumentReader
 from klsa_search.storage.log import WriteLog
 
@@ -28,31 +30,70 @@ class DriftPoint:
     changed_share: float
 
 
+class _Change(NamedTuple):
+    """What one batch changes: numbers of writes, and of documents since the build."""
+
+    writes: int = 0
+    added: int = 0
+    deleted: int = 0
+    replaced: int = 0
+
+
 def drift(index: Index) -> tuple[DriftPoint, ...]:
     """Return the drift of an index after each batch of writes; empty if there are no writes.
 
     The last point agrees with `index.drift`, unless there were writes since the last refresh. Cost:
-    reading the log. Raise IndexDamaged, or PartitionsUnsupported for an index in partitions.
+    reading the log of each partition. Raise IndexDamaged.
 
     >>> index.delete(["copy", "tyre"])
     2
     >>> drift(index)
     (DriftPoint(writes=2, time='...', added_share=0.0, changed_share=0.33...),)
     """
-    if len(index.partitions) > 1:
-        raise unsupported(index.name, "drift after each batch of writes")
-    log, built = WriteLog(index.path), DocumentReader.open(index.path)
-    manifest = index.manifest
-    documents, first_later = manifest.counts.documents, manifest.trained
-    if first_later is None:
-        first_later = documents
-    before = drift_of(index.path, manifest)
+    before, changes = _Change(), defaultdict[tuple[str, int], list[_Change]](list)
+    for partition in index.partitions:
+        of_build, batches = partition.parts.parts[0].read(changes_of)
+        before = _sum([before, of_build])
+        repeated = Counter[str]()  # a batch has one time in all partitions
+        for time, change in batches:
+            changes[time, repeated[time]].append(change)
+            repeated[time] += 1
+    total, points = before, []
+    documents = index.manifest.counts.documents - before.added + before.deleted
+    for (time, _), parts in sorted(changes.items()):
+        total = _sum([total, *parts])
+        drift = Drift(added=total.added, deleted=total.deleted, passed=total.replaced)
+        count = documents - total.deleted + total.added
+        points.append(
+            DriftPoint(
+                writes=total.writes,
+                time=time,
+                added_share=drift.added_share(count),
+                changed_share=drift.changed_share(count),
+            )
+        )
+    return tuple(points)
+
+
+def _sum(changes: Sequence[_Change]) -> _Change:
+    return _Change(*map(sum, zip(*changes, strict=True)))
+
+
+def changes_of(state: State) -> tuple[_Change, list[tuple[str, _Change]]]:
+    """Return what changed until the build of one part of an index, and then by each batch.
+
+    With the time of the batch.
+    """
+    path, manifest = state.info.path, state.info.manifest
+    log, built, before = WriteLog(path), DocumentReader.open(path), drift_of(path, manifest)
+    first_later = manifest.counts.documents if manifest.trained is None else manifest.trained
     live: dict[str, bool] = {}  # whether each written ID has a later document
-    added, deleted, replaced = before.added, before.deleted, 0
-    points = []
+    writes = added = deleted = replaced = 0
+    changes = []
     last = log.last()
     ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
-    for writes, write in enumerate(log.rows(0, last), start=1):
+    for write in log.rows(0, last):
+        writes += 1
         doc_id = None if write.id in live else built.find(write.id)
         if doc_id is not None and doc_id < first_later:
             deleted += 1
@@ -61,14 +102,6 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
         live[write.id] = write.document is not None
         added += live[write.id]
         if write.seq in ends:
-            drift = Drift(added=added, deleted=deleted, passed=replaced)
-            count = documents + added - before.added - (deleted - before.deleted)
-            points.append(
-                DriftPoint(
-                    writes=writes,
-                    time=ends[write.seq].time,
-                    added_share=drift.added_share(count),
-                    changed_share=drift.changed_share(count),
-                )
-            )
-    return tuple(points)
+            changes.append((ends[write.seq].time, _Change(writes, added, deleted, replaced)))
+            writes = added = deleted = replaced = 0
+    return _Change(added=before.added, deleted=before.deleted), changes

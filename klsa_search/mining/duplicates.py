@@ -38,7 +38,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
-    """Near-duplicate documents, by doc id."""
+    """Near-duplicate documents, in the order of `Index.ids`."""
 
     documents: tuple[Duplicate, ...]
 
@@ -50,7 +50,7 @@ def duplicates(
     kernel: str = DOCUMENT,
     progress: Progress | None = None,
 ) -> tuple[DuplicateGroup, ...]:
-    """Return groups of near-duplicate documents, by doc id.
+    """Return groups of near-duplicate documents, in the order of `Index.ids`.
 
     threshold  minimum normalised kernel K(d,e) / √(K(d,d) K(e,e)) between a document and the first
                of its group; K compares words, and adjacent words if the index has pairs
@@ -77,7 +77,8 @@ def duplicates(
         pairs.data[~_both_count(index, pairs)] = 0
         if vectors is not None:
             _add_vectors(pairs, vectors.space, least - _ROUNDING)
-    leaders = leaders_of(pairs, least - _ROUNDING)
+    ordinals = index.arrays.ordinals_of(np.arange(pairs.shape[0]))
+    leaders = leaders_of(pairs, least - _ROUNDING, ordinals)
     followers = np.flatnonzero(leaders >= 0)
     groups: dict[int, list[tuple[int, float]]] = {}
     for document, leader in zip(followers.tolist(), leaders[followers].tolist(), strict=True):
@@ -86,7 +87,8 @@ def duplicates(
     means = _mean_documents(index) if vectors is None else []
     if len(means) > 1:
         groups[means[0]] = [(document, 1.0) for document in means]
-    return tuple(_group(index, members) for _, members in sorted(groups.items()))
+    firsts = sorted(groups, key=ordinals.__getitem__)
+    return tuple(_group(index, groups[first], ordinals) for first in firsts)
 
 
 def normalised(kernel: DocumentKernel) -> DocumentKernel:
@@ -102,7 +104,8 @@ def _near_vectors(
 ) -> sparse.csr_array:
     """Return the cosine of each document to the first of its group: (N, N) symmetric."""
     merged = space.merged()
-    live = index.arrays.live_docs()[merged.documents]
+    live = np.flatnonzero(index.arrays.live_docs()[merged.documents])
+    live = live[np.argsort(index.arrays.ordinals_of(merged.documents[live]), kind="stable")]
     documents, rows, scales = merged.documents[live], merged.rows[live], merged.scales[live]
     leaders, cosines = np.full(len(rows), -1), np.zeros(len(rows), np.float32)
     for begin in range(0, len(rows), BLOCK):
@@ -154,27 +157,35 @@ def _mean_documents(index: Index) -> list[int]:
     """Return documents with content terms but without K, because they equal the mean document."""
     snapshot = index.arrays
     alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.live_docs()
-    means = np.flatnonzero(alike)
+    means = snapshot.in_order(alike)
     has_content = np.diff(snapshot.content_counts_of(means).indptr) > 0
     return [int(document) for document in means[has_content]]
 
 
-def leaders_of(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
-    """Return the first document of the group that each document joins, -1 for none: (N,)."""
+def leaders_of(
+    pairs: sparse.csr_array, least: float, ordinals: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the first document of the group that each document joins, -1 for none: (N,).
+
+    ordinals  (N,) by which documents are ordered
+    """
     leaders = np.full(pairs.shape[0], -1, np.int64)
-    near = pairs.data >= least
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
-    earlier = near & (pairs.indices < rows)
-    for document, other in zip(
-        rows[earlier].tolist(), pairs.indices[earlier].tolist(), strict=True
-    ):
+    earlier = (pairs.data >= least) & (ordinals[pairs.indices] < ordinals[rows])
+    rows, others = rows[earlier], pairs.indices[earlier]
+    order = np.lexsort((ordinals[others], ordinals[rows]))
+    for document, other in zip(rows[order].tolist(), others[order].tolist(), strict=True):
         if leaders[document] < 0 and leaders[other] < 0:
             leaders[document] = other
     return leaders
 
 
-def _group(index: Index, members: list[tuple[int, float]]) -> DuplicateGroup:
-    documents = index.documents([doc_id for doc_id, _ in members])
+def _group(
+    index: Index, members: list[tuple[int, float]], ordinals: npt.NDArray[np.int64]
+) -> DuplicateGroup:
+    members = sorted(members, key=lambda member: int(ordinals[member[0]]))
+    rows = np.array([row for row, _ in members])
+    documents = index.documents(index.arrays.doc_ids_at(rows))
     return DuplicateGroup(
         documents=tuple(
             Duplicate(id=document.id, title=title_of(index, document), similarity=similarity)

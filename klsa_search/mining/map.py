@@ -55,7 +55,7 @@ class MapCluster:
 class DocumentMap:
     """Map of an index in two dimensions; n is the number of documents on it.
 
-    doc_ids    (n,) doc ids, ascending
+    doc_ids    (n,) doc ids, in the order of `Index.ids`
     positions     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
     cluster    (n,) index of the cluster of each
     clusters   clusters, largest first
@@ -107,20 +107,23 @@ def document_map(
     """
     words = checked_integer("words", words)
     coordinates = document_coordinates(index, kernel)
-    live = index.arrays.live_docs()
+    arrays = index.arrays
+    live = arrays.live_docs()
     placed = np.asarray(coordinates.any(axis=1))
-    built = min(index.manifest.counts.documents, len(coordinates))
-    basis = _sample(np.flatnonzero(placed[:built]))
+    every = arrays.in_order(np.ones(len(placed), np.bool_))
+    of_build, later = np.split(every, [index.manifest.counts.documents])
+    basis = _sample(of_build[placed[of_build]])
     points = coordinates[basis].astype(np.float32, copy=False)
     layout = cluster_layout(points.tobytes(), points.shape, index.settings.seed)
     labels = _labels(coordinates, placed, layout.centres)
     labels[~live] = len(layout.centres)
     drawable = placed & live
     if ids is None:
-        shown = _shown(basis, built, drawable)
+        shown = _shown(basis, later, drawable)
     else:
-        requested = np.unique(np.array(index.doc_ids(ids), np.int64))
-        shown = requested[drawable[requested]]
+        is_requested = np.zeros(len(placed), np.bool_)
+        is_requested[arrays.rows_of(index.doc_ids(ids))] = True
+        shown = arrays.in_order(is_requested & drawable)
     positions = layout.positions(coordinates[shown].astype(np.float64), labels[shown])
     sizes = np.bincount(labels, minlength=len(layout.centres) + 1)[:-1]
     order = np.argsort(-sizes, kind="stable")
@@ -129,7 +132,7 @@ def document_map(
     ranks[order] = np.arange(len(order))
     cluster = ranks[labels[shown]]
     return DocumentMap(
-        doc_ids=shown,
+        doc_ids=arrays.doc_ids_at(shown),
         positions=positions,
         cluster=cluster,
         clusters=_clusters(index, labels, order, sizes, words, positions, cluster)
@@ -176,9 +179,9 @@ def _labels(
     return labels
 
 
-def _shown(basis: DocIds, built: int, drawable: npt.NDArray[np.bool_]) -> DocIds:
+def _shown(basis: DocIds, later: DocIds, drawable: npt.NDArray[np.bool_]) -> DocIds:
     """Return the documents to draw: the drawable ones of the basis, and later ones."""
-    later = _sample(built + np.flatnonzero(drawable[built:])) if len(basis) else basis
+    later = _sample(later[drawable[later]]) if len(basis) else basis
     return _sample(np.concatenate((basis[drawable[basis]], later)))
 
 

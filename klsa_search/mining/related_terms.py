@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
 from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError, TermNotFound
@@ -34,10 +35,13 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
 
     For counts and cost see `written_forms`.
     """
-    numbers = [int(term) for term in terms]
-    sources = sources_of(index.arrays, index.analyzer, index.documents, numbers)
-    forms = map(written_forms, sources)
-    names = index.arrays.vocabulary.terms
+    numbers, arrays = [int(term) for term in terms], index.arrays
+
+    def documents_at(rows: Iterable[int]) -> list[Document]:
+        return index.documents(arrays.doc_ids_at(np.fromiter(rows, np.int64)))
+
+    forms = map(written_forms, sources_of(arrays, index.analyzer, documents_at, numbers))
+    names = arrays.vocabulary.terms
     return [
         commonest(counts) if counts else names[number]
         for number, counts in zip(numbers, forms, strict=True)
@@ -78,13 +82,13 @@ def strongest_terms(
     (StrongTerm(word='tyres', term='tyre', weight=..., count=3, documents=3),)
     """
     k = checked_integer("k", k)
-    (doc_id,) = index.doc_ids([id])
-    snapshot = index.arrays
-    row = snapshot.content_counts_of(np.array([doc_id]))
-    weights = np.array([_score(index, term, doc_id) for term in row.indices.tolist()])
-    names = [snapshot.vocabulary.terms[term] for term in row.indices.tolist()]
+    doc_ids, snapshot = index.doc_ids([id]), index.arrays
+    row = snapshot.rows_of(doc_ids)
+    counts = snapshot.content_counts_of(row)
+    weights = np.array([_score(index, term, int(row[0])) for term in counts.indices.tolist()])
+    names = [snapshot.vocabulary.terms[term] for term in counts.indices.tolist()]
     order = sorted(range(len(names)), key=lambda at: (-weights[at], names[at]))[:k]
-    (document,) = index.documents([doc_id])
+    (document,) = index.documents(doc_ids)
     text = "\n".join(searched_texts(document, index.settings.searched_fields))
     written = writings_of(index.analyzer, text, {names[at] for at in order})
     return tuple(
@@ -92,18 +96,18 @@ def strongest_terms(
             word=commonest(written[names[at]]) if names[at] in written else names[at],
             term=names[at],
             weight=float(weights[at]),
-            count=int(row.data[at]),
-            documents=int(snapshot.query_kernel.frequencies[row.indices[at]]),
+            count=int(counts.data[at]),
+            documents=int(snapshot.query_kernel.frequencies[counts.indices[at]]),
         )
         for at in order
     )
 
 
-def _score(index: Index, term: int, doc_id: int) -> float:
+def _score(index: Index, term: int, row: int) -> float:
     """Return the part of a term in the BM25 score of a document that contains it."""
     bm25 = index.arrays.query_kernel
     documents, saturations = bm25.postings.of_term(term)
-    (saturation,) = saturations[documents == doc_id]
+    (saturation,) = saturations[documents == row]
     (weight,) = bm25.term_weights([term])
     return float(weight * bm25.postings.step * saturation)
 

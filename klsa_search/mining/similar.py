@@ -118,7 +118,7 @@ def spectrum(index: Index) -> Spectrum:
 
 
 def kernel_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
-    """Return rows of the document kernel K: (n, N) float64, columns by doc id.
+    """Return rows of the document kernel K: (n, N) float64, columns as of `Index.scores`.
 
     ids  documents whose rows are returned, in this order; all by default
     An index stores features in 8 bits, so K is approximate, within about 1%.
@@ -128,7 +128,7 @@ def kernel_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     >>> sorted(index.ids(row.argsort()[::-1][:2]))
     ['copy', 'tyre']
     """
-    return index.arrays.kernel.rows(_numbers(index, ids))
+    return index.arrays.kernel.rows(_rows_of(index, ids))
 
 
 def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
@@ -142,7 +142,7 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     >>> expansion_rows(index, ["tyre", "copy"]).shape == (2, index.max_doc)
     True
     """
-    arrays, numbers = index.arrays, _numbers(index, ids)
+    arrays, numbers = index.arrays, _rows_of(index, ids)
     expansion = arrays.expansion_of(index.parameters())
     rows = np.zeros((len(numbers), len(arrays)), np.float32)
     for row, number in zip(rows, numbers, strict=True):
@@ -150,9 +150,9 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     return rows
 
 
-def _numbers(index: Index, ids: Iterable[str] | None) -> DocIds:
-    """Return doc ids of documents; of all live ones by default."""
-    return np.array(index.doc_ids(index.ids() if ids is None else ids), np.int64)
+def _rows_of(index: Index, ids: Iterable[str] | None) -> DocIds:
+    """Return the rows of documents in arrays of all; of all live ones by default."""
+    return index.arrays.rows_of(index.live_doc_ids() if ids is None else index.doc_ids(ids))
 
 
 def checked_share(name: str, value: object) -> float:
@@ -225,17 +225,18 @@ def similar(
     ('latent', 'document')
     """
     k = checked_integer("k", k)
-    (doc_id,) = index.doc_ids([id])
+    (document,) = index.arrays.rows_of(index.doc_ids([id])).tolist()
     plugin = isinstance(kernel, str) and find_plugin("spectral", kernel) is not None
     vectors = None if plugin else vectors_of_kernel(index, kernel, KERNELS)
     if vectors is not None:
-        row, itself = _row_with_vectors(index, doc_id, vectors)
+        row, itself = _row_with_vectors(index, document, vectors)
     else:
         _refuse_unsupported(index, k, kernel)
-        row, itself = _row(index, doc_id, kernel, gamma)
-    row[doc_id] = 0
-    doc_ids, values = largest_entries(row * index.arrays.live_docs(), k)
-    return _hits(index, doc_id, doc_ids, values / itself if itself else values)
+        row, itself = _row(index, document, kernel, gamma)
+    row[document] = 0
+    nearest, values = largest_entries(row * index.arrays.live_docs(), k)
+    doc_ids = index.arrays.doc_ids_at(nearest)
+    return _hits(index, id, doc_ids, values / itself if itself else values)
 
 
 def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
@@ -243,10 +244,11 @@ def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
     if kernel == LATENT or index.arrays.has_spectrum:
         return
     if kernel not in (DOCUMENT, "gvsm"):
+        undivided = "one partition and " if len(index.partitions) > 1 else ""
         raise QueryError(
             f"kernel = {kernel} is not available: index `{index.name}` does not have the "
             f"eigenvectors of all its documents; use {DOCUMENT}, {LATENT} or gvsm, or rebuild it "
-            f"with --spectral {kernel}",
+            f"with {undivided}--spectral {kernel}",
             field="kernel",
         )
     entries = index.arrays.sparse_expansion.entries
@@ -258,48 +260,48 @@ def _refuse_unsupported(index: Index, k: int, kernel: str) -> None:
         )
 
 
-def _row_with_vectors(index: Index, doc_id: int, vectors: Vectors) -> tuple[Scores, float]:
+def _row_with_vectors(index: Index, document: int, vectors: Vectors) -> tuple[Scores, float]:
     """Return a row of the kernel of vectors, or of the sum of it and the latent kernel."""
     size = len(index.arrays)
     has = vectors.space.has(size)
-    vector = vectors.space.vector(doc_id)
+    vector = vectors.space.vector(document)
     row = np.zeros(size, np.float32)
     if vector is not None:
         row[has] = vectors.space.cosines(vector, size)[has]
     if vectors.and_words:
         words = np.asarray(index.arrays.latent.documents)
-        row += np.einsum("nm,m->n", words, words[doc_id])
+        row += np.einsum("nm,m->n", words, words[document])
         parts = has.astype(np.float32) + words.any(axis=1)
         row /= np.sqrt(np.maximum(parts, 1))
-    return row, float(row[doc_id])
+    return row, float(row[document])
 
 
-def _row(index: Index, doc_id: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
+def _row(index: Index, document: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
     """Return a row of the kernel, and its entry for the document itself."""
     snapshot = index.arrays
-    one, itself = np.array([doc_id]), np.ones(1, np.float32)
+    one, itself = np.array([document]), np.ones(1, np.float32)
     if kernel == LATENT:
         documents = np.asarray(snapshot.latent.documents)
-        row = np.einsum("nm,m->n", documents, documents[doc_id])
-        return row, float(row[doc_id])
+        row = np.einsum("nm,m->n", documents, documents[document])
+        return row, float(row[document])
     if kernel != DOCUMENT:
         parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
         if snapshot.has_spectrum:
             row = snapshot.expansion_of(parameters).expand(one, itself)
-            return row, float(row[doc_id])
+            return row, float(row[document])
     row = np.zeros(len(snapshot))
     if not snapshot.has_spectrum:
-        neighbours = snapshot.nearest(doc_id)
-        near = snapshot.sparse_expansion.kernel_of(np.append(doc_id, neighbours))
+        neighbours = snapshot.nearest(document)
+        near = snapshot.sparse_expansion.kernel_of(np.append(document, neighbours))
         row[neighbours] = near.between(0, np.arange(1, len(near)))
         return row, float(near.diagonal[0])
-    row[doc_id] = 1
+    row[document] = 1
     row = snapshot.kernel.apply(row)
-    return row, float(row[doc_id])
+    return row, float(row[document])
 
 
-def _hits(index: Index, doc_id: int, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
-    (document,) = index.documents([doc_id])
+def _hits(index: Index, id_: str, doc_ids: DocIds, values: Scores) -> tuple[Hit, ...]:
+    document = index.document(id_)
     numbers = index.arrays.vocabulary.numbers
     texts = searched_texts(document, index.settings.searched_fields)
     stated = language_stated(document, index.settings.language_field)

@@ -77,8 +77,12 @@ class Index:
 
     @property
     def arrays(self) -> Snapshot:
-        """Return the arrays of the present state, for other packages; not public."""
-        return self._reader.state("exploration, which needs all documents in one place").snapshot
+        """Return the arrays of the present state, for other packages; not public.
+
+        Those of several partitions follow one another; PartitionsUnsupported if these are in other
+        processes.
+        """
+        return self._reader.parts.arrays
 
     def __len__(self) -> int:
         """Return the number of live documents."""

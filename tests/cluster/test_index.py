@@ -5,14 +5,21 @@ from __future__ import annotations
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from klsa_search import build, open_index
 from klsa_search.cluster.calls import PartitionTally
 from klsa_search.cluster.remote import open_cluster_index
-from klsa_search.errors import DocumentNotFound, PartitionMissing, QueryError
+from klsa_search.errors import (
+    DocumentNotFound,
+    PartitionMissing,
+    PartitionsUnsupported,
+    QueryError,
+)
 from klsa_search.indexing import refit
+from klsa_search.mining import similar
 from klsa_search.search.models import Models
 from klsa_search.storage.partitions import partition_of
 from tests.cluster.local_workers import LocalCluster
@@ -104,6 +111,13 @@ def test_documents_are_read_where_they_are(here, world):
         world.index.document("none")
     with pytest.raises(QueryError, match="nothing"):
         world.index.search("word01", filter="nothing = 1")
+
+
+def test_the_guide_names_what_needs_all_documents_in_one_process(world):
+    guide = Path(__file__).parents[2] / "docs/guides/partitions.md"
+    assert "need the arrays of all documents in one process |" in guide.read_text()
+    with pytest.raises(PartitionsUnsupported, match="needs the arrays of all documents in one"):
+        similar(world.index, "d7")
 
 
 def test_few_hits_are_returned_with_the_documents(world):

@@ -18,7 +18,12 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, merge
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS, unpack_rows
+from klsa_search.lowrank.sparse_expansion import (
+    DOCUMENT_SCALARS,
+    LEVELS,
+    SegmentedExpansion,
+    unpack_rows,
+)
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 
 BASE = 70
@@ -58,7 +63,7 @@ def reference(epoch, segment) -> DocumentKernel:
     new = unpack_rows(
         segment.feature_starts, segment.features, facts(segment)[:, 0], len(epoch.expansion.mean)
     )
-    old = epoch.expansion.kernel()
+    old = SegmentedExpansion([epoch.expansion]).kernel()
     kept = np.concatenate((epoch.expansion.document_scalars, facts(segment))).astype(np.float64)
     features = sparse.csr_array(sparse.vstack((old.features, new), format="csr"))
     kernel = DocumentKernel(

@@ -125,13 +125,13 @@ def test_ten_labels_a_topic_sort_reuters(reuters):
 def test_scores_are_those_of_ridge_regression(index):
     """(x - x̄)ᵀ (ZᵀZ + I)⁻¹ Zᵀ (Y - ȳ) + ȳ, Z the labelled coordinates less their mean x̄."""
     space = np.asarray(index.arrays.latent.documents, np.float64)
-    Z = space[index.doc_ids(LABELS)]
+    Z = space[index.arrays.rows_of(index.doc_ids(LABELS))]
     Y = np.array([[label == name for name in "abcd"] for label in LABELS.values()], float)
     mean, shares = Z.mean(axis=0), Y.mean(axis=0)
     Z = Z - mean
     weights = np.linalg.inv(Z.T @ Z + np.eye(Z.shape[1])) @ Z.T @ (Y - shares)
     for one in classify(index, LABELS, ["d3", "d20", "d44"]):
-        x = space[index.doc_ids([one.id])[0]]
+        (x,) = space[index.arrays.rows_of(index.doc_ids([one.id]))]
         assert list(one.scores.values()) == pytest.approx((x - mean) @ weights + shares)
 
 

@@ -73,7 +73,7 @@ def test_bad_input_is_named(index):
 def test_the_nearest_to_the_middle_come_first(index):
     space = np.asarray(index.arrays.latent.documents, np.float64)
     for one in cluster(index, 4).clusters:
-        places = space[index.doc_ids(one.central)]
+        places = space[index.arrays.rows_of(index.doc_ids(one.central))]
         nearness = places @ places.mean(axis=0)
         assert (np.diff(nearness) <= 1e-6).all()
 

@@ -1,7 +1,6 @@
 import pytest
 
 from klsa_search import build
-from klsa_search.errors import PartitionsUnsupported
 from klsa_search.mining.drift import drift
 from klsa_search.search.opening import open_index
 from klsa_search.storage.maintenance import undo_writes
@@ -9,9 +8,11 @@ from klsa_search.storage.maintenance import undo_writes
 from .conftest import documents
 
 
-@pytest.fixture
-def index(tmp_path):
-    built = build(documents()[:40], name="some", home=tmp_path, dimensions=8, latent_dimensions=4)
+@pytest.fixture(params=[1, 3])
+def index(request, tmp_path):
+    divided = {} if request.param == 1 else {"partitions": request.param, "workers": 1}
+    options = {"dimensions": 8, "latent_dimensions": 4, **divided}
+    built = build(documents()[:40], name="some", home=tmp_path, **options)
     yield built
     built.close()
 
@@ -53,12 +54,3 @@ def test_undone_writes_are_left_out(index, tmp_path):
     other = open_index(tmp_path / "some")
     assert drift(other) == once
     other.close()
-
-
-def test_an_index_in_partitions_has_no_such_history(tmp_path):
-    """It has a log for each partition; its file of partitions is not taken for a damaged one."""
-    with (
-        build(documents()[:40], name="parts", home=tmp_path, partitions=2, workers=1) as index,
-        pytest.raises(PartitionsUnsupported, match="do not support drift after each batch"),
-    ):
-        drift(index)

@@ -14,10 +14,12 @@ from .conftest import documents
 BEGINS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    index = build(documents()[:40], name="some", home=home, dimensions=8, latent_dimensions=4)
+@pytest.fixture(scope="module", params=[1, 2])
+def written(request, tmp_path_factory):
+    options = {"home": tmp_path_factory.mktemp("home"), "dimensions": 8, "latent_dimensions": 4}
+    if request.param > 1:
+        options |= {"partitions": request.param, "workers": 1}
+    index = build(documents()[:40], name="some", **options)
     index.add(documents()[40:])
     yield index
     index.close()

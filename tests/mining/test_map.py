@@ -64,11 +64,14 @@ def test_whole_numbers(index):
     assert np.abs(whole / 1000 - drawn.positions).max() <= 0.0005 + 1e-9
 
 
-def test_later_documents_are_put_among_their_like(tmp_path):
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_later_documents_are_put_among_their_like(tmp_path, partitions):
     everything = documents()
     later = [one for one in everything[:48] if int(one["id"][1:]) % EACH == 7]
     first = [one for one in everything if one not in later]
     options = {"dimensions": 8, "latent_dimensions": 4}
+    if partitions > 1:
+        options |= {"partitions": partitions, "workers": 1}
     index = build(first, name="living", home=tmp_path, **options)
     before = document_map(index)
     index.add(later)

@@ -45,12 +45,13 @@ def record(number: int, text: str) -> dict[str, object]:
     return {"id": f"d{number}", "text": text, "topic": number % TOPICS, "_vectors": vectors}
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def index(request, tmp_path_factory):
     """Return an index of which documents were added and deleted after the build."""
     records = [record(n, text) for n, text in enumerate(texts())]
     home = tmp_path_factory.mktemp("home")
-    index = build(records[:LATER], name="a", home=home, latent_dimensions=4)
+    divided = {} if request.param == 1 else {"partitions": request.param, "workers": 1}
+    index = build(records[:LATER], name="a", home=home, latent_dimensions=4, **divided)
     index.add(records[LATER:])
     index.add([{"id": "wordless", "text": "", "_vectors": {"m": vectors_of(0)}}])
     index.delete(GONE)
@@ -58,11 +59,15 @@ def index(tmp_path_factory):
     index.close()
 
 
+def rows_of(index):
+    return index.arrays.rows_of(index.doc_ids(index.ids()))
+
+
 def expected_coordinates(index, kernel):
     """Return the unit coordinates of documents by ID, by their definition."""
     latent = np.asarray(index.arrays.latent.documents, np.float64)
     parts = {}
-    for id_, doc_id in zip(index.ids(), index.doc_ids(index.ids()), strict=True):
+    for id_, row in zip(index.ids(), rows_of(index), strict=True):
         rows = np.zeros((1, 6))
         if id_ not in WITHOUT:
             rows = quantised(vectors_of(0 if id_ == "wordless" else int(id_[1:]))).astype(float)
@@ -70,7 +75,7 @@ def expected_coordinates(index, kernel):
         mean = rows.sum(axis=0)
         vector = quantised(mean)[0] if mean.any() else mean
         vector = vector / (np.linalg.norm(vector) or 1)
-        both = np.append(latent[doc_id], vector) if kernel == "sum:m" else vector
+        both = np.append(latent[row], vector) if kernel == "sum:m" else vector
         parts[id_] = both / (np.linalg.norm(both) or 1)
     return parts
 
@@ -97,8 +102,8 @@ def test_coordinates_have_length_1_and_the_products_of_the_kernel(index, kernel)
     lengths = np.linalg.norm(found, axis=1)
     assert np.all((lengths == 0) | (abs(lengths - 1) < 0.01))
     expected = expected_coordinates(index, kernel)
-    for id_, doc_id in zip(index.ids(), index.doc_ids(index.ids()), strict=True):
-        assert found[doc_id] == pytest.approx(expected[id_], abs=0.01)
+    for id_, row in zip(index.ids(), rows_of(index), strict=True):
+        assert found[row] == pytest.approx(expected[id_], abs=0.01)
 
 
 def test_vectors_and_words_each_find_their_own_groups(index):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import DocIds, values_at
+from klsa_search.core.array_types import DocIds, starts_of, values_at
 from klsa_search.kernels.postings import UNIT, Segments
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.coverage import HALF, effective_alpha
-from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS, SparseExpansion
+from klsa_search.lowrank.sparse_expansion import (
+    LATENT_LEVELS,
+    LEVELS,
+    SegmentedExpansion,
+    SparseExpansion,
+)
 from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.oracle.formulas import TERM_GROUP, Query, TermImpacts, coverage_scores
@@ -115,13 +121,23 @@ class RemoteBest(NamedTuple):
 NONE_ELSEWHERE: Final = RemoteBest(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
 
 
+def joined(expansion: SegmentedExpansion) -> SparseExpansion:
+    """Return the expansion as one segment."""
+    arrays = {
+        name: np.concatenate([getattr(segment, name) for segment in expansion.segments])
+        for name in ("rows", "scales", "features", "document_vectors")
+    }
+    sizes = np.concatenate([np.diff(segment.starts) for segment in expansion.segments])
+    return replace(expansion.built, starts=starts_of(sizes), **arrays)
+
+
 class PartScorer:
     """Computes the parts of scores of documents of a snapshot, exactly; immutable."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._kernel, self._live = snapshot.query_kernel, snapshot.live
         self._segments, self._reverse = snapshot.sparse_expansion, snapshot.reverse
-        self._expansion = self._segments.joined
+        self._expansion = joined(self._segments)
         self._remote_rows = snapshot.remote_rows
         self._neighbours = min(snapshot.neighbour_count, self._expansion.rows.shape[1])
         self._dimensions = snapshot.latent_dimensions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from klsa_search._native import share_seeds
 from klsa_search.errors import (
     DocumentNotFound,
     IndexDamaged,
-    PartitionsUnsupported,
     QueryError,
     SettingsError,
     StoreError,
@@ -591,13 +589,7 @@ def test_a_build_that_needs_too_much_memory_is_refused_before_it_starts(home: Pa
     assert not (home / "large").exists()
 
 
-def test_the_guide_lists_what_is_not_supported(three: Index) -> None:
-    guide = Path(__file__).parents[2] / "docs/guides/partitions.md"
-    with pytest.raises(PartitionsUnsupported) as refused:
-        three.arrays  # noqa: B018
-    what = re.search("do not support (.*); build it", refused.value.message)
-    assert what is not None
-    assert f"| `index.arrays` | {what[1]} |" in guide.read_text()
+def test_a_ranker_that_needs_all_documents_is_refused(three: Index) -> None:
     with pytest.raises(QueryError, match="lsi"):
         three.search("word01", ranker="lsi")
 

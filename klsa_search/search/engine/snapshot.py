@@ -90,7 +90,6 @@ class Snapshot:
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
     lengths          (N,) dl(d) in tokens, by the weights of their fields
-    bm25_engine      engine of BM25
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) if they are not stored, or not of all documents
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
@@ -120,7 +119,6 @@ class Snapshot:
     query_kernel: QueryKernel
     common: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int32]
-    bm25_engine: Bm25Engine
     eigenvalues: Eigenvalues
     eigenvectors: Basis
     has_spectrum: bool
@@ -225,6 +223,19 @@ class Snapshot:
         is_later = (later >= built) & (later < len(self))
         return np.where(is_later, later, positions), is_built | is_later
 
+    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> npt.NDArray[np.int64]:
+        """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
+        return np.asarray(doc_ids, np.int64)
+
+    def doc_ids_at(self, rows: DocIds) -> npt.NDArray[np.int64]:
+        """Return the doc ids of the index of rows in arrays of all documents: (n,)."""
+        return rows.astype(np.int64)
+
+    def in_order(self, mask: DocumentMask) -> npt.NDArray[np.int64]:
+        """Return the rows of the documents of a mask, in the order of `Index.ids`: (n,)."""
+        rows = np.flatnonzero(mask)
+        return np.asarray(rows[np.argsort(self.ordinals_of(rows), kind="stable")])
+
     def nearest(self, document: int) -> DocIds:
         """Return the documents in a row of D, strongest first, and reverse entries."""
         rows = [self.sparse_expansion.rows(np.array([document]))[0]]
@@ -235,14 +246,17 @@ class Snapshot:
 
     def allowed(self, mask: Mask | None) -> Mask | None:
         """Return the live documents of a mask; None stays None: rankers skip deleted documents."""
-        if mask is None or self.live is None:
-            return mask
-        return mask & self.live
+        return mask if mask is None or self.live is None else mask & self.live
 
     @_shared_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, unpacked when a spectral function needs it."""
-        return self.sparse_expansion.joined.kernel()
+        return self.sparse_expansion.kernel()
+
+    @lazy_property
+    def bm25_engine(self) -> Bm25Engine:
+        """The engine of BM25."""
+        return Bm25Engine(self.query_kernel, self.live)
 
     @lazy_property
     def klsa_engine(self) -> KlsaEngine:
@@ -265,7 +279,7 @@ class Snapshot:
         The last columns are those of `remote_ordinals`.
         """
         if not len(self.remote_rows.levels):
-            return self.sparse_expansion.joined.neighbours(self.neighbour_count)
+            return self.sparse_expansion.neighbours(self.neighbour_count)
         rows = self.klsa_engine.rows(np.arange(len(self)))
         levels = rows.levels[:, : rows.near].astype(np.float32)
         ordinals = rows.documents[:, : rows.near].astype(np.int64)
@@ -284,12 +298,10 @@ class Snapshot:
     @_shared_property
     def latent(self) -> LatentSpace:
         """The latent space."""
-        space = self.sparse_expansion.joined.latent(self.latent_dimensions)
+        space = self.sparse_expansion.latent(self.latent_dimensions)
         # Terms of the delta are not in the space.
         later = len(self.vocabulary) - len(space.terms)
-        if later:
-            space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
-        return space
+        return replace(space, terms=np.pad(space.terms, ((0, later), (0, 0)))) if later else space
 
     @_shared_property
     def pairs(self) -> Pairs:
@@ -394,7 +406,6 @@ def open_snapshot(
         query_kernel=query_kernel,
         common=common,
         lengths=open_array(generation, "lengths"),
-        bm25_engine=Bm25Engine(query_kernel),
         eigenvalues=eigenvalues,
         eigenvectors=np.zeros((query_kernel.size, 0), np.float32)
         if eigenvectors is None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
+from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import PartitionsUnsupported, StoreError
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
@@ -19,7 +20,9 @@ from klsa_search.search.engine.collection_statistics import (
     PartitionTerms,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.parts.joined import JoinedArrays
 from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
 from klsa_search.search.state.log_tailer import QueryConfiguration
 from klsa_search.search.state.state import (
@@ -137,6 +140,15 @@ class PartSet(ABC):
         """Return the state of the only part, if there is one only, in this process."""
         return None
 
+    @property
+    def arrays(self) -> Snapshot:
+        """Return the arrays of all documents; PartitionsUnsupported if there are none here."""
+        raise PartitionsUnsupported(
+            f"the partitions of index `{self.facts.path.parent.name}` are in other processes, and "
+            "exploration needs the arrays of all documents in one; open the index without the "
+            "cluster"
+        )
+
     @abstractmethod
     def searches(self) -> PartSearches:
         """Return a new search of all parts."""
@@ -173,9 +185,13 @@ class PartSet(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LocalParts(PartSet):
-    """The parts of an index in this process."""
+    """The parts of an index in this process.
+
+    unrestricted  arrays of those that these are a restriction of, if they are several
+    """
 
     parts: Sequence[LocalPart]
+    unrestricted: JoinedArrays | None = None
     _restricted: RestrictedStates[LocalParts] = field(init=False, default_factory=RestrictedStates)
     _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
 
@@ -194,6 +210,15 @@ class LocalParts(PartSet):
     def alone(self) -> State | None:
         """Return the state of the only part, if there is one only."""
         return self.parts[0].state if len(self.parts) == 1 else None
+
+    @property
+    def arrays(self) -> Snapshot:
+        """Return the arrays of all documents. Cost: that of `JoinedArrays` for several parts."""
+        return self._joined.snapshot if self.alone is None else self.alone.snapshot
+
+    @lazy_property
+    def _joined(self) -> JoinedArrays:
+        return JoinedArrays([part.state.snapshot for part in self.parts], self.unrestricted)
 
     def searches(self) -> LocalSearches:
         """Return a new search of all parts."""
@@ -217,7 +242,8 @@ class LocalParts(PartSet):
         parts = [part.restricted(filter_) for part in self.parts]
         statistics = CollectionStatistics.of([part.statistics() for part in parts])
         parts = [part.restricted_by_all(statistics) for part in parts]
-        return LocalParts(self.facts._replace(documents=statistics.documents), parts)
+        facts = self.facts._replace(documents=statistics.documents)
+        return LocalParts(facts, parts, self._joined)
 
 
 class Source(Protocol):

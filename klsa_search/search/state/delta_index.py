@@ -25,7 +25,6 @@ from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import Weighing
-from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
@@ -310,7 +309,6 @@ class DeltaIndex:
             query_kernel=query_kernel,
             common=common,
             lengths=self._lengths.rows,
-            bm25_engine=Bm25Engine(query_kernel, mask),
             eigenvectors=np.zeros((len(live), 0), np.float32),
             has_spectrum=False,
             expansion=None,

@@ -29,7 +29,6 @@ from klsa_search.search.engine.collection_statistics import (
     PartitionStatistics,
     PartitionTerms,
 )
-from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
 from klsa_search.search.explain.quality import Quality
@@ -351,7 +350,6 @@ def _weighed(
         snapshot,
         vocabulary=unrestricted.vocabulary.without(kernel.frequencies == 0),
         query_kernel=kernel,
-        bm25_engine=Bm25Engine(kernel, live),
         live=live,
         vectors={
             name: space

@@ -54,7 +54,7 @@ def cut_into(postings, counts, cuts, *, block_bits, seed=0):
 
 def expansion_cut_into(expansion: SegmentedExpansion, cuts):
     """The same expansion in segments of the documents between the cuts."""
-    joined = expansion.joined
+    (joined,) = expansion.segments
     segments = []
     for first, after in pairwise([0, *sorted(cuts), len(joined.rows)]):
         documents = slice(first, after)

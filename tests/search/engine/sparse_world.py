@@ -14,7 +14,6 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SegmentedExpansion, SparseExpansion
-from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.support.worlds import bm25_features, counts_of, idf_of_counts, query_kernel
 
@@ -63,7 +62,6 @@ def cut_world(
         query_kernel=held,
         common=weighting.common,
         lengths=counts.lengths.astype(np.int32),
-        bm25_engine=Bm25Engine(held),
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,

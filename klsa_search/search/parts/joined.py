@@ -1,0 +1,237 @@
+"""The arrays of all partitions of an index in one process, one after the other, as of one index.
+
+For exploration, which needs the arrays of all documents. These have the rows of their partition
+after those of the partitions before it. Partitions share the training, so
+features, coordinates and vectors of terms are comparable; each numbers the terms that the training
+lacks in its way, and here a term has the number of `storage.partitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, starts_of
+from klsa_search.core.lazy import lazy_property
+from klsa_search.kernels.postings import Segment, Segments
+from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
+from klsa_search.kernels.vector_space import VectorRows, VectorSpaces
+from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
+from klsa_search.search.engine.answer_cache import AnswerCache
+from klsa_search.search.engine.collection_statistics import TermNumbering
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
+from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
+from klsa_search.storage.forward_index import Forward
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class JoinedSnapshot(Snapshot):
+    """The arrays of several partitions, which share those that do not depend on documents.
+
+    partitions   in order
+    numbers      of the terms of each partition among those of all
+    """
+
+    partitions: tuple[Snapshot, ...] = ()
+    numbers: tuple[_Numbers, ...] = ()
+
+    @lazy_property
+    def starts(self) -> _Numbers:
+        """The first row of each partition, and the number of all: (partitions + 1,)."""
+        return starts_of(np.array([len(partition) for partition in self.partitions], np.int64))
+
+    def rows_of(self, doc_ids: Sequence[int] | DocIds) -> _Numbers:
+        """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
+        return positions_of(np.asarray(doc_ids, np.int64), np.diff(self.starts).tolist())
+
+    def doc_ids_at(self, rows: DocIds) -> _Numbers:
+        """Return the doc ids of the index of rows in arrays of all documents: (n,)."""
+        numbers = np.searchsorted(self.starts, rows, "right") - 1
+        return global_doc_ids(numbers, rows - self.starts[numbers])
+
+    def nearest(self, document: int) -> DocIds:
+        """Return the rows of the documents in a row of D, in all partitions, strongest first."""
+        (number,), (local,) = local_doc_ids(self.doc_ids_at(np.array([document])))
+        partition = self.partitions[number]
+        row = partition.klsa_engine.rows(np.array([local]))
+        ordinals = row.documents[0][row.levels[0] > 0]
+        doc_ids, is_here = partition.doc_ids_of(ordinals)
+        sorted_, rows = self._by_ordinal
+        remote = rows[np.minimum(np.searchsorted(sorted_, ordinals), len(rows) - 1)]
+        nearest: _Numbers = np.where(is_here, self.starts[number] + doc_ids, remote)
+        return nearest
+
+    @lazy_property
+    def _by_ordinal(self) -> tuple[_Numbers, _Numbers]:
+        """All ordinals, ascending, and the row of each."""
+        assert self.ordinals is not None
+        rows = np.argsort(self.ordinals)
+        return self.ordinals[rows], rows
+
+
+class JoinedForward(Forward):
+    """The forward indexes of several partitions, with the numbers of terms of all of them.
+
+    parts    of the partitions
+    starts   (partitions + 1,) first row of each
+    numbers  of the terms of each
+    terms    V, number of terms in all
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Forward],
+        starts: _Numbers,
+        numbers: Sequence[_Numbers],
+        terms: int,
+    ) -> None:
+        codes = [part for partition in parts for part in partition.parts]
+        super().__init__(codes, np.arange(terms, dtype=np.int32), parts[0].fields)
+        self._partitions, self._starts, self._numbers = parts, starts, numbers
+
+    def counts(self, documents: DocIds) -> sparse.csr_array:
+        """Return f(t,d) of some documents: see `Forward.counts`."""
+        from scipy import sparse
+
+        blocks = [sparse.csr_array((0, len(self.ranks)), dtype=np.float32)]
+        order = []
+        for number, (at, local) in enumerate(self._divided(documents)):
+            rows = self._partitions[number].counts(local)
+            columns = self._numbers[number][rows.indices]
+            shape = rows.shape[0], len(self.ranks)
+            blocks.append(sparse.csr_array((rows.data, columns, rows.indptr), shape=shape))
+            order.append(at)
+        counts = sparse.vstack(blocks, format="csr")[np.argsort(np.concatenate(order))]
+        counts.sort_indices()
+        return counts
+
+    def term_counts(self, term: int, documents: DocIds) -> _Numbers:
+        """Return f(t,d) of one term in some documents: see `Forward.term_counts`."""
+        counts = np.zeros(len(documents), np.int64)
+        for number, (at, local) in enumerate(self._divided(documents)):
+            for local_term in np.flatnonzero(self._numbers[number] == term).tolist():
+                counts[at] = self._partitions[number].term_counts(local_term, local)
+        return counts
+
+    def part_counts(self, term: int, documents: DocIds) -> _Numbers:
+        """Return f(t,d) of one term in each part of documents: see `Forward.part_counts`."""
+        counts = np.zeros((len(documents), len(self.fields.names)), np.int64)
+        for number, (at, local) in enumerate(self._divided(documents)):
+            for local_term in np.flatnonzero(self._numbers[number] == term).tolist():
+                counts[at] = self._partitions[number].part_counts(local_term, local)
+        return counts
+
+    def _divided(self, documents: DocIds) -> list[tuple[_Numbers, DocIds]]:
+        """Return for each partition which of some documents are in it, and their rows there."""
+        numbers = np.searchsorted(self._starts, documents, "right") - 1
+        positions = [np.flatnonzero(numbers == number) for number in range(len(self._partitions))]
+        return [(at, documents[at] - self._starts[n]) for n, at in enumerate(positions)]
+
+
+class JoinedArrays:
+    """The arrays of several partitions in one state, joined when they are first read.
+
+    unrestricted  those that these are a restriction of, if they are one
+    """
+
+    def __init__(
+        self, partitions: Sequence[Snapshot], unrestricted: JoinedArrays | None = None
+    ) -> None:
+        self._partitions, self._unrestricted = partitions, unrestricted
+
+    @lazy_property
+    def snapshot(self) -> JoinedSnapshot:
+        """The arrays. Cost: O(max_doc + V); what is large is copied when it is used."""
+        unrestricted = None if self._unrestricted is None else self._unrestricted.snapshot
+        return _joined(self._partitions, unrestricted)
+
+
+def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> JoinedSnapshot:
+    first = partitions[0]
+    numbering, numbers = _numbering_of(partitions)
+    starts = starts_of(np.array([len(partition) for partition in partitions], np.int64))
+    vocabulary = numbering.vocabulary
+    terms = len(vocabulary)
+    ordinals = np.concatenate([p.ordinals_of(np.arange(len(p))) for p in partitions])
+    is_later = ordinals >= FIRST_LATER
+    ordinals[is_later] = FIRST_LATER + np.flatnonzero(is_later)  # partition by partition
+    frequencies, occurrences = np.zeros((2, terms), np.int64)
+    frequencies[numbers[0]] = first.query_kernel.counts.frequencies
+    occurrences[numbers[0]] = first.query_kernel.counts.occurrences
+    counts = DocumentCounts(first.query_kernel.documents, frequencies, occurrences)
+    common = np.sort(numbers[0][first.common])
+    segments = [
+        Segment.of(int(start) + part.first, part.postings, numbers_[part.numbers()])
+        for start, numbers_, partition in zip(starts, numbers, partitions, strict=False)
+        for part in partition.query_kernel.postings.parts
+    ]
+    weighting = replace(first.query_kernel.weighting, common=common)
+    shared = {field.name: getattr(first, field.name) for field in fields(Snapshot)}
+    is_whole = all(partition.live is None for partition in partitions)
+    arrays = {
+        "vocabulary": vocabulary.without(frequencies == 0),
+        "query_kernel": QueryKernel.of(Segments(segments, terms), counts, weighting),
+        "common": common,
+        "lengths": np.concatenate([partition.lengths for partition in partitions]),
+        "eigenvectors": np.zeros((starts[-1], 0), np.float32),
+        "sparse_expansion": SegmentedExpansion(
+            [segment for p in partitions for segment in p.sparse_expansion.segments]
+        ),
+        "forward": JoinedForward([p.forward for p in partitions], starts, numbers, terms),
+        "live": None if is_whole else Mask(np.concatenate([p.live_docs() for p in partitions])),
+        "reverse": None,
+        "vectors": _spaces_of(partitions, starts),
+        "ordinals": ordinals,
+        "numbering": numbering,
+        "remote_rows": NO_REMOTE_ROWS,
+        "unrestricted": unrestricted,
+        "answers": AnswerCache().present(),
+    }
+    return JoinedSnapshot(**shared | arrays, partitions=tuple(partitions), numbers=tuple(numbers))
+
+
+def _numbering_of(partitions: Sequence[Snapshot]) -> tuple[TermNumbering, list[_Numbers]]:
+    """Return how terms are numbered in all partitions, and the numbers of those of each."""
+    numberings = [partition.numbering for partition in partitions]
+    one = numberings[0]
+    assert one is not None
+    collection, trained = one.collection, len(one.collection.trained)
+    new: dict[str, int] = {}
+    numbers: list[_Numbers] = []
+    for numbering in numberings:
+        assert numbering is not None
+        of_words = numbering.numbers.copy()
+        for at in np.flatnonzero(of_words < 0).tolist():
+            number = trained + len(collection.terms) + len(new)
+            of_words[at] = new.setdefault(numbering.words[at], number)
+        local, remote = trained + numbering.local, trained + numbering.remote
+        numbers.append(np.concatenate((np.arange(trained), local, of_words, remote)))
+    none = np.zeros(0, np.int32)
+    every = np.arange(len(collection.terms), dtype=np.int32)
+    is_new = np.full(len(new), -1, np.int64)
+    return TermNumbering(collection, every, list(new), is_new, none), numbers
+
+
+def _spaces_of(partitions: Sequence[Snapshot], starts: _Numbers) -> VectorSpaces:
+    """Return the spaces of vectors of partitions, with rows as doc ids."""
+    return {
+        name: replace(
+            space,
+            parts=tuple(
+                VectorRows(part.rows, part.documents + np.int32(start), part.scales)
+                for start, partition in zip(starts.tolist(), partitions, strict=False)
+                for part in partition.vectors[name].parts
+            ),
+        )
+        for name, space in partitions[0].vectors.items()
+    }
