@@ -202,8 +202,9 @@ class Admission:
         Returns None if the work has to run in a thread: it returned None itself, or a pause follows
         long work, see `LoopBudget`.
         """
-        while self._budget.is_spent():  # threads would delay the event loop, which is late already
-            await self._budget.next_iteration()
+        for _ in range(MAX_HANDLED):  # threads would delay the event loop, which is late already
+            if self._budget.is_spent():
+                await self._budget.next_iteration()
         if not self._budget.has_time():
             return None
         try:
