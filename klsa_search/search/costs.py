@@ -68,10 +68,18 @@ EVERYTHING: Final = 100.0
 RERANKED: Final = 10.0
 """A hit that a reranker scores, a model of some 20 million parameters."""
 
-VECTOR: Final = 10.0
-"""Cosines of all documents to the vector of a query, of 384 values."""
+VECTOR: Final = 2.0
+VECTOR_VALUE: Final = 3e-7
+"""Cosines of all documents to the vector of a query, and a value of the vector of a document."""
 
-_RANKINGS_WITH_PASSAGES: Final = 4
+EMBEDDED: Final = 10.0
+"""The vector of a query, which an embedder computes."""
+
+VIEW_DOCUMENT: Final = 1.5e-3
+VIEW_TERM: Final = 1e-4
+"""A document and a term of the index, if the view of a tenant's documents is made."""
+
+PASSAGE_RANKINGS: Final = 4
 """Rankings of a search if documents are divided into passages: see `PassageSearcher.top`."""
 
 _CHARACTERS_PER_WORD: Final = 6
@@ -96,6 +104,7 @@ class QueryCounts(NamedTuple):
     rankings          of documents and passages
     matches           at most
     terms             of the index
+    vector_values     of all documents and passages
     filter_ms         milliseconds of the filter, 0 if its mask is cached
     """
 
@@ -108,6 +117,7 @@ class QueryCounts(NamedTuple):
     rankings: int = 1
     matches: int = 0
     terms: int = 0
+    vector_values: int = 0
     filter_ms: float = 0.0
 
     @classmethod
@@ -120,6 +130,7 @@ class QueryCounts(NamedTuple):
             rankings=sum(count.rankings for count in counts),
             matches=sum(count.matches for count in counts),
             terms=max(count.terms for count in counts),
+            vector_values=sum(count.vector_values for count in counts),
             filter_ms=sum(count.filter_ms for count in counts),
         )
 
@@ -134,6 +145,7 @@ def estimated_cost(
     everything: bool = False,
     reranked: int = 0,
     vector: bool = False,
+    embedded: bool = False,
     facets: int = 0,
     max_facet_values: int = 0,
     sorts: int = 0,
@@ -144,6 +156,7 @@ def estimated_cost(
     everything  whether every document is scored
     reranked    hits that a reranker scores
     vector      whether the query has a vector
+    embedded    whether an embedder computes it
     facets      fields whose values are counted, `max_facet_values` of each in the answer
     sorts       fields to sort by, or of which each value is returned once
     """
@@ -152,9 +165,10 @@ def estimated_cost(
     of_query = OPERATOR * query.operators + PHRASE_DOCUMENT * query.phrase_documents
     of_query += MISSPELT * query.misspelt * max(1.0, query.terms / MISSPELT_TERMS)
     of_query += query.filter_ms + FACET_VALUE * facets * max_facet_values
+    of_query += vector * (VECTOR + VECTOR_VALUE * query.vector_values) + EMBEDDED * embedded
     per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
     of_query += per_match * query.matches
-    ranking = SEARCH + WORD * query.words + EVERYTHING * everything + VECTOR * vector
+    ranking = SEARCH + WORD * query.words + EVERYTHING * everything
     return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked
 
 
@@ -173,14 +187,31 @@ def counts_of(
     counts = _counts(state.query_parser, query, reading)
     rules = state.rules.for_query(query) if state.rules else ()
     boosts = sum(len(rule.then.boost) for rule in rules)
-    rankings = 1 if state.passages is None else _RANKINGS_WITH_PASSAGES
+    rankings = 1 if state.passages is None else PASSAGE_RANKINGS
     return counts._replace(
         hit_bytes=state.documents.mean_size,
         boosts=boosts,
         rankings=rankings,
         terms=len(state.snapshot.vocabulary),
+        vector_values=_vector_values(state),
         filter_ms=0.0 if filter_ is None else filter_cost(state.filters, filter_),
     )
+
+
+def _vector_values(state: State) -> int:
+    """Return the number of values of the vectors of all documents and passages."""
+    dimensions = sum(space.dimension for space in state.snapshot.vectors.values())
+    values = len(state.snapshot) * dimensions
+    return values if state.passages is None else values + _vector_values(state.passages.state)
+
+
+def restriction_cost(state: State, filter_: FilterLike) -> float:
+    """Return about how many milliseconds a view of a filter takes; 0 if it is cached."""
+    if key_of(filter_) in state.restricted:
+        return 0.0
+    passages = 0 if state.passages is None else len(state.passages.state.snapshot)
+    documents, terms = len(state.snapshot) + passages, len(state.snapshot.vocabulary)
+    return filter_cost(state.filters, filter_) + VIEW_DOCUMENT * documents + VIEW_TERM * terms
 
 
 def _counts(parser: QueryParser, query: str, settings: LanguageSettings) -> QueryCounts:

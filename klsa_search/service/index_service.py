@@ -41,7 +41,7 @@ from klsa_search.service.middleware.auth import Access
 from klsa_search.service.resources import Resources
 from klsa_search.service.schemas.base import Answer, IndexAnswer, elapsed, encoded
 from klsa_search.service.schemas.errors import is_fault
-from klsa_search.service.visible_indexes import VisibleIndexes, restricted_by_token
+from klsa_search.service.visible_indexes import VisibleIndexes, cost_for, restricted_by_token
 from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.names import index_path, is_built
@@ -158,7 +158,7 @@ class IndexService:
                 if not self.catalog.is_current(name):
                     await self.admission.run(partial(self.catalog.catch_up, name))
                 with self.catalog.use_if_current(name) as index:
-                    heavy = index is not None and cost(index) > MAX_LIGHT_COST
+                    heavy = cost_for(index, token_filter, cost) > MAX_LIGHT_COST
             pool = self.heavy if heavy else self.admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from klsa_search.core.service_reports import Job
@@ -101,6 +102,21 @@ class VisibleIndexes:
         if name in self._access.indexes and name not in (*served, *aliases):
             raise IndexNotFound(f"no index `{name}`; choose from {choices}", field="index")
         return name
+
+
+def cost_for(
+    index: Index | None, filter_: FilterLike | None, cost: Callable[[Index], float]
+) -> float:
+    """Return the estimated milliseconds of a request to the documents of a tenant token, or to all.
+
+    Making the view of them is included; without it, the estimate is by the view. 0 for no index.
+    """
+    if index is None:
+        return 0.0
+    if filter_ is None:
+        return cost(index)
+    making = index.restriction_cost(filter_)
+    return making + cost(index) if making else cost(restricted_by_token(index, filter_))
 
 
 def restricted_by_token(index: Index, filter_: FilterLike) -> Index:

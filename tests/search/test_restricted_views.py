@@ -15,7 +15,8 @@ from klsa_search import Index, build, open_index
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, QueryError, StoreError
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.state.state import bytes_of, open_state
+from klsa_search.search.state import state as states
+from klsa_search.search.state.state import bytes_of
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -24,8 +25,8 @@ DOCUMENTS = 3_000
 TENANTS = 30
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
+@pytest.fixture(scope="module", params=[1, 4])
+def index(tmp_path_factory, request):
     chance = random.Random(5)
     words = ["".join(chance.choices("abcdefghiklmnoprstu", k=7)) for _ in range(4_000)]
     documents = (
@@ -39,8 +40,18 @@ def index(tmp_path_factory):
         for number in range(DOCUMENTS)
     )
     home = tmp_path_factory.mktemp("views")
-    with build(documents, name="views", home=home, dimensions=8) as index:
+    with build(documents, name="views", home=home, dimensions=8, **divided(request.param)) as index:
         yield index
+
+
+def divided(count: int) -> dict[str, Any]:
+    """Return the options of a build with so many partitions."""
+    return {} if count == 1 else {"partitions": count, "workers": 1}
+
+
+def part_states(index: Index) -> list[states.State]:
+    """Return the states of all partitions."""
+    return [part.state for part in index._reader.parts.parts]  # noqa: SLF001
 
 
 def use(index, words):
@@ -55,8 +66,21 @@ def test_views_share_what_depends_on_all_documents(index):
         view = index.restricted(f"tenant = t{number}")
         title = next(iter(view.live_documents())).title
         assert view.search(title).hits
-        for name in ("neighbours", "latent", "kernel"):
-            assert getattr(view.arrays, name) is getattr(index.arrays, name)
+        for seen, every in zip(part_states(view), part_states(index), strict=True):
+            for name in ("neighbours", "latent", "kernel"):
+                assert getattr(seen.snapshot, name) is getattr(every.snapshot, name)
+
+
+def test_one_bound_holds_for_the_views_of_all_partitions(index, monkeypatch):
+    size = sum(map(bytes_of, part_states(index)))
+    monkeypatch.setattr(states, "_CACHE_SIZE", 6 * size)
+    filters = [f"tenant = t{number} AND year > 1" for number in range(10)]  # others use none
+    for each in filters:
+        assert index.restriction_cost(each) > 0
+        index.restricted(each)
+    assert [each for each in filters if not index.restriction_cost(each)] == filters[4:]
+    if len(part_states(index)) > 1:  # none is kept twice
+        assert sum(len(state.restricted) for state in part_states(index)) == 0
 
 
 @pytest.mark.slow
@@ -72,8 +96,7 @@ def test_the_cache_counts_the_memory_of_views(index):
     gc.collect()
     used = tracemalloc.get_traced_memory()[0] / len(views)
     tracemalloc.stop()
-    state = open_state(index.path)
-    counted = bytes_of(state)
+    counted = sum(map(bytes_of, part_states(index)))
     assert 0.5 * counted < used < 1.25 * counted
 
 
@@ -84,8 +107,7 @@ SEEN = {"id": "seen", "title": "Quagga", "text": "quagga word01 word05", "year":
 
 def written(home: Path, count: int) -> Index:
     """Return an index of which some documents were written after the build."""
-    options: dict[str, Any] = {} if count == 1 else {"partitions": count, "workers": 1}
-    index = build(topic_records(150), name=f"in{count}", home=home, **options)
+    index = build(topic_records(150), name=f"in{count}", home=home, **divided(count))
     index.add([HIDDEN, SEEN, *topic_records(30, 1, 400)])
     index.delete(["d3", "d8"])
     return index

@@ -16,6 +16,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.index_service import MAX_LIGHT_COST
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
+from klsa_search.service.visible_indexes import cost_for
 from tests.support.application import catalog_app
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -249,3 +250,41 @@ def test_the_texts_of_hits_count(tiny_home, monkeypatch):
         short = body.cost(index)
         monkeypatch.setattr(costs, "HIT_BYTE", 0.1)
         assert body.cost(index) > MAX_LIGHT_COST > short
+
+
+def test_vectors_cost_by_their_number_and_dimensions(tiny_home):
+    with open_index(tiny_home / "tiny") as index:
+        counts = index.query_counts("wing")
+    assert counts.vector_values == 0
+
+    def cost(documents, dimensions, **options):
+        values = counts._replace(vector_values=documents * dimensions)
+        return costs.estimated_cost(values, 10, vector=True, **options)
+
+    assert cost(6_000, 384) < MAX_LIGHT_COST
+    assert cost(6_000, 384, embedded=True) > cost(6_000, 384) + 5
+    for documents, dimensions in ((300_000, 384), (6_000, 8_192)):
+        assert cost(documents, dimensions) > MAX_LIGHT_COST
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_making_the_view_of_a_tenant_is_charged_once(tmp_path, monkeypatch, partitions):
+    texts = ("wing", "flow", "heat")
+    documents = [
+        {"id": f"{text}{n}", "text": f"{text} {n}", "tenant": text}
+        for text in texts
+        for n in range(9)
+    ]
+    options = {} if partitions == 1 else {"partitions": partitions, "workers": 1}
+    monkeypatch.setattr(costs, "VIEW_DOCUMENT", 1.0)
+
+    def cost(q):
+        return cost_for(index, "tenant = wing", SearchRequest(q=q).cost)
+
+    with build(documents, name="views", home=tmp_path, **options) as index:
+        assert cost("flow") > 27
+        index.restricted("tenant = wing")
+        assert cost("wing") < 5
+        # By the words of the view: the other tenants' ones are misspelt there.
+        assert cost("flow") > SearchRequest(q="flow").cost(index) + costs.MISSPELT / 2
+        assert cost_for(index, None, SearchRequest(q="wing").cost) < 5

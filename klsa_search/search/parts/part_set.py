@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Sel
 
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import PartitionsUnsupported, StoreError
+from klsa_search.search.costs import restriction_cost
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
@@ -29,7 +30,9 @@ from klsa_search.search.state.state import (
     GenerationInfo,
     RestrictedStates,
     State,
+    bytes_of,
     restricted_state,
+    restricted_to,
     statistics_of,
     with_statistics,
 )
@@ -42,9 +45,6 @@ T = TypeVar("T")
 
 MAX_ANSWERS: Final = 2**16
 """Answers that searches of one state share, at most."""
-
-RESTRICTED: Final = 64
-"""Restricted views of several partitions that are cached."""
 
 
 class Part(Protocol):
@@ -161,6 +161,10 @@ class PartSet(ABC):
     def restricted(self, filter_: FilterLike) -> PartSet:
         """Return the parts with the documents that match a filter."""
 
+    def restriction_cost(self, filter_: FilterLike) -> float:
+        """Return about how many milliseconds `restricted` takes; 0 if the view is cached."""
+        return sum(part.read(restriction_cost, filter_) for part in self.parts)
+
     def only(self, number: int) -> Self:
         """Return one part as if it were all."""
         part = self.parts[number]
@@ -235,11 +239,21 @@ class LocalParts(PartSet):
         if len(self.parts) == 1:
             return LocalParts.of(self.parts[0].restricted(filter_))
         return self._restricted.of(
-            key_of(filter_), RESTRICTED, lambda: self._restricted_to(filter_)
+            key_of(filter_),
+            sum(bytes_of(part.state) for part in self.parts),
+            lambda: self._restricted_to(filter_),
         )
 
+    def restriction_cost(self, filter_: FilterLike) -> float:
+        """Return about how many milliseconds `restricted` takes; 0 if the view is cached."""
+        return 0.0 if key_of(filter_) in self._restricted else super().restriction_cost(filter_)
+
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
-        parts = [part.restricted(filter_) for part in self.parts]
+        # Only the views by the statistics of all parts are cached, so that none is kept twice.
+        parts = [
+            part._replace(state=restricted_to(part.state, part.state.filters.of(filter_).allowed))
+            for part in self.parts
+        ]
         statistics = CollectionStatistics.of([part.statistics() for part in parts])
         parts = [part.restricted_by_all(statistics) for part in parts]
         facts = self.facts._replace(documents=statistics.documents)

@@ -53,6 +53,13 @@ from klsa_search.storage.names import PASSAGES, index_of
 T = TypeVar("T")
 
 
+_CACHE_SIZE: Final = 2**28
+"""Bytes of cached restricted states of an index, at most: see `bytes_of`."""
+_FEWEST: Final = 4
+_MOST: Final = 256
+"""Cached states, at least and at most."""
+
+
 class RestrictedStates(Generic[T]):
     """Caches the restricted states of one state, by filter, and ends with it; thread-safe."""
 
@@ -60,11 +67,21 @@ class RestrictedStates(Generic[T]):
         self._cache: OrderedDict[tuple[str, str], T] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, key: tuple[str, str], capacity: int, make: Callable[[], T]) -> T:
+    def __len__(self) -> int:
+        """Return the number of cached states."""
+        return len(self._cache)
+
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        """Return whether the state of a filter is cached."""
+        with self._lock:
+            return key in self._cache
+
+    def of(self, key: tuple[str, str], size: int, make: Callable[[], T]) -> T:
         """Return the state of a filter, made if it is not cached. Cost: 2 µs if it is.
 
-        capacity  number of states to cache at most
+        size  bytes of each, of all parts of an index: they determine how many are cached
         """
+        capacity = min(max(_CACHE_SIZE // max(size, 1), _FEWEST), _MOST)
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -264,13 +281,8 @@ def configured(state: State, settings: Settings, synonyms: Synonyms, rules: Rule
     return replace(state, info=info, passages=passages, synonyms=synonyms, rules=rules)
 
 
-_CACHE_SIZE: Final = 2**28
-"""Bytes of cached states, at most: see `bytes_of`."""
 _BYTES_OF_TERM: Final = 60
 _BYTES_OF_DOCUMENT: Final = 2
-_FEWEST: Final = 4
-_MOST: Final = 256
-"""Cached states, at least and at most."""
 
 
 def restricted_state(state: State, filter_: FilterLike) -> State:
@@ -279,9 +291,10 @@ def restricted_state(state: State, filter_: FilterLike) -> State:
     It differs from one after deletions in what is read from the generation alone: the mean length
     of saturations and the calibration of quality. Cost: see `Index.restricted`.
     """
-    capacity = min(max(_CACHE_SIZE // max(bytes_of(state), 1), _FEWEST), _MOST)
     return state.restricted.of(
-        key_of(filter_), capacity, lambda: restricted_to(state, state.filters.of(filter_).allowed)
+        key_of(filter_),
+        bytes_of(state),
+        lambda: restricted_to(state, state.filters.of(filter_).allowed),
     )
 
 

@@ -197,6 +197,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             explain=self.explain,
             reranked=self.rerank or 0,
             vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
+            embedded=self.vector is None and index.embeds_queries,
             facets=len({*self.facets, *self.disjunctive_facets}),
             max_facet_values=self.max_facet_values,
             sorts=len(self.sort) + (self.distinct is not None),
@@ -307,5 +308,6 @@ class ExplainRequest(RankingParameters, _TextAndVector):
             1,
             explain=True,
             vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
+            embedded=self.vector is None and index.embeds_queries,
             everything=_scores_all(self, index),
         )
