@@ -1,6 +1,7 @@
 """The processes in which a service refits, backs up and follows.
 
     python -m klsa_search.cli.children refit NAME --home HOME --settings '{"alpha": 0.5}'
+    python -m klsa_search.cli.children refit NAME --home HOME --compact
     python -m klsa_search.cli.children replicate backup TARGET --home HOME --every 60 --keep 24
     python -m klsa_search.cli.children replicate follow SOURCE --home HOME --every 5
 
@@ -47,12 +48,19 @@ def children() -> None:
 @home_option
 @embedder_option
 @click.option("--settings", type=TypeAdapter(dict[str, Any]).validate_json, default="{}")
-def refit(name: str, home: Path, embedders: tuple[str, ...], settings: dict[str, Any]) -> None:
-    """Rebuild an index from its stored documents, as `klsa-index refit` does."""
+@click.option("--compact", is_flag=True)
+def refit(
+    name: str, home: Path, embedders: tuple[str, ...], settings: dict[str, Any], compact: bool
+) -> None:
+    """Rebuild an index from its stored documents, as `klsa-index refit` does, or compact it."""
+    from klsa_search.indexing.compaction import compact as compact_index
     from klsa_search.indexing.rewrite import refit as refit_index
     from klsa_search.storage.names import index_path
 
     path, progress = index_path(home, name), _PrintedProgress()
+    if compact:
+        compact_index(path, progress=progress).close()
+        return
     try:
         index = refit_index(path, embedders=embedders_of(embedders), progress=progress, **settings)
     except EmbedderFailed as failure:

@@ -12,14 +12,14 @@ Setting = bool | int | float | str | list[str] | dict[str, str | float]
 """The value of a setting of an index."""
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
-JobKind = Literal["refit"]
+JobKind = Literal["refit", "compaction"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Work of a service on an index in the background.
 
-    kind         kind of work; "refit" rebuilds an index
+    kind         kind of work; "refit" rebuilds an index, "compaction" merges its later writes
     state        waiting, running, done, failed or cancelled
     generation   generation that is rebuilt
     built        generation that was built instead; None unless it is done
@@ -29,7 +29,7 @@ class Job:
                  and when it is done
     done, total  amount of that phase; `total` is None if unknown
     seconds      duration; None before its end, and if the service ended first
-    error        why it failed, in one sentence; an automatic refit will be retried
+    error        why it failed, in one sentence; an automatic one will be retried
 
     >>> with Client(url) as client:
     ...     job: Job = client.index("reports").refit()

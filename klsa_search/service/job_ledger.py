@@ -1,4 +1,4 @@
-"""The record of jobs of a service: refits that wait, run or have ended, and what came of them.
+"""The record of jobs of a service, which wait, run or have ended, and what came of them.
 
 They are rows of the catalogue of the index directory, so they survive restarts, and all processes
 of a service share them.
@@ -18,7 +18,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
-from klsa_search.core.service_reports import Job, JobState, Setting
+from klsa_search.core.service_reports import Job, JobKind, JobState, Setting
 from klsa_search.errors import JobNotFound
 from klsa_search.storage.catalog import Catalog, change_catalog, read_catalog
 
@@ -49,7 +49,7 @@ MAX_JOBS: Final = 100
 
 @dataclass(slots=True)
 class JobHistory:
-    """Jobs by ID, and counts of ended jobs by index and outcome."""
+    """Jobs by ID, and counts of ended refits by index and outcome."""
 
     jobs: list[StoredJob] = field(default_factory=list)
     ended: dict[str, Counter[str]] = field(default_factory=dict)
@@ -61,21 +61,29 @@ class JobHistory:
                 return job
         raise job_not_found(id_)
 
-    def last(self, index: str) -> StoredJob | None:
-        """Return the newest job of an index."""
-        return next((job for job in reversed(self.jobs) if job.index == index), None)
+    def last(self, index: str, kind: JobKind | None = None) -> StoredJob | None:
+        """Return the newest job of an index, by default of any kind."""
+        jobs = (job for job in reversed(self.jobs) if job.index == index)
+        return next((job for job in jobs if kind in (None, job.kind)), None)
 
     def open_job(self, index: str) -> StoredJob | None:
-        """Return the waiting or running job of an index."""
-        return next((job for job in self.jobs if job.index == index and job.is_open), None)
+        """Return the waiting or running refit of an index."""
+        jobs = (job for job in self.jobs if job.index == index and job.is_open)
+        return next((job for job in jobs if job.kind == "refit"), None)
 
     def add(
-        self, index: str, generation: str, settings: Mapping[str, Setting], state: JobState
+        self,
+        index: str,
+        generation: str,
+        settings: Mapping[str, Setting],
+        state: JobState,
+        kind: JobKind = "refit",
     ) -> StoredJob:
         """Add a job, and forget the oldest ended ones above `MAX_JOBS`."""
         last_id = self.jobs[-1].id if self.jobs else 0  # the newest job is never forgotten
         job = StoredJob(
             id=last_id + 1,
+            kind=kind,
             index=index,
             generation=generation,
             started=_now(),
@@ -103,9 +111,10 @@ class JobHistory:
         return self.change(id_, state="running", started=_now())
 
     def end(self, id_: int, state: JobState, **changes: Any) -> StoredJob:
-        """Set the outcome of a job, and count it."""
+        """Set the outcome of a job, and count a refit."""
         job = self.change(id_, state=state, **changes)
-        self.ended.setdefault(job.index, Counter())[state] += 1
+        if job.kind == "refit":
+            self.ended.setdefault(job.index, Counter())[state] += 1
         return job
 
 

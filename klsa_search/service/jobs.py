@@ -1,8 +1,9 @@
-"""Jobs: refits of indexes in a child process, automatic or requested.
+"""Jobs: refits and compactions of indexes in a child process, automatic or requested.
 
 An index is refitted when its drift reaches a threshold, or when a client requests it, possibly with
-other settings. The catalog loads the new generation like any other. All processes of a service
-share one record of jobs (`job_ledger.py`), and one of them refits at a time.
+other settings. It is compacted when opening it reads many later documents. The catalog loads the
+new generation like any other. All processes of a service share one record of jobs
+(`job_ledger.py`), and one of them works at a time.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from datetime import datetime
 from time import monotonic, time
 from typing import IO, Final
 
-from klsa_search.core.service_reports import Job, Setting
+from klsa_search.core.service_reports import Job, JobKind, Setting
 from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.search.index import Index
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import JobHistory, JobLedger, StoredJob
@@ -48,20 +50,27 @@ _STOP_TIMEOUT = 2.0
 
 _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 
+COMPACTED_SHARE: Final = 0.05
+"""Share of doc ids that were written or deleted since the last generation, for a compaction."""
+
+LEAST_COMPACTED: Final = 1_000
+"""Their number, at least: reading fewer takes a few milliseconds."""
+
 _INTERRUPTED: Final = (
-    "the process that ran the refit was killed, possibly for lack of memory; request it again"
+    "the process that ran the {kind} was killed, possibly for lack of memory; request it again"
 )
 
 _log = logging.getLogger(__name__)
 
 
 class Jobs:
-    """Refits the indexes of a catalog, one at a time: requested ones first, then by drift.
+    """Refits and compacts the indexes of a catalog, one at a time: requested ones first.
 
-    command  command that refits an index: `--settings JSON` and its name are appended; it ends
-             when its stdin closes, writes its progress to stdout, and the reason of a failure as
-             the last line of stderr
-    share    share of changed documents for an automatic refit, above 0; None: only on request
+    command  command that refits an index: `--settings JSON` and its name are appended, for a
+             compaction `--compact` and its name; it ends when its stdin closes, writes its progress
+             to stdout, and the reason of a failure as the last line of stderr
+    share    share of changed documents for an automatic refit, above 0; None: only on request,
+             and no compactions
     As a context manager it checks for due jobs once a second, in its own thread.
     """
 
@@ -94,16 +103,17 @@ class Jobs:
         return self._ledger.read().find(id_)
 
     def open_job(self, index: str) -> StoredJob | None:
-        """Return the waiting or running job of an index."""
+        """Return the waiting or running refit of an index."""
         return self._ledger.read().open_job(index)
 
     def last(self) -> Mapping[str, Job]:
-        """Return the newest job of each index that had one, by name."""
-        newest = {job.index: job for job in self._ledger.read().jobs}
+        """Return the newest refit of each index that had one, by name."""
+        jobs = self._ledger.read().jobs
+        newest = {job.index: job for job in jobs if job.kind == "refit"}
         return dict(sorted(newest.items()))
 
     def ended(self) -> Mapping[tuple[str, str], int]:
-        """Return counts of ended jobs by index and outcome (done, failed, cancelled)."""
+        """Return counts of ended refits by index and outcome (done, failed, cancelled)."""
         ended = sorted(self._ledger.read().ended.items())
         return {
             (name, outcome): count
@@ -156,37 +166,41 @@ class Jobs:
                 if job.state == "waiting":
                     self._start(job.id)
                     return True
-            return self._share is not None and self._refit_most_changed(self._share, history)
+            return self._share is not None and self._renew_most_changed(self._share, history)
 
     def _end_interrupted(self) -> JobHistory:
         """End the running jobs: this process has the lock, so none of them runs."""
         with self._ledger.change() as history:
             for job in history.jobs:
                 if job.state == "running":
-                    self._log_end(history, job, None, _INTERRUPTED)
+                    self._log_end(history, job, None, _INTERRUPTED.format(kind=job.kind))
         return history
 
-    def _refit_most_changed(self, share: float, history: JobHistory) -> bool:
-        due = []
+    def _renew_most_changed(self, share: float, history: JobHistory) -> bool:
+        due: list[tuple[float, str, str, JobKind]] = []
         for status in self._catalog.statuses():
-            last = history.last(status.name)
-            if status.index is None:
-                continue
             index = status.index
+            if index is None:
+                continue
+            newest = history.last(status.name)
+            if newest and (newest.state, newest.generation) == ("done", index.generation):
+                continue  # the new generation is not loaded yet
             changed = index.drift.changed_share(len(index))
-            if last is not None:
-                if time() < retry_time(last, changed):
-                    continue
-                if last.state == "done" and last.generation == index.generation:
-                    continue  # the new generation is not loaded yet
-            if changed >= share:
-                due.append((changed, status.name, index.generation))
+            kinds: dict[JobKind, bool] = {
+                "refit": changed >= share,
+                "compaction": _is_compaction_due(index),
+            }
+            for kind, is_due in kinds.items():
+                last = history.last(status.name, kind)
+                if is_due and (last is None or time() >= retry_time(last, changed)):
+                    due.append((changed, status.name, index.generation, kind))
+                    break
         if due:
-            _, name, generation = max(due)
+            _, name, generation, kind = max(due)
             with self._ledger.change() as history:
                 # If one was requested meanwhile, `run_due` runs it next.
                 is_free = history.open_job(name) is None
-                job = history.add(name, generation, {}, "running") if is_free else None
+                job = history.add(name, generation, {}, "running", kind) if is_free else None
             if job is not None:
                 self._refit(job)
         return bool(due)
@@ -252,21 +266,25 @@ class Jobs:
         else:
             shown = shown_message(error, self._catalog.home)
             history.end(job.id, "failed", seconds=seconds, error=shown)
-            _log.warning("refit of %s failed: %s", job.index, error)
+            _log.warning("%s of %s failed: %s", job.kind, job.index, error)
 
     def _run(self, job: Job) -> str | None:
         """Run the command to its end and record its progress; return why it failed, or None."""
         with tempfile.TemporaryFile("w+", errors="replace") as messages:
             code = self._run_child(job, messages)
             messages.seek(0)
-            return code if isinstance(code, str) else _reason(code, messages.read().splitlines())
+            if isinstance(code, str):
+                return code
+            return _reason(job.kind, code, messages.read().splitlines())
 
     def _run_child(self, job: Job, messages: IO[str]) -> int | str:
+        settings = ["--settings", json.dumps(dict(job.settings))]
+        options = ["--compact"] if job.kind == "compaction" else settings
         with self._lock:
             if self._closed.is_set():
                 return "the service is being stopped"
             self._process = process = subprocess.Popen(
-                [*self._command, "--settings", json.dumps(dict(job.settings)), job.index],
+                [*self._command, *options, job.index],
                 stdin=subprocess.PIPE,  # closed when this process ends, however it ends
                 stdout=subprocess.PIPE,
                 stderr=messages,
@@ -306,6 +324,15 @@ def _busy(job: Job) -> IndexBusy:
     )
 
 
+def _is_compaction_due(index: Index) -> bool:
+    """Return whether opening an index reads many documents that were written or deleted later."""
+    if len(index.partitions) > 1:
+        return False
+    doc_ids = index.max_doc
+    later = 2 * doc_ids - index.manifest.counts.documents - len(index)
+    return later >= max(LEAST_COMPACTED, COMPACTED_SHARE * doc_ids)
+
+
 def _end_process(process: subprocess.Popen[str]) -> None:
     process.terminate()
     try:
@@ -325,14 +352,15 @@ def retry_time(job: Job, changed: float) -> float:
     return datetime.fromisoformat(job.started).timestamp() + seconds + pause
 
 
-def _reason(code: int, messages: Sequence[str]) -> str | None:
+def _reason(kind: JobKind, code: int, messages: Sequence[str]) -> str | None:
     if code == 0:
         return None
     if code < 0:
+        command = "compact" if kind == "compaction" else kind
         return (
-            f"the refit was killed by signal {-code}; make sure that there is free "
-            "memory, or refit it with klsa-index refit"
+            f"the {kind} was killed by signal {-code}; make sure that there is free memory, or run "
+            f"klsa-index {command}"
         )
     return (
-        messages[-1].removeprefix("error: ") if messages else f"the refit ended with status {code}"
+        messages[-1].removeprefix("error: ") if messages else f"the {kind} ended with status {code}"
     )

@@ -24,7 +24,7 @@ class Resources:
     heavy         threads for expensive requests
     rates         rate limit of each client; None if there is none
     writes        queue of writes; None if the service is read-only
-    jobs          refits of indexes, automatic or requested; None if there are none
+    jobs          refits and compactions of indexes; None if there are none
     replications  backups of the indexes, and following of others
     recorder      of analytics; None if they are off
     """

@@ -98,7 +98,7 @@ class ServiceSettings(BaseSettings):
         ge=0,
         le=1,
         description="Rebuild an index in the background when this share of it was added or deleted "
-        "since its build, if writes are allowed; 0 for never",
+        "since its build, if writes are allowed, and compact it sooner; 0 for never",
     )
     backup: Annotated[str | None, Shown(metavar="TARGET")] = Field(
         None,

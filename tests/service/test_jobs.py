@@ -90,6 +90,40 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     assert not refits.run_due()
 
 
+def test_an_index_with_many_later_documents_is_compacted(refits_of, home, monkeypatch):
+    """Its drift stays, and no refit is reported."""
+    monkeypatch.setattr("klsa_search.service.jobs.LEAST_COMPACTED", 2)
+    refits = refits_of(home, refitting(home), share=0.9)
+    add(home, 2)
+    assert refits.run_due()
+    (job,) = refits.all()
+    assert (job.kind, job.state, job.built) == ("compaction", "done", "000002")
+    assert (refits.last(), refits.ended()) == ({}, {})
+    index = open_index(home / "tiny")
+    assert (index.segments, index.drift.added, index.last_write.seq) == (1, 2, 0)
+    index.close()
+    assert not refits.run_due()
+
+
+def test_a_request_for_a_refit_is_not_answered_by_a_compaction(refits_of, home):
+    refits = refits_of(home, noting(home, ""))
+    with JobLedger(home).change() as history:
+        history.add("tiny", "000001", {}, "running", "compaction")
+    assert refits.open_job("tiny") is None
+    job = refits.request("tiny", "000001", {})
+    assert (job.kind, job.state) == ("refit", "waiting")
+
+
+def test_a_compaction_is_not_due_soon_after_one_or_before_a_refit(refits_of, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.jobs.LEAST_COMPACTED", 2)
+    add(home, 2)
+    both = refits_of(home, noting(home, "raise SystemExit('no space')"), share=0.2)
+    assert both.run_due()
+    assert both.run_due()
+    assert [job.kind for job in both.all()] == ["compaction", "refit"]  # newest first
+    assert not both.run_due()  # both failed just now
+
+
 def test_a_job_ends_when_its_generation_is_loaded(refits_of, home, monkeypatch):
     monkeypatch.setattr("klsa_search.service.jobs.PAUSE_FACTOR", 0)
     add(home, 5)
