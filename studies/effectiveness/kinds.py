@@ -1,6 +1,6 @@
-"""The default on eleven collections, against BM25 as it is and as the first release had it.
+"""The default on eleven collections, against BM25 as it is and as it once was.
 
-Figures are taken at depth 1,000. `FIRST` is the BM25 of the first release, which left out a long
+Figures are taken at depth 1,000. `FIRST` is an earlier BM25 of this project, which left out a long
 stop list, counted titles once and knew no bursts: gains over it count a better BM25 as well.
 """
 
@@ -39,7 +39,9 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     if unknown:
         raise SystemExit(f"no task {', '.join(unknown)}; the tasks are: {', '.join(KINDS)}")
     found: dict[str, Any] = {}
-    heading("", "queries", "first BM25", "BM25", "default", "gain over first", "over own", "hurt")
+    heading(
+        "", "queries", "earlier BM25", "BM25", "default", "gain over earlier", "over own", "hurt"
+    )
     for name in names or KINDS:
         task = task_of(name, data)
         base = bench.precisions(task, {"ranker": "bm25"})

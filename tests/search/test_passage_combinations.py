@@ -1,4 +1,4 @@
-"""Passages together with undone writes, copies in other processes, upgrades, mining and rules."""
+"""Passages together with undone writes, copies in other processes, mining and rules."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Endpoint:
     @property
     def names_index(self) -> bool:
         """Whether a request names the index that it is about."""
-        of_one = self.path.startswith(("/indexes/{name}", "/v1/"))
+        of_one = self.path.startswith("/indexes/{name}")
         return of_one or str(self) in CHOOSING or self.path == "/multi-search"
 
     def request(self, index: str) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""Facts that are written in another language or page as well are the same there."""
+
+import json
+import re
+
+from klsa_search.core.progress import PHASES
+from klsa_search.storage import catalog
+from klsa_search.storage.manifest import FORMAT_VERSION
+from tests.conftest import ROOT
+
+
+def test_the_page_of_the_format_has_its_numbers():
+    page = (ROOT / "index" / "README.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# The format of an index (version {FORMAT_VERSION})")
+    assert f"Version {FORMAT_VERSION} is the first public one" in page
+    application, version = catalog._APPLICATION, catalog._VERSION  # noqa: SLF001
+    assert f"`application_id` 0x{application:X}, `user_version` {version}." in page
+
+
+def test_the_panel_of_a_refit_has_its_phases():
+    script = ROOT / "klsa_search" / "service" / "page" / "admin" / "refit.js"
+    [listed] = re.findall(r"const PHASES = (\[.*?\]);", script.read_text(encoding="utf-8"))
+    assert json.loads(listed) == [*PHASES]
+
+
+def test_the_default_loses_on_no_collection_as_the_readme_says():
+    figures = json.loads((ROOT / "tests" / "golden" / "map.json").read_text())
+    names = {name.partition("-1837")[0] for name in figures}
+    assert f"it loses on none\nof the {len(names)} collections" in (ROOT / "README.md").read_text()
+    assert all(each["klsa"] > each["bm25"] for each in figures.values())
