@@ -254,9 +254,7 @@ def _names(terms: Iterable[str], is_used: npt.NDArray[np.bool_], trained: int) -
     for number, (term, used) in enumerate(zip(terms, is_used.tolist(), strict=True)):
         if used:
             before = term
-        elif number < trained:
-            before += "\0"
-        yield before if used or number < trained else f"\0{number}"
+        yield term if used else f"{before if number < trained else ''}\0{number:010}"
 
 
 class _Entries(NamedTuple):

@@ -300,6 +300,20 @@ def test_an_empty_index(copy):
         assert index.ids() == ["new"]
 
 
+def test_names_of_unused_terms_stay_short(tmp_path):
+    """Deleting everything, or ageing it out, leaves all terms of the training unused."""
+    words = [f"w{number:04}" for number in range(4_000)]
+    texts = [" ".join(words[first : first + 100]) for first in range(0, len(words), 100)]
+    with build(texts, name="aged", home=tmp_path) as index:
+        size = (index.path / "vocabulary.txt").stat().st_size
+        index.delete(index.ids()[1:])
+    for documents_left in (1, 0):
+        with closing(compact(tmp_path / "aged")) as index:
+            assert (index.path / "vocabulary.txt").stat().st_size < 4 * size
+            assert index.search("w0000 w0099").total == documents_left
+            index.delete(index.ids())
+
+
 def test_partitions_are_refused(copy):
     split(copy, 2).close()
     with pytest.raises(PartitionsUnsupported, match="klsa-index refit written"):

@@ -75,7 +75,7 @@ def _containing_every(snapshot: Snapshot, words: Sequence[Alternatives]) -> Docu
     if alone:
         result[snapshot.bm25_engine.containing_all(alone)] = True
     for word in words:
-        if len(word) > 1:
+        if len(word) != 1:  # none: no document
             result &= _containing_one(snapshot, word)
     return result
 
