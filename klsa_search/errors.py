@@ -15,7 +15,7 @@ KlsaError
 │   ├── IndexDamaged
 │   ├── FormatUnsupported
 │   ├── PluginMissing     an index whose plug-in is not installed, or in another version
-│   ├── PartitionsUnsupported   a call that needs all documents of an index in one process
+│   ├── PartitionsUnsupported   a call that an index in partitions or a cluster does not support
 │   └── WritingRefused    a read-only index or service
 ├── QueryError            a search parameter outside its limits
 ├── InvalidApiKey         a request without a valid API key
@@ -147,7 +147,7 @@ class PluginMissing(StoreError):
 
 
 class PartitionsUnsupported(StoreError):
-    """The call needs all documents in one process, and a cluster has them in several."""
+    """The call does not support an index in partitions, or needs all documents in one process."""
 
     code = "partitions_unsupported"
 

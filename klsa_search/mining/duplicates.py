@@ -172,9 +172,9 @@ def leaders_of(
     leaders = np.full(pairs.shape[0], -1, np.int64)
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     earlier = (pairs.data >= least) & (ordinals[pairs.indices] < ordinals[rows])
-    rows, others = rows[earlier], pairs.indices[earlier]
-    order = np.lexsort((ordinals[others], ordinals[rows]))
-    for document, other in zip(rows[order].tolist(), others[order].tolist(), strict=True):
+    rows, columns = rows[earlier], pairs.indices[earlier]
+    order = np.lexsort((ordinals[columns], ordinals[rows]))
+    for document, other in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
         if leaders[document] < 0 and leaders[other] < 0:
             leaders[document] = other
     return leaders

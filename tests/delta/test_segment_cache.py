@@ -93,7 +93,7 @@ def test_there_are_few_files_however_it_was_written(path, folded):
     assert sum(folded) < 3
 
 
-@pytest.mark.parametrize("damage", ["flip", "empty", "remove", "swap"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "remove", "swap"])
 def test_a_file_that_is_damaged_is_made_again(path, folded, damage):
     found = write(path, records(range(40, 50)), records(range(50, 60)))
     first, second = sorted(path.glob("0*/delta-*"))
@@ -105,7 +105,7 @@ def test_a_file_that_is_damaged_is_made_again(path, folded, damage):
     else:
         middle = len(whole) // 2
         flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-        first.write_bytes({"flip": flipped, "empty": b""}[damage])
+        first.write_bytes({"flip": flipped, "cut": whole[:middle], "empty": b""}[damage])
     folded.clear()
     assert opened(path) == found
     assert sum(folded) == 10

@@ -147,7 +147,7 @@ def test_a_repair_keeps_the_order_of_the_source(index: Index, path: Path) -> Non
         assert done.ids() == index.ids()
 
 
-@pytest.mark.parametrize("name", ["frequencies", "vocabulary"])
+@pytest.mark.parametrize("name", ["terms", "frequencies", "positions", "vocabulary"])
 def test_damaged_terms_of_all_partitions_are_named_and_repaired(
     index: Index, path: Path, name: str
 ) -> None:

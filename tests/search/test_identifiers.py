@@ -74,7 +74,7 @@ def test_prose_has_no_parts_of_identifiers(tmp_path):
     verify_deep(tmp_path / "prose")
 
 
-@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)])
 def prose(request, tmp_path_factory):
     texts = {
         "camel": "Call getUserName before the logout",

@@ -146,30 +146,30 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
         states = [partition.state() for partition in three.partitions]
         searches = LocalSearches(states, SharedAnswers())
         ((_, shared),) = run_rounds([plan_and_seeds(searches, request, three.name)], list)
-        for state, (own,) in zip(states, shared, strict=True):
+        for state, (seeds,) in zip(states, shared, strict=True):
             snapshot = state.snapshot
-            assert own is not None
-            assert len(own.remote)
+            assert seeds is not None
+            assert len(seeds.remote)
             engine, params = snapshot.klsa_engine, klsa_params(snapshot, three.parameters())
             numbers = snapshot.vocabulary.numbers
             terms = [numbers[word] for word in query.split() if word in numbers]
             mask = Mask(np.arange(len(snapshot)) % 3 > 0) if filtered else None
             oracle = Oracle(snapshot)
-            plain = oracle.top(terms, 20, params, mask, own)
-            found = engine.top_shared(terms, 20, params, own, mask, totals=True)
+            plain = oracle.top(terms, 20, params, mask, seeds)
+            found = engine.top_shared(terms, 20, params, seeds, mask, totals=True)
             assert plain is not None
             assert found.doc_ids.tolist() == plain.doc_ids.tolist()
             assert found.scores.tolist() == plain.scores.tolist()
             assert found.total == plain.total
             begun = engine.seeds(terms, params)
-            again = engine.top_shared(terms, 20, params, own, mask, totals=True, local=begun)
+            again = engine.top_shared(terms, 20, params, seeds, mask, totals=True, local=begun)
             assert again.total == found.total
             assert again.scores.tolist() == found.scores.tolist()
             assert again.doc_ids.tolist() == found.doc_ids.tolist()
             other = min(set(range(99)) - {*terms})
             for others in ([*terms, terms[0]], [other, *terms[1:]]):
                 with pytest.raises(ValueError, match="local: not the seeds of this query"):
-                    engine.top_shared(others, 20, params, own, local=begun)
+                    engine.top_shared(others, 20, params, seeds, local=begun)
             doc_ids, steps, impacts = oracle.best(terms, params)
             assert begun is not None
             assert begun.doc_ids.tolist() == doc_ids.tolist()
@@ -184,7 +184,7 @@ def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) ->
         for number, record in enumerate(topic_records(60))
     ]
     later = [{**record, "id": f"later{record['id']}"} for record in records[:9]]
-    found, options = [], {"passages": 10, "workers": 1}
+    answers_by_count, options = [], {"passages": 10, "workers": 1}
     for partitions in (1, 2, 4):
         name = f"in{partitions}"
         with build(records, name=name, home=tmp_path, partitions=partitions, **options) as index:
@@ -196,11 +196,11 @@ def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) ->
                 for query in TOPIC_QUERIES:
                     for group in ("document", "passage"):
                         hits = index.search(query, 300, ranker="bm25", group=group)
-                        places = [(hit.id, hit.score) for hit in hits]
-                        answers.append((hits.total, places if write is None else by_id(places)))
+                        scores = [(hit.id, hit.score) for hit in hits]
+                        answers.append((hits.total, scores if write is None else by_id(scores)))
             assert index.passage_count
-            found.append((index.passage_count, answers))
-    assert found[0] == found[1] == found[2]
+            answers_by_count.append((index.passage_count, answers))
+    assert answers_by_count[0] == answers_by_count[1] == answers_by_count[2]
 
 
 def test_seeds_are_the_same_after_pickling(three: Index) -> None:

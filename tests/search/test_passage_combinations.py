@@ -80,7 +80,6 @@ def test_a_patch_reaches_all_passages(index, changes):
     )
 
 
-@pytest.mark.parametrize("built", [1], indirect=True)  # partitions refuse mining
 def test_mining_is_of_whole_documents(index):
     ids = set(index.ids())
     assert {hit.id for hit in similar(index, NEEDLE.id, 5)} < ids

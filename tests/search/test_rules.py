@@ -24,7 +24,7 @@ PARTS = ("lexical", "coverage", "latent", "expansion")
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 3], ids="in {} parts".format
+    scope="module", params=[1, pytest.param(3, marks=pytest.mark.slow)], ids="in {} parts".format
 )
 def index(request, tmp_path_factory):
     documents = [

@@ -116,7 +116,7 @@ writes = st.one_of(
 
 
 # Examples are fresh in each run, and one of them takes 0.1 s.
-@one_in(4)
+@one_in(3)
 @given(history=st.lists(writes, min_size=1, max_size=4))
 def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
     path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")

@@ -156,7 +156,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
 
 
 # Examples are fresh in each run, and those of ten indexes together are many.
-@one_in(4)
+@one_in(3)
 @given(
     words=st.lists(st.sampled_from([*WORDS, "unheard"]), min_size=1, max_size=12),
     k=st.sampled_from([3, 40, 120]),

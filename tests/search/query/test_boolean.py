@@ -21,7 +21,7 @@ def _text(number):
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param({}, marks=pytest.mark.slow), {"partitions": 2, "workers": 1}],
+    params=[{}, pytest.param({"partitions": 2, "workers": 1}, marks=pytest.mark.slow)],
     ids=str,
 )
 def index(request, tmp_path_factory):
@@ -86,7 +86,7 @@ def test_nested_expressions_match_as_in_python(index, expression):
 
 
 # Examples are fresh in each run, and two indexes are asked.
-@one_in(4)
+@one_in(3)
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])))
 def test_any_text_is_a_query(index, text):
     query = text if isinstance(text, str) else " ".join(text)

@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(1, marks=pytest.mark.slow), 2],
+    params=[1, pytest.param(2, marks=pytest.mark.slow)],
     ids=["one part", "two parts"],
 )
 def shop(request, tmp_path_factory):
