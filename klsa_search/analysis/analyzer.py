@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import accumulate, chain
@@ -18,8 +19,8 @@ from klsa_search.core.build_settings import AnalysisSettings
 
 T = TypeVar("T")
 
-_CACHED: Final = 2**15
-"""Words of which the tokens are cached, at most: 10 MB."""
+_CACHED: Final = 2**16
+"""Cached words and their tokens together, at most: 34 MB, 11 MB for English words."""
 
 _LONGEST: Final = 64  # characters of a cached word
 
@@ -65,7 +66,16 @@ class Analyzer:
     ['mainten']
     """
 
-    __slots__ = ("_in", "_term_of", "_tokenizer", "_tokens_of", "languages", "settings")
+    __slots__ = (
+        "_cached",
+        "_in",
+        "_lock",
+        "_term_of",
+        "_tokenizer",
+        "_tokens_of",
+        "languages",
+        "settings",
+    )
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
         # `settings` may be those of a whole index.
@@ -77,7 +87,7 @@ class Analyzer:
         terms_of = {language: TermOf(self.settings, language) for language in self.languages}
         self._term_of: TermOf | TermOfAny = terms_of[self.languages[0]]
         self._in = {self.languages[0]: self}
-        self._tokens_of = dict[str, list[Token]]()  # of words between blanks
+        self._clear()
         if len(terms_of) > 1:
             self._term_of = TermOfAny(list(terms_of.values()))
             self._in = {name: self._with(term_of, (name,)) for name, term_of in terms_of.items()}
@@ -86,9 +96,14 @@ class Analyzer:
         """Return an analyser with the same settings for words of some of the languages."""
         other = Analyzer.__new__(Analyzer)
         other.settings, other._tokenizer = self.settings, self._tokenizer
-        other.languages, other._term_of, other._tokens_of = languages, term_of, {}
+        other.languages, other._term_of = languages, term_of
+        other._clear()
         other._in = {languages[0]: other} if len(languages) == 1 else self._in
         return other
+
+    def _clear(self) -> None:
+        """Begin with an empty cache of tokens, by words between blanks."""
+        self._tokens_of, self._cached, self._lock = dict[str, list[Token]](), 0, threading.Lock()
 
     def language_of(self, texts: Sequence[str], stated: str = "") -> str:
         """Return which of the languages a document is in: the first if nothing tells.
@@ -267,23 +282,31 @@ class Analyzer:
         return tokens
 
     def _with_tokens(self, pieces: Sequence[str]) -> dict[str, list[Token]]:
-        """Return the cache of tokens with those of some words, but for very long ones."""
+        """Return cached tokens with those of some words, but for very long ones.
+
+        The words of a text that has more than the cache may have are not cached.
+        """
         tokens_of = self._tokens_of
         new = [word for word in pieces if word not in tokens_of and len(word) <= _LONGEST]
         if not new:
             return tokens_of
-        if len(tokens_of) + len(new) > _CACHED:
-            tokens_of = self._tokens_of = {}
         new = list(dict.fromkeys(new))
         starts = [0, *accumulate(len(word) + 1 for word in new)]
         of_new: list[list[Token]] = [[] for _ in new]
-        for token in self.tokens(" ".join(new)):
+        tokens = self.tokens(" ".join(new))
+        for token in tokens:
             number = bisect_right(starts, token.start) - 1
             begin = starts[number]
             moved = token._replace(position=0, start=token.start - begin, end=token.end - begin)
             of_new[number].append(moved)
-        tokens_of.update(zip(new, of_new, strict=True))
-        return tokens_of
+        size, added = len(new) + len(tokens), dict(zip(new, of_new, strict=True))
+        with self._lock:
+            if self._cached + size <= _CACHED:
+                self._cached += size
+                self._tokens_of.update(added)
+            elif size <= _CACHED:
+                self._tokens_of, self._cached = dict(added), size
+        return tokens_of if tokens_of is self._tokens_of else tokens_of | added
 
     def has_names(self, text: str) -> bool:
         """Return whether an ASCII text may contain names such as C++. Cost: 0.2 µs."""

@@ -113,11 +113,11 @@ def compact(path: str | Path, *, progress: Progress | bool | None = None) -> Ind
         with new_generation(index.path.parent, allow_writes=True) as generation:
             manifest = _write(state, generation, report, started)
             report(FILES, 0, None)
-            publish(generation, _described(manifest, describe_files(generation)), replay)
+            publish(generation, _with_files(manifest, describe_files(generation)), replay)
     return open_index(path)
 
 
-class _Kept(NamedTuple):
+class _LiveDocuments(NamedTuple):
     """The live documents of a state.
 
     live     (N,) which they are
@@ -128,7 +128,7 @@ class _Kept(NamedTuple):
     numbers: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, live: DocumentMask) -> _Kept:
+    def of(cls, live: DocumentMask) -> _LiveDocuments:
         """Return what is kept of documents."""
         return cls(live, np.where(live, np.cumsum(live) - 1, -1))
 
@@ -136,7 +136,7 @@ class _Kept(NamedTuple):
 def _write(state: State, folder: Path, report: Progress, started: float) -> Manifest:
     """Write the files of the live documents of a state; return the manifest, without files."""
     info, snapshot = state.info, state.snapshot
-    kept = _Kept.of(snapshot.live_docs())
+    kept = _LiveDocuments.of(snapshot.live_docs())
     report(DOCUMENTS, 0, None)
     write_live_documents(folder, state.documents, kept.live)
     fields = _write_fields(folder, state, kept.live)
@@ -155,7 +155,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         live_passages = state.passages.state.snapshot.live_docs()
         documents = kept.numbers[state.passages.document_of[live_passages]]
         write_arrays(inner, {PASSAGE_DOCUMENTS: documents.astype(np.int32)})
-        of_inner = _described(of_inner, describe_files(inner))
+        of_inner = _with_files(of_inner, describe_files(inner))
         write_fresh(inner / MANIFEST, of_inner.as_text())
         passages = of_inner.counts.documents
     first_later = info.manifest.trained
@@ -187,7 +187,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
     return info.manifest.model_copy(update=changes)
 
 
-def _described(manifest: Manifest, files: dict[str, FileEntry]) -> Manifest:
+def _with_files(manifest: Manifest, files: dict[str, FileEntry]) -> Manifest:
     """Return a manifest with files, and a fingerprint of what it was made of."""
     identity = f"{manifest.fingerprint}:{sorted((name, e.sha256) for name, e in files.items())}"
     fingerprint = hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -208,8 +208,8 @@ def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry
             missing = int(np.count_nonzero(live & ~field.present()))
             arrays = ColumnArrays(values, starts, field.texts)
             columns[name] = files.write_arrays(field.type, arrays, missing, field.type_mismatches)
-    others = dict(state.fields.others)
-    return FieldsEntry(columns=columns, others=others, more=state.info.manifest.fields.more)
+    unindexed = dict(state.fields.others)
+    return FieldsEntry(columns=columns, others=unindexed, more=state.info.manifest.fields.more)
 
 
 def _write_training(folder: Path, state: State) -> TrainedStatistics:
@@ -269,7 +269,7 @@ class _Entries(NamedTuple):
         return _Entries(self.rows[chosen], self.columns[chosen], self.values[chosen])
 
 
-def _write_rows(folder: Path, expansion: SegmentedExpansion, kept: _Kept) -> None:
+def _write_rows(folder: Path, expansion: SegmentedExpansion, kept: _LiveDocuments) -> None:
     """Write rows, features and coordinates of live documents."""
     segments = expansion.segments
     features = [(segment.features, segment.starts) for segment in segments]
@@ -304,17 +304,17 @@ def _write_rows(folder: Path, expansion: SegmentedExpansion, kept: _Kept) -> Non
                 vectors.append(segment.document_vectors[chosen])
 
 
-def _entries_of_later(expansion: SegmentedExpansion, kept: _Kept) -> _Entries:
+def _entries_of_later(expansion: SegmentedExpansion, kept: _LiveDocuments) -> _Entries:
     """Return the entries that rows of later documents have for those of earlier ones, by row."""
     of_segments, first = [], len(expansion.built.rows)
     for segment in expansion.segments[1:]:
         numbers = kept.numbers[first : first + len(segment.rows)]
         first += len(segment.rows)
         levels = segment.rows & np.uint32(LEVELS)
-        others = kept.numbers[segment.rows >> np.uint32(8)]
-        documents, at = np.nonzero((levels > 0) & (others >= 0) & (numbers >= 0)[:, None])
+        columns = kept.numbers[segment.rows >> np.uint32(8)]
+        documents, at = np.nonzero((levels > 0) & (columns >= 0) & (numbers >= 0)[:, None])
         values = levels[documents, at].astype(np.float32) * segment.scales[documents, 0]
-        of_segments.append(_Entries(others[documents, at], numbers[documents], values))
+        of_segments.append(_Entries(columns[documents, at], numbers[documents], values))
     entries = _Entries(
         np.concatenate([entries.rows for entries in of_segments]),
         np.concatenate([entries.columns for entries in of_segments]),

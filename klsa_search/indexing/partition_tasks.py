@@ -161,8 +161,8 @@ class SpooledDocuments(NamedTuple):
                     return
                 for document in batch:
                     words = self.words
-                    parts = (document,) if words is None else passages_of(document, words)
-                    yield from (part for part in parts if _sample_key(part) >= above)
+                    units = (document,) if words is None else passages_of(document, words)
+                    yield from (unit for unit in units if _sample_key(unit) >= above)
 
     def sample(self, share: float) -> StoredCollection:
         """Return about this share of all, by the hashes of their IDs."""

@@ -145,14 +145,14 @@ def build_divided(
     def write(generation: Path) -> Built:
         work = generation / SCRATCH
         work.mkdir()
-        routed = _route(collection, work, chosen, partitions, report, memory)
-        contents, documents = routed.contents, sum(routed.sizes)
+        files = _route(collection, work, chosen, partitions, report, memory)
+        contents, documents = files.contents, sum(files.sizes)
         refuse_to_shrink(path, documents, collection, replace=replace)
-        for kind, sizes in routed.kinds.items():
+        for kind, sizes in files.kinds.items():
             size = Size(sum(sizes), contents.bytes)
             refuse_beyond_memory(size, contents.settings, memory, partitions, kind=kind)
         require_fields(collection, contents.settings, contents.fields, documents)
-        built = _write(generation, collection, routed, workers, report, memory)
+        built = _write(generation, collection, files, workers, report, memory)
         shutil.rmtree(work)
         return built
 
@@ -160,7 +160,7 @@ def build_divided(
     return Index(open_reader(path))
 
 
-class _Routed(NamedTuple):
+class _PartitionFiles(NamedTuple):
     """The documents of a source, in a file for each partition.
 
     contents  what all contain
@@ -182,15 +182,15 @@ class _Routed(NamedTuple):
 def _route(
     collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
     memory: int,
-) -> _Routed:  # fmt: skip
+) -> _PartitionFiles:  # fmt: skip
     """Write the documents of a collection to a file for each partition."""
     spool = Spools(work, spool_limit(memory)).spool("u1")
     source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
-    with ExitStack() as files:
+    with ExitStack() as stack:
         words = chosen.passage_words
         parts = [DocumentSpool(work / str(number), words) for number in range(partitions)]
         for part in parts:
-            files.enter_context(closing(part))
+            stack.enter_context(closing(part))
         for batch in source:
             for ordinal, document in enumerate(batch, done):
                 parts[partition_of(document.id, partitions)].add(document, ordinal)
@@ -207,25 +207,25 @@ def _route(
     settings = contents.settings.model_copy(update={"language": names})
     contents, sizes = contents._replace(settings=settings), [len(part.ordinals) for part in parts]
     if not divides(settings, done, sum(sum(part.passages) for part in parts)):
-        return _Routed(contents, sizes, None)
+        return _PartitionFiles(contents, sizes, None)
     folder = work / PASSAGES
     folder.mkdir()
-    return _Routed(contents, sizes, number_passages(parts, folder))
+    return _PartitionFiles(contents, sizes, number_passages(parts, folder))
 
 
 def _write(
     generation: Path,
     collection: Collection,
-    routed: _Routed,
+    files: _PartitionFiles,
     workers: int | PartitionWorkers,
     report: Progress,
     memory: int,
 ) -> Built:
     """Build the partitions of a generation whose documents are in its work folder."""
     started, path, work = time.monotonic(), generation.parent, generation / SCRATCH
-    contents, names = routed.contents, partition_names(generation.name, len(routed.sizes))
+    contents, names = files.contents, partition_names(generation.name, len(files.sizes))
     settings, counts = contents.settings, dict.fromkeys(("terms", "tokens", "non_zeros"), 0)
-    built = Built(contents, {"documents": sum(routed.sizes), **counts}, {})
+    built = Built(contents, {"documents": sum(files.sizes), **counts}, {})
     manifest = manifest_of(collection, built, started, {})
     types = {name: column.type for name, column in contents.fields.columns.items()}
     stored = collection if isinstance(collection, StoredCollection) else None
@@ -238,16 +238,16 @@ def _write(
             for number, name in enumerate(names)
         ]
 
-    documents = SpooledDocuments(work, None, work, routed.sizes, manifest, types)
+    documents = SpooledDocuments(work, None, work, files.sizes, manifest, types)
     tasks = tasks_of(documents, report)
     if not len(open_training(work / TRAINING, settings).trained.frequencies):
         refuse_unused_texts(collection)
-    if routed.passages is not None:
+    if files.passages is not None:
         changed = settings.model_copy(update={"passages": "off"}).model_dump(mode="json")
         passages = documents._replace(
             words=settings.passage_words,
             work=work / PASSAGES,
-            sizes=routed.passages,
+            sizes=files.passages,
             manifest=manifest.model_copy(update={"settings": changed}),
         )
         pairs = zip(tasks, tasks_of(passages, of_passages(report)), strict=True)
@@ -259,7 +259,7 @@ def _write(
         generation, generations, manifest_of(collection, combined, started, {})
     )
     kinds = [generations]
-    if routed.passages is not None:
+    if files.passages is not None:
         kinds.append([part / PASSAGES for part in generations])
     write_partitions(generation, len(names), *map(_mean_length, kinds))
     return combined._replace(counts={**combined.counts, "terms": terms})

@@ -369,11 +369,11 @@ class EngineObject {
         Request request = request_of(documents, mask, totals, matches);
         Params p = params_of(params);
         Depths d = depths_of(depths);
-        auto terms = distinct(query);
-        check_shared(shared, terms.size());
-        if (local) check_local(*local, shared, terms);
-        return for_each({query}, documents, scores, &exact, matches, [&](Searcher& searcher, Array<QueryTerm> of) {
-            return searcher.score_shared(of, request, p, d, shared, local);
+        auto distinct_terms = distinct(query);
+        check_shared(shared, distinct_terms.size());
+        if (local) check_local(*local, shared, distinct_terms);
+        return for_each({query}, documents, scores, &exact, matches, [&](Searcher& searcher, Array<QueryTerm> terms) {
+            return searcher.score_shared(terms, request, p, d, shared, local);
         })[0];
     }
 

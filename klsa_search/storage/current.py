@@ -114,11 +114,16 @@ def current_generation(path: Path) -> Path:
     """
     generation = current_build(path)
     if has_partitions(generation):
-        raise PartitionsUnsupported(
-            f"index `{path.name}` has partitions, which do not support this; open it again if it "
-            "was divided meanwhile, or build it with one partition"
-        )
+        raise partitions_error(path.name)
     return generation
+
+
+def partitions_error(index: str) -> PartitionsUnsupported:
+    """Return the error of an index in partitions that was called for what these do not support."""
+    return PartitionsUnsupported(
+        f"index `{index}` has partitions, which do not support this; open it again if it was "
+        "divided meanwhile, or build it with one partition"
+    )
 
 
 def open_current(path: Path, open_generation: Callable[[Path], T]) -> T:

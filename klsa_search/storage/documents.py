@@ -136,7 +136,7 @@ class DocumentWriter(AbstractContextManager["DocumentWriter"]):
 
 
 def write_live_documents(generation: Path, reader: DocumentReader, live: DocumentMask) -> None:
-    """Write the records of live documents, which are numbered anew, as `DocumentWriter` does.
+    """Write the records of live documents, which are renumbered, as `DocumentWriter` does.
 
     Cost: copying them, and 2 µs for each document of an ID that was written later.
     """

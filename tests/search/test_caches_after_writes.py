@@ -9,6 +9,7 @@ import pytest
 
 from klsa_search import open_index
 from klsa_search.indexing.build import build
+from klsa_search.search.query.similar_terms import _NEAR
 
 WORDS = ["propeller", "turbine", "turbines", "winglet", "winglets", "dragon", "drag", "flow"]
 WORDS += ["shock", "wave", "boundary", "71-3/4"]
@@ -79,7 +80,7 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     before = answers(index)
     snapshot = index.arrays
     (run,) = snapshot.vocabulary.runs.runs
-    names, similar = run.order.names, dict(run.order.similar)
+    names, similar = run.order.names, dict(_NEAR[run.order])
     assert similar
     length = round(snapshot.lengths.mean())  # another mean length changes all weights
     index.add([{"id": "new", "text": " ".join(f"unheard{number}" for number in range(length))}])
@@ -91,4 +92,4 @@ def test_a_write_leaves_caches_of_other_documents_as_they_are(index):
     assert forms is not None
     assert forms is snapshot.answers.get(("forms", shock), [shock])
     assert answers(index)[0] == before[0]
-    assert all(run.order.similar[word] is kept for word, kept in similar.items())
+    assert all(_NEAR[run.order][word] is kept for word, kept in similar.items())

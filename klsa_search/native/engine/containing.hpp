@@ -50,12 +50,12 @@ inline void keep_containing(const Postings& p, i64 term, std::vector<i32>& docum
         const u32 *at = entries.data(), *end = at + entries.size();
         const i64 after = first + (i64(1) << p.block_bits);
         for (; next < documents.size() && documents[next] < after; next++) {
-            const u32 place = u32(documents[next] - first) << 16;
+            const u32 least_entry = u32(documents[next] - first) << 16;
             i64 step = 1;
-            while (step < end - at && at[step] < place) step *= 2;
-            at = std::lower_bound(at + step / 2, std::min(at + step + 1, end), place);
+            while (step < end - at && at[step] < least_entry) step *= 2;
+            at = std::lower_bound(at + step / 2, at + std::min(step + 1, i64(end - at)), least_entry);
             if (at == end) break;
-            if (*at >> 16 == place >> 16) documents[kept++] = documents[next];
+            if (*at >> 16 == least_entry >> 16) documents[kept++] = documents[next];
         }
     });
     documents.resize(kept);

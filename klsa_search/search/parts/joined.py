@@ -1,15 +1,15 @@
 """The arrays of all partitions of an index in one process, one after the other, as of one index.
 
 For exploration, which needs the arrays of all documents. These have the rows of their partition
-after those of the partitions before it. Partitions share the training, so
-features, coordinates and vectors of terms are comparable; each numbers the terms that the training
-lacks in its way, and here a term has the number of `storage.partitions`.
+after those of the partitions before it. Partitions share the training, so features, coordinates
+and vectors of terms are comparable. Each partition numbers the terms that the training lacks; here
+they have the numbers of `storage.partitions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ from klsa_search.kernels.vector_space import VectorRows, VectorSpaces
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
 from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import TermNumbering
+from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
@@ -39,16 +40,28 @@ class JoinedSnapshot(Snapshot):
     """The arrays of several partitions, which share those that do not depend on documents.
 
     partitions   in order
+    starts       (partitions + 1,) first row of each, and the number of all
     numbers      of the terms of each partition among those of all
     """
 
     partitions: tuple[Snapshot, ...] = ()
+    starts: _Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
     numbers: tuple[_Numbers, ...] = ()
 
+    @property
+    def partition(self) -> int:
+        """Not of all partitions: NotImplementedError."""
+        raise NotImplementedError("arrays of all partitions are not those of one")
+
     @lazy_property
-    def starts(self) -> _Numbers:
-        """The first row of each partition, and the number of all: (partitions + 1,)."""
-        return starts_of(np.array([len(partition) for partition in self.partitions], np.int64))
+    def klsa_engine(self) -> KlsaEngine:
+        """Not of all partitions, as rows of D have doc ids of theirs: NotImplementedError."""
+        raise NotImplementedError("rows of D are read by `nearest`, as each partition has its own")
+
+    @lazy_property
+    def neighbours(self) -> sparse.csr_array:
+        """Not of all partitions: see `klsa_engine`."""
+        raise NotImplementedError("rows of D are read by `nearest`, as each partition has its own")
 
     def rows_of(self, doc_ids: Sequence[int] | DocIds) -> _Numbers:
         """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
@@ -118,17 +131,24 @@ class JoinedForward(Forward):
     def term_counts(self, term: int, documents: DocIds) -> _Numbers:
         """Return f(t,d) of one term in some documents: see `Forward.term_counts`."""
         counts = np.zeros(len(documents), np.int64)
-        for number, (at, local) in enumerate(self._divided(documents)):
-            for local_term in np.flatnonzero(self._numbers[number] == term).tolist():
-                counts[at] = self._partitions[number].term_counts(local_term, local)
-        return counts
+        return self._filled(counts, term, documents, Forward.term_counts)
 
     def part_counts(self, term: int, documents: DocIds) -> _Numbers:
         """Return f(t,d) of one term in each part of documents: see `Forward.part_counts`."""
         counts = np.zeros((len(documents), len(self.fields.names)), np.int64)
+        return self._filled(counts, term, documents, Forward.part_counts)
+
+    def _filled(
+        self,
+        counts: _Numbers,
+        term: int,
+        documents: DocIds,
+        count: Callable[[Forward, int, DocIds], _Numbers],
+    ) -> _Numbers:
+        """Return counts, of which those of documents with the term are set."""
         for number, (at, local) in enumerate(self._divided(documents)):
             for local_term in np.flatnonzero(self._numbers[number] == term).tolist():
-                counts[at] = self._partitions[number].part_counts(local_term, local)
+                counts[at] = count(self._partitions[number], local_term, local)
         return counts
 
     def _divided(self, documents: DocIds) -> list[tuple[_Numbers, DocIds]]:
@@ -171,13 +191,13 @@ def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> Jo
     counts = DocumentCounts(first.query_kernel.documents, frequencies, occurrences)
     common = np.sort(numbers[0][first.common])
     segments = [
-        Segment.of(int(start) + part.first, part.postings, numbers_[part.numbers()])
-        for start, numbers_, partition in zip(starts, numbers, partitions, strict=False)
+        Segment.of(int(start) + part.first, part.postings, term_numbers[part.numbers()])
+        for start, term_numbers, partition in zip(starts, numbers, partitions, strict=False)
         for part in partition.query_kernel.postings.parts
     ]
     weighting = replace(first.query_kernel.weighting, common=common)
-    shared = {field.name: getattr(first, field.name) for field in fields(Snapshot)}
-    is_whole = all(partition.live is None for partition in partitions)
+    shared = {array.name: getattr(first, array.name) for array in fields(Snapshot)}
+    has_deletions = any(partition.live is not None for partition in partitions)
     arrays = {
         "vocabulary": vocabulary.without(frequencies == 0),
         "query_kernel": QueryKernel.of(Segments(segments, terms), counts, weighting),
@@ -188,7 +208,9 @@ def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> Jo
             [segment for p in partitions for segment in p.sparse_expansion.segments]
         ),
         "forward": JoinedForward([p.forward for p in partitions], starts, numbers, terms),
-        "live": None if is_whole else Mask(np.concatenate([p.live_docs() for p in partitions])),
+        "live": Mask(np.concatenate([p.live_docs() for p in partitions]))
+        if has_deletions
+        else None,
         "reverse": None,
         "vectors": _spaces_of(partitions, starts),
         "ordinals": ordinals,
@@ -197,25 +219,27 @@ def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> Jo
         "unrestricted": unrestricted,
         "answers": AnswerCache().present(),
     }
-    return JoinedSnapshot(**shared | arrays, partitions=tuple(partitions), numbers=tuple(numbers))
+    return JoinedSnapshot(
+        **shared | arrays, partitions=tuple(partitions), starts=starts, numbers=tuple(numbers)
+    )
 
 
 def _numbering_of(partitions: Sequence[Snapshot]) -> tuple[TermNumbering, list[_Numbers]]:
     """Return how terms are numbered in all partitions, and the numbers of those of each."""
     numberings = [partition.numbering for partition in partitions]
-    one = numberings[0]
-    assert one is not None
-    collection, trained = one.collection, len(one.collection.trained)
+    first = numberings[0]
+    assert first is not None
+    collection, trained = first.collection, len(first.collection.trained)
     new: dict[str, int] = {}
     numbers: list[_Numbers] = []
     for numbering in numberings:
         assert numbering is not None
-        of_words = numbering.numbers.copy()
-        for at in np.flatnonzero(of_words < 0).tolist():
+        written_numbers = numbering.numbers.copy()
+        for at in np.flatnonzero(written_numbers < 0).tolist():
             number = trained + len(collection.terms) + len(new)
-            of_words[at] = new.setdefault(numbering.words[at], number)
+            written_numbers[at] = new.setdefault(numbering.words[at], number)
         local, remote = trained + numbering.local, trained + numbering.remote
-        numbers.append(np.concatenate((np.arange(trained), local, of_words, remote)))
+        numbers.append(np.concatenate((np.arange(trained), local, written_numbers, remote)))
     none = np.zeros(0, np.int32)
     every = np.arange(len(collection.terms), dtype=np.int32)
     is_new = np.full(len(new), -1, np.int64)

@@ -56,7 +56,7 @@ TOGETHER: Final = 32
 
 
 def _refuse_ranker(ranker: str | None, index: str) -> None:
-    """Raise QueryError for a ranking that needs all documents in one place."""
+    """Raise QueryError for a ranking that needs all documents in one process."""
     names = [name for name, row in RANKERS.items() if row.adds_up]
     if ranker is not None and ranker not in names:
         raise QueryError(

@@ -272,10 +272,3 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release all files and memory."""
-
-
-def unsupported(index: str, what: str) -> PartitionsUnsupported:
-    """Return the error of an index in partitions that was called for something unsupported."""
-    return PartitionsUnsupported(
-        f"index `{index}` has partitions, which do not support {what}; build it with one partition"
-    )

@@ -27,11 +27,12 @@ from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
 from klsa_search.search.parts.generation import GenerationWriter
-from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source, unsupported
+from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source
 from klsa_search.search.parts.partitions import PartitionsWriter
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.current import partitions_error
 from klsa_search.storage.documents import DocumentReader, PassageId
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, SpaceEntry
@@ -247,15 +248,14 @@ class Reader:
         """Return the number of live documents."""
         return self._facts.documents
 
-    def state(self, operation: str = "this") -> State:
+    def state(self) -> State:
         """Return the state of all documents, of which partitions have none.
 
-        operation  that needs it, as an error names it
         PartitionsUnsupported if the documents are in partitions; StoreError if it is closed.
         """
         parts = self.parts.parts
         if len(parts) > 1:
-            raise unsupported(self.name, operation)
+            raise partitions_error(self.name)
         return parts[0].state
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,17 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.kernels.vocabulary import TermOrder, TermRuns, letter_set
 from klsa_search.search.query.term_dictionary import ENDING
 
-_CACHED: Final = 4096  # words whose similar terms an order keeps
-
 Terms = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.float64]
+
+_CACHED: Final = 4096
+"""Words whose similar terms are cached for each order, in which they are few."""
+
+_NEAR: Final = WeakKeyDictionary[TermOrder, dict[tuple[str, str, int], tuple[Terms, Distances]]]()
+"""Where terms near a word are in an order, by the word, its stem and the number of edits.
+
+Later vocabularies share the order of the terms of the build, and with it what was looked up.
+"""
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS: Final = frozenset(
@@ -67,13 +75,13 @@ class SimilarTerms:
     def _near_in(
         self, order: TermOrder, word: str, stem: str, edits: int
     ) -> tuple[Terms, Distances]:
-        """Return where terms near a word are in an order, which keeps them."""
-        key = word, stem, edits
-        if (kept := order.similar.get(key)) is None:
-            if len(order.similar) >= _CACHED:
-                order.similar.clear()
-            kept = order.similar[key] = self._find_near(order, word, stem, edits)
-        return kept
+        """Return where terms near a word are in an order; cached."""
+        near, key = _NEAR.setdefault(order, {}), (word, stem, edits)
+        if (cached := near.get(key)) is None:
+            if len(near) >= _CACHED:
+                near.clear()
+            cached = near[key] = self._find_near(order, word, stem, edits)
+        return cached
 
     def _find_near(
         self, order: TermOrder, word: str, stem: str, edits: int
