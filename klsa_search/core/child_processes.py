@@ -47,15 +47,18 @@ def command_of(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-_SECRET_NAME: Final = re.compile(r"KLSA_|.*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH)", re.IGNORECASE)
-_PASSWORD_IN_URL: Final = re.compile(r"://[^/?#\s]*@")
+_HARMLESS: Final = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_\w+|DYLD_\w+|PYTHON\w*|VIRTUAL_ENV"
+    r"|\w+_NUM_THREADS"
+)
+"""Names of variables that the interpreter, its libraries and the C library read."""
 
 
 def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Popen[bytes]:
     """Start a process that calls `serve()` of a module, with pipes as standard input and output.
 
-    without_secrets  leave out variables of the environment that may be secret, by their names or
-                     as they have a URL with a password: for parsers of files that may be crafted
+    without_secrets  of the environment pass only what Python and its libraries read, since any
+                     other variable may be a secret: for parsers of files that may be crafted
 
     It gets the import path of this process, so modules next to a user's script are found. Unlike
     `multiprocessing`, it does not import that script (spawn, forkserver) or copy locked locks
@@ -65,7 +68,7 @@ def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Po
         [sys.executable, "-P", "-c", _WORKER, module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=_without_secrets(os.environ) if without_secrets else None,
+        env=_harmless(os.environ) if without_secrets else None,
     )
     try:
         send(process, sys.path)
@@ -75,12 +78,8 @@ def start_worker(module: str, *, without_secrets: bool = False) -> subprocess.Po
     return process
 
 
-def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in variables.items()
-        if not (_SECRET_NAME.match(name) or _PASSWORD_IN_URL.search(value))
-    }
+def _harmless(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if _HARMLESS.fullmatch(name)}
 
 
 def send(process: subprocess.Popen[bytes], value: object) -> None:

@@ -13,9 +13,9 @@ import asyncio
 import resource
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from resource import getrusage, struct_rusage
 from time import perf_counter
@@ -50,6 +50,7 @@ class LoopBudget:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._start: float | None = None  # of the first work of this iteration, in `perf_counter`
+        self._loop: asyncio.AbstractEventLoop | None = None  # of that work
         self._count = 0  # of works in this iteration, or after it
         self._paused_until = 0.0  # after long work
 
@@ -58,25 +59,28 @@ class LoopBudget:
         return self._seconds > 0 and not self.is_spent() and perf_counter() >= self._paused_until
 
     def is_spent(self) -> bool:
-        """Return whether the budget of this iteration is spent."""
-        return self._start is not None and perf_counter() - self._start >= self._seconds
+        """Return whether the budget of this iteration of the running loop is spent."""
+        if self._start is None or perf_counter() - self._start < self._seconds:
+            return False
+        return self._loop is asyncio.get_running_loop()  # another may have ended before `_reset`
 
     @property
     def count(self) -> int:
-        """Number of works in this iteration, with those that wait for the next."""
+        """Number of searches of this iteration, and of those that wait for the next."""
         return self._count
 
     async def next_iteration(self) -> None:
-        """Wait for the next iteration, in which those that wait are first."""
+        """Wait for the next iteration, which begins with the waiting searches."""
         self._count += 1
         await asyncio.sleep(0)
 
     def run(self, work: Callable[[], T]) -> T:
         """Run work now, and return its result."""
         usage, begin = getrusage(_THREAD), perf_counter()
-        if self._start is None:
-            self._start = begin
-            asyncio.get_running_loop().call_soon(self._reset)
+        loop = asyncio.get_running_loop()
+        if self._start is None or self._loop is not loop:
+            self._loop, self._start, self._count = loop, begin, 0
+            loop.call_soon(self._reset)
         self._count += 1
         try:
             return work()
@@ -202,9 +206,8 @@ class Admission:
         Returns None if the work has to run in a thread: it returned None itself, or a pause follows
         long work, see `LoopBudget`.
         """
-        for _ in range(MAX_HANDLED):  # threads would delay the event loop, which is late already
-            if self._budget.is_spent():
-                await self._budget.next_iteration()
+        while self._budget.is_spent():  # threads would delay the event loop, which is late already
+            await self._budget.next_iteration()
         if not self._budget.has_time():
             return None
         try:
@@ -390,8 +393,16 @@ class Writes(Admission):
             self._active_long -= is_long
             self._active_short -= not is_long
 
-    async def acquire_reader(self) -> None:
-        """Wait until another body may be read, which calls `readers.release`; TooManyWrites."""
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[None]:
+        """Wait until another body may be read; TooManyWrites after `queue_timeout`."""
+        await self._acquire_reader()
+        try:
+            yield
+        finally:
+            self.readers.release()
+
+    async def _acquire_reader(self) -> None:
         try:
             await asyncio.wait_for(self.readers.acquire(), self.queue_timeout)
         except TimeoutError:
@@ -400,7 +411,7 @@ class Writes(Admission):
 
     async def read(self, work: Callable[[], T]) -> T:
         """Run work that changes nothing beside the writes; limits and errors as of `run`."""
-        await self.acquire_reader()
+        await self._acquire_reader()  # until the work ends, which may be after its answer
         reading = asyncio.get_running_loop().run_in_executor(None, work)
         reading.add_done_callback(self._read)
         await asyncio.wait((reading,), timeout=self._request_timeout)

@@ -37,7 +37,9 @@ SECRETS = {
     "KLSA_EMBEDDER_KEY": "1",
     "AWS_SECRET_ACCESS_KEY": "2",
     "DATABASE_URL": "postgres://klsa:3@database/klsa",
-    "github_token": "4",
+    "MYSQL_PWD": "4",
+    "GITHUB_PAT": "5",
+    "SLACK_WEBHOOK": "https://hooks.test/6",
 }
 SHOW = """
 import json, os
@@ -124,7 +126,7 @@ def test_a_worker_that_ends_is_reported_with_its_exit_code(tmp_path, monkeypatch
 def test_parsers_of_files_get_no_secrets(tmp_path, monkeypatch):
     (tmp_path / "showing.py").write_text(SHOW)
     monkeypatch.syspath_prepend(tmp_path)
-    harmless = {"JAVA_HOME": "/opt/java", "HTTPS_PROXY": "http://proxy:3128"}
+    harmless = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "OPENBLAS_NUM_THREADS": "1"}
     for name, value in {**SECRETS, **harmless}.items():
         monkeypatch.setenv(name, value)
     for without_secrets in (False, True):

@@ -290,3 +290,23 @@ def test_one_slow_search_refuses_no_others():
         assert len(ended) == 3
 
     asyncio.run(ask())
+
+
+def test_a_loop_that_ended_leaves_no_spent_budget():
+    admission = Admission(running=1, inline_seconds=SHORT)
+
+    async def spend():
+        asyncio.get_running_loop().stop()
+        await admission.run_inline(lambda: time.sleep(2 * SHORT))
+
+    async def ask():
+        for _ in range(2 * MAX_HANDLED):
+            admission.check()
+            assert await admission.run_inline(lambda: "done") == "done"
+
+    ended = asyncio.new_event_loop()
+    spending = ended.create_task(spend())
+    ended.run_forever()
+    assert spending.done()
+    ended.close()
+    asyncio.run(ask())

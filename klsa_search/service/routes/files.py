@@ -143,15 +143,13 @@ async def add_file(
     with service.writes.slot(None):
         addition = await service.look_up(name, _Addition)
         async with received(request, file) as path:
-            await service.writes.acquire_reader()
-            try:
-                work = addition.read(path, params, service)
-                summary = await _while_connected(request, work)
-            except KlsaError as error:
-                error.added = addition.added
-                raise
-            finally:
-                service.writes.readers.release()
+            async with service.writes.reader():
+                try:
+                    work = addition.read(path, params, service)
+                    summary = await _while_connected(request, work)
+                except KlsaError as error:
+                    error.added = addition.added
+                    raise
             answer = FileAnswer(
                 index=addition.index,
                 generation=addition.generation,

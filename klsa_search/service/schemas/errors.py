@@ -133,10 +133,9 @@ def failure_answer(
     added: int = 0,
 ) -> JSONResponse:
     """Return an error response: a `FailureAnswer`."""
-    failure: dict[str, Any] = {"code": code, "message": message, "field": field}
-    if added:
-        failure["added"] = added
-    return JSONResponse({"error": failure}, STATUSES[code], headers)
+    failure = Failure(code=code, message=message, field=field, added=added)
+    body = FailureAnswer(error=failure).model_dump(exclude_defaults=True)
+    return JSONResponse(body, STATUSES[code], headers)
 
 
 def error_response(error: KlsaError) -> JSONResponse:
@@ -158,16 +157,21 @@ def error_response(error: KlsaError) -> JSONResponse:
 def shown_message(message: str, home: Path) -> str:
     """Return a message for a client: paths are those within the index directory.
 
+    Other paths stay, such as that of a source: the message says which file to correct.
+
     >>> text = "`/srv/p/000001-1` is missing; run `klsa-index verify p --home /srv`, see /srv."
     >>> shown_message(text, Path("/srv"))
     '`p/000001-1` is missing; run `klsa-index verify p`, see the index directory.'
+    >>> shown_message("run `klsa-serve --home='/my srv'`; /my srv/: not found", Path("/my srv"))
+    'run `klsa-serve`; the index directory: not found'
     """
     if not home.is_absolute():
         return message
     folder = rf"(?<![\w/.-]){re.escape(str(home))}"
-    end = r"(?![\w/-]|\.\w)"
-    message = re.sub(f"{folder}/", "", re.sub(f" --home {folder}{end}", "", message))
-    return re.sub(f"(`?){folder}{end}\\1", "the index directory", message)
+    end = r"/?(?![\w/-]|\.\w)"
+    message = re.sub(rf" --home[ =](['\"]?){folder}{end}\1", "", message)
+    message = re.sub(rf"{folder}/(?=\.?[\w-])", "", message)
+    return re.sub(rf"([`'\"]?){folder}{end}\1", "the index directory", message)
 
 
 def is_fault(error: Exception) -> bool:
