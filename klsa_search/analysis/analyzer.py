@@ -20,7 +20,7 @@ from klsa_search.core.build_settings import AnalysisSettings
 T = TypeVar("T")
 
 _CACHED: Final = 2**16
-"""Cached words and their tokens together, at most: 34 MB, 11 MB for English words."""
+"""Cached words and their tokens together, at most; 11 to 34 MB for random words, by script."""
 
 _LONGEST: Final = 64  # characters of a cached word
 

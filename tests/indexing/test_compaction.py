@@ -12,7 +12,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import PartitionsUnsupported
-from klsa_search.indexing import compact, refit, split, verify_deep
+from klsa_search.indexing import compact, refit, verify_deep
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.mining import drift as drift_points
 from klsa_search.storage.backup_writer import back_up
@@ -102,6 +102,7 @@ def test_bm25_has_the_same_answers(path):
     assert asked(path, ranker="bm25") == before
 
 
+@pytest.mark.slow
 def test_the_default_is_the_same_if_no_row_of_d_changes(tmp_path):
     """Later documents of other words are in no row of the build; and no one else's was deleted."""
     home = tmp_path / "home"
@@ -314,7 +315,7 @@ def test_names_of_unused_terms_stay_short(tmp_path):
             index.delete(index.ids())
 
 
-def test_partitions_are_refused(copy):
-    split(copy, 2).close()
-    with pytest.raises(PartitionsUnsupported, match="klsa-index refit written"):
-        compact(copy)
+def test_partitions_are_refused(tmp_path):
+    build(["one", "two"], name="parted", home=tmp_path, partitions=2, workers=1).close()
+    with pytest.raises(PartitionsUnsupported, match="klsa-index refit parted"):
+        compact(tmp_path / "parted")

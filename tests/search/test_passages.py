@@ -174,6 +174,7 @@ def test_passages_follow_every_write(built, tmp_path_factory, writes, seed):
             assert contents(another) == contents(index)
 
 
+@pytest.mark.slow
 def test_a_refit_is_a_build_of_the_same_documents(index, tmp_path):
     index.add([{"id": "d1", "text": text(7, 30), "year": 2001}])
     index.delete(["d3"])

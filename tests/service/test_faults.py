@@ -89,10 +89,13 @@ def missing_terms(generation):
     ids=name_of,
 )
 def test_no_answer_names_the_index_directory(client_of, home, damage, served):
+    generation = home / "first" / "000001"
+    if not served:
+        damage(generation)
     client = client_of(home)
     if served:
         assert client.get("/search?q=wing&index=first").status_code == 200
-    damage(home / "first" / "000001")
+        damage(generation)
     answers = [
         client.get("/search?q=wing&index=first"),
         client.get("/health"),

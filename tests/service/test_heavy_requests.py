@@ -144,7 +144,6 @@ def tiny(tiny_home):
         ({"q": "雪が降る" * 200}, True),
         ({"exact": True}, True),
         ({"vector": {"m": [0.5, 0.5]}}, False),
-        ({"vector": {"m": [0.5, 0.5]}, "k": 100}, True),
         ({"min_score": 0.0}, True),
         ({"ranker": "lsi"}, True),
         ({"spectral": "exponential"}, True),

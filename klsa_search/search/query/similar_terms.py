@@ -20,7 +20,7 @@ Terms = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.float64]
 
 _CACHED: Final = 4096
-"""Words whose similar terms are cached for each order, in which they are few."""
+"""Words of queries whose similar terms are cached, at most, for each order of terms."""
 
 _NEAR: Final = WeakKeyDictionary[TermOrder, dict[tuple[str, str, int], tuple[Terms, Distances]]]()
 """Where terms near a word are in an order, by the word, its stem and the number of edits.
