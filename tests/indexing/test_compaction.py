@@ -261,6 +261,7 @@ def test_writes_during_a_compaction_are_kept(copy):
     verify_deep(copy)
 
 
+@pytest.mark.slow
 def test_a_compaction_killed_at_any_step(copy, tmp_path, monkeypatch):
     with closing(open_index(copy)) as index:
         ids = index.ids()
