@@ -52,7 +52,7 @@ def test_the_grid_goes_into_json_and_back():
 
 @pytest.mark.parametrize(
     "ending",
-    ["PNG", *(pytest.param(each, marks=pytest.mark.slow) for each in ("svg", "png", "pdf"))],
+    ["PNG", *(pytest.param(form, marks=pytest.mark.slow) for form in ("svg", "png", "pdf"))],
 )
 def test_same_grid_same_bytes(ending, tmp_path):
     first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"

@@ -54,7 +54,9 @@ def path(built, tmp_path):
 def passage_files(path):
     """Names of the files of passages of each partition in use."""
     manifests = map(read_manifest, documents_of(current_build(path)))
-    return [[name for name in each.files if name.startswith("passages/")] for each in manifests]
+    return [
+        [name for name in manifest.files if name.startswith("passages/")] for manifest in manifests
+    ]
 
 
 def answers(path):

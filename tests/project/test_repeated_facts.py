@@ -27,4 +27,4 @@ def test_the_default_loses_on_no_collection_as_the_readme_says():
     figures = json.loads((ROOT / "tests" / "golden" / "map.json").read_text())
     names = {name.partition("-1837")[0] for name in figures}
     assert f"it loses on none\nof the {len(names)} collections" in (ROOT / "README.md").read_text()
-    assert all(each["klsa"] > each["bm25"] for each in figures.values())
+    assert all(row["klsa"] > row["bm25"] for row in figures.values())

@@ -75,10 +75,10 @@ def test_one_bound_holds_for_the_views_of_all_partitions(index, monkeypatch):
     size = sum(map(bytes_of, part_states(index)))
     monkeypatch.setattr(states, "_CACHE_SIZE", 6 * size)
     filters = [f"tenant = t{number} AND year > 1" for number in range(10)]  # others use none
-    for each in filters:
-        assert index.restriction_cost(each) > 0
-        index.restricted(each)
-    assert [each for each in filters if not index.restriction_cost(each)] == filters[4:]
+    for view in filters:
+        assert index.restriction_cost(view) > 0
+        index.restricted(view)
+    assert [view for view in filters if not index.restriction_cost(view)] == filters[4:]
     if len(part_states(index)) > 1:  # none is kept twice
         assert sum(len(state.restricted) for state in part_states(index)) == 0
 

@@ -66,7 +66,7 @@ def test_no_route_blocks_the_event_loop(client, monkeypatch, reads):
     refresh = Reader.refresh
     monkeypatch.setattr(Reader, "refresh", lambda *a: (record("refresh"), refresh(*a))[1])
     blocking = {}
-    asked = [each for each in ENDPOINTS if (each.method == "GET") == reads]
+    asked = [endpoint for endpoint in ENDPOINTS if (endpoint.method == "GET") == reads]
     assert asked
     for endpoint in asked:
         ask((client, {}), endpoint, None)  # what is loaded at its first use

@@ -366,7 +366,7 @@ def test_files_of_a_service_that_was_killed_are_removed(folder, catalog_of, home
     )
     with resources.running():
         assert (abandoned.exists(), locked.exists(), new.exists()) == (False, True, True)
-    assert all(each.exists() for each in of_others)
+    assert all(path.exists() for path in of_others)
     os.close(descriptor)
     for path in (locked, new, *of_others):
         shutil.rmtree(path)

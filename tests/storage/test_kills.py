@@ -178,7 +178,10 @@ def test_going_back_killed_at_any_step(monkeypatch, prepared):
 
 @pytest.mark.parametrize(
     "finish",
-    ["delete", *(pytest.param(each, marks=pytest.mark.slow) for each in ("build", "rollback"))],
+    [
+        "delete",
+        *(pytest.param(command, marks=pytest.mark.slow) for command in ("build", "rollback")),
+    ],
 )
 def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
     def delete(path):
@@ -209,7 +212,10 @@ def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
 
 @pytest.mark.parametrize(
     "change",
-    ["build", *(pytest.param(each, marks=pytest.mark.slow) for each in ("rollback", "delete"))],
+    [
+        "build",
+        *(pytest.param(command, marks=pytest.mark.slow) for command in ("rollback", "delete")),
+    ],
 )
 def test_a_change_that_fails_once_at_any_step(monkeypatch, prepared, change):
     """A disk that refuses one change: the error comes up, and what is there is whole."""

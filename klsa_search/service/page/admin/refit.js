@@ -47,7 +47,7 @@ export function refitting(index, done) {
 
   async function look() {
     const { jobs } = await client.request("GET", "/jobs", { query: { index } });
-    draw(jobs.find((each) => each.kind === "refit") ?? null, waiting !== null);
+    draw(jobs.find(({ kind }) => kind === "refit") ?? null, waiting !== null);
   }
 
   function draw(newest, isFollowed) {
