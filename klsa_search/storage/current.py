@@ -27,8 +27,10 @@ from klsa_search.storage.names import (
     MANIFEST,
     MARKER,
     PARTITIONS,
+    index_directory,
     index_of,
     index_with,
+    is_built,
 )
 
 T = TypeVar("T")
@@ -182,6 +184,8 @@ def _missing(path: Path) -> str:
             f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
             f"again, or remove what it left with {again}"
         )
+    if is_built(there := index_directory() / path):
+        return f"no index at `{path}`; there is one at `{there}`"
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
     return f"no index at `{path}`; build one with `{build}`"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +144,15 @@ def test_going_back_in_an_index_without_marks(tmp_path):
     rollback(path)
     assert content(path) == "one"
     assert [generation.name for generation in committed_generations(path)] == ["000001", "000002"]
+
+
+def test_a_name_where_a_path_is_meant(tmp_path, monkeypatch):
+    monkeypatch.setenv("KLSA_HOME", str(tmp_path))
+    path = written(tmp_path / "a", "one")
+    with pytest.raises(IndexNotFound, match=f"there is one at `{path}`"):
+        current_generation(Path("a"))
+    with pytest.raises(IndexNotFound, match="build one with"):
+        current_generation(Path("b"))
 
 
 def test_going_back_where_nothing_is(tmp_path):
