@@ -9,21 +9,19 @@ import time
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any, Final, Literal, Unpack
 
-from pydantic import TypeAdapter
-
 from klsa_search.client.protocol import Call, FileReading, path_part, with_lists, without_arrays
 from klsa_search.client.results import (
+    ExcerptJson,
+    FacetJson,
+    FederatedJson,
     FederatedResults,
+    FileJson,
     FileResult,
     IndexInfo,
-    checked_for,
-    excerpt_of,
-    facet_of,
-    federated_results_of,
-    file_result_of,
-    results_of,
-    sync_result_of,
-    write_result_of,
+    NothingJson,
+    ResultsJson,
+    SyncJson,
+    read,
 )
 from klsa_search.collection.model import Document
 from klsa_search.core.config import IndexSettings
@@ -45,15 +43,6 @@ Synonyms = Mapping[str, Iterable[str]] | Iterable[str]
 Filter = str | Mapping[str, Any]
 
 
-_SUGGESTIONS: Final = TypeAdapter(tuple[Suggestion, ...])
-_INDEX: Final = TypeAdapter(IndexInfo)
-_DOCUMENT: Final = TypeAdapter(Document)
-_EXPLANATION: Final = TypeAdapter(Explanation)
-_JOB: Final = TypeAdapter(Job)
-_ANALYTICS: Final = TypeAdapter(Analytics)
-_PROPOSALS: Final = TypeAdapter(list[SynonymProposal])
-
-
 class IndexCalls:
     """The calls about the index of this name; their methods are those of the clients."""
 
@@ -66,14 +55,14 @@ class IndexCalls:
 
     def info(self) -> Call[IndexInfo]:
         """Return its number of documents and state."""
-        return Call("GET", self._path, _INDEX.validate_python)
+        return Call("GET", self._path, read(IndexInfo))
 
     def refit(self) -> Call[Job]:
         """Rebuild the index from its documents in the background: see `wait` of the client.
 
         Return the job of a refit that waits or runs already, if there is one. WritingRefused.
         """
-        return Call("POST", f"{self._path}/refit", _JOB.validate_python, {}, is_idempotent=False)
+        return Call("POST", f"{self._path}/refit", read(Job), {}, is_idempotent=False)
 
     def update_settings(self, **settings: Unpack[IndexSettings]) -> Call[Job | None]:
         """Change settings; return the job of the refit if one of them needs it: see `wait`.
@@ -81,18 +70,15 @@ class IndexCalls:
         Those that only queries use are in effect on return. QueryError for an invalid setting;
         IndexBusy if a refit with other settings waits or runs.
         """
-
-        def job(answer: Any) -> Job | None:
-            return None if answer["job"] is None else _JOB.validate_python(answer["job"])
-
-        return Call("PATCH", self._path, job, {"settings": dict(settings)}, is_idempotent=False)
+        body = {"settings": dict(settings)}
+        return Call("PATCH", self._path, read(Job | None, "job"), body, is_idempotent=False)
 
     def search(
         self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
     ) -> Call[SearchResults]:
         """Return the best documents: see `Index.search`; without `mask` and `count_tokens`."""
         body = search_body(self.name, as_query(query, k, options))
-        return Call("POST", "/search", results_of, body)
+        return Call("POST", "/search", read(ResultsJson), body)
 
     def export(
         self,
@@ -122,12 +108,8 @@ class IndexCalls:
         body |= {name: value for name, value in options.items() if value is not None}
         if vector is not None:
             body["vector"] = without_arrays(vector)
-        return Call(
-            "POST",
-            f"{self._path}/explain/{path_part(id)}",
-            lambda answer: _EXPLANATION.validate_python(answer["explanation"]),
-            body,
-        )
+        path = f"{self._path}/explain/{path_part(id)}"
+        return Call("POST", path, read(Explanation, "explanation"), body)
 
     def suggest(
         self,
@@ -138,12 +120,9 @@ class IndexCalls:
         match: MatchName = "all",
     ) -> Call[tuple[Suggestion, ...]]:
         """Return completions of typed text: see `Index.suggest`."""
-        return Call(
-            "POST",
-            f"{self._path}/suggest",
-            lambda answer: _SUGGESTIONS.validate_python(answer["suggestions"]),
-            {"q": typed, "k": k, "filter": filter, "match": match},
-        )
+        body = {"q": typed, "k": k, "filter": filter, "match": match}
+        suggestions = read(tuple[Suggestion, ...], "suggestions")
+        return Call("POST", f"{self._path}/suggest", suggestions, body)
 
     def facet_search(
         self,
@@ -161,31 +140,31 @@ class IndexCalls:
         QueryError for an unknown field.
         """
         body = {"field": field, "facet_query": facet_query, "k": k, "q": query, "filter": filter}
-        return Call("POST", f"{self._path}/facet-search", facet_of, body)
+        return Call("POST", f"{self._path}/facet-search", read(FacetJson), body)
 
     def rules(self) -> Call[list[dict[str, Any]]]:
         """Return the rules of searches, in order: see `Index.set_rules`."""
-        return Call("GET", f"{self._path}/rules", lambda answer: list(answer["rules"]))
+        return Call("GET", f"{self._path}/rules", read(list[dict[str, Any]], "rules"))
 
     def set_rules(self, rules: Iterable[Mapping[str, Any]]) -> Call[list[str]]:
         """Replace the rules: see `Index.set_rules`; return warnings. QueryError names a rule."""
         body = {"rules": list(rules)}
-        return Call("PUT", f"{self._path}/rules", lambda answer: list(answer["warnings"]), body)
+        return Call("PUT", f"{self._path}/rules", read(list[str], "warnings"), body)
 
     def put_rule(self, rule: Mapping[str, Any]) -> Call[list[str]]:
         """Replace the rule of the same ID, or add it as the last; return warnings."""
         path = f"{self._path}/rules/{path_part(str(rule.get('id')))}"
-        return Call("PUT", path, lambda answer: list(answer["warnings"]), dict(rule))
+        return Call("PUT", path, read(list[str], "warnings"), dict(rule))
 
     def delete_rule(self, id: str) -> Call[None]:
         """Delete a rule; RuleNotFound."""
         path = f"{self._path}/rules/{path_part(id)}"
-        return Call("DELETE", path, checked_for("rules"), is_idempotent=False)
+        return Call("DELETE", path, read(NothingJson, "rules"), is_idempotent=False)
 
     def document(self, id: str) -> Call[Document]:
         """Return a document; DocumentNotFound."""
         path, query = f"/documents/{path_part(id)}", {"index": self.name, "vectors": "true"}
-        return Call("GET", path, _DOCUMENT.validate_python, query=query)
+        return Call("GET", path, read(Document), query=query)
 
     def excerpt(
         self,
@@ -196,7 +175,7 @@ class IndexCalls:
     ) -> Call[Excerpt]:
         """Return a passage, or a part of a document: see `Index.excerpt`."""
         query = {"index": self.name, "span": span and f"{span[0]}-{span[1]}", "page": page}
-        return Call("GET", f"/documents/{path_part(id)}", excerpt_of, query=query)
+        return Call("GET", f"/documents/{path_part(id)}", read(ExcerptJson), query=query)
 
     def event(
         self,
@@ -219,8 +198,8 @@ class IndexCalls:
         body = {"type": type, "search_id": results.search_id, "id": hit.id, "position": hit.rank}
         if previous is not None and previous.search_id is not None:
             body["previous"] = previous.search_id
-        path, read = f"{self._path}/events", checked_for("accepted")
-        return Call("POST", path, read, body, is_idempotent=False)
+        accepted = read(NothingJson, "accepted")
+        return Call("POST", f"{self._path}/events", accepted, body, is_idempotent=False)
 
     def analytics(self, days: int = 30, k: int = 20) -> Call[Analytics]:
         """Return figures by day, queries and clicked documents, k of each list.
@@ -228,7 +207,7 @@ class IndexCalls:
         AnalyticsOff; InsufficientScope without the scope `write`.
         """
         query = {"days": days, "k": k}
-        return Call("GET", f"{self._path}/analytics", _ANALYTICS.validate_python, query=query)
+        return Call("GET", f"{self._path}/analytics", read(Analytics), query=query)
 
     def analytics_csv(
         self,
@@ -242,16 +221,12 @@ class IndexCalls:
 
     def synonym_proposals(self, days: int = 30, k: int = 10) -> Call[list[SynonymProposal]]:
         """Return synonyms for the k most searched words that few documents contain; none is set."""
-        return Call(
-            "GET",
-            f"{self._path}/analytics/synonyms",
-            lambda answer: _PROPOSALS.validate_python(answer["proposals"]),
-            query={"days": days, "k": k},
-        )
+        path, proposals = f"{self._path}/analytics/synonyms", list[SynonymProposal]
+        return Call("GET", path, read(proposals, "proposals"), query={"days": days, "k": k})
 
     def synonyms(self) -> Call[dict[str, list[str]]]:
         """Return the synonyms of the index by word."""
-        return Call("GET", f"{self._path}/synonyms", lambda answer: dict(answer["synonyms"]))
+        return Call("GET", f"{self._path}/synonyms", read(dict[str, list[str]], "synonyms"))
 
     def set_synonyms(self, synonyms: Synonyms) -> Call[int]:
         """Replace the synonyms: see `Index.set_synonyms`; return the number of words with some."""
@@ -268,30 +243,28 @@ class IndexCalls:
             else list(synonyms)
         )
         path, body = f"{self._path}/synonyms", {"synonyms": rules}
-        return Call(method, path, lambda answer: int(answer["words"]), body)
+        return Call(method, path, read(int, "words"), body)
 
     def add(self, batch: bytes) -> Call[int]:
         """Add the documents of an array of JSON; return how many."""
-        return Call("POST", f"{self._path}/documents", lambda answer: int(answer["added"]), batch)
+        return Call("POST", f"{self._path}/documents", read(int, "added"), batch)
 
     def patch(self, id: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
         """Merge changes into a document, None removes a field: see `Index.patch`."""
         path = f"{self._path}/documents/{path_part(id)}"
-        return Call("PATCH", path, write_result_of, dict(with_lists(changes)))
+        return Call("PATCH", path, read(WriteResult), dict(with_lists(changes)))
 
     def patch_many(self, changes: Iterable[Mapping[str, Any]]) -> Call[WriteResult]:
         """Merge changes into at most 1,000 documents, all or none: see `Index.patch_many`."""
         body = [dict(with_lists(record)) for record in changes]
-        return Call("PATCH", f"{self._path}/documents", write_result_of, body)
+        return Call("PATCH", f"{self._path}/documents", read(WriteResult), body)
 
     def delete(self, ids: Iterable[str]) -> Call[int]:
         """Delete documents by ID; return how many there were. CollectionError for a text."""
         if isinstance(ids, str):  # its letters would be IDs
             raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
         path = f"{self._path}/documents/delete-batch"
-        return Call(
-            "POST", path, lambda answer: int(answer["deleted"]), list(ids), is_idempotent=False
-        )
+        return Call("POST", path, read(int, "deleted"), list(ids), is_idempotent=False)
 
     def sync(
         self,
@@ -302,7 +275,7 @@ class IndexCalls:
         """Make the index contain exactly the documents of these lines."""
         query = {"ids": "true", "dry_run": str(dry_run).lower(), "max_delete": max_delete}
         path = f"{self._path}/sync"
-        return Call("POST", path, sync_result_of, lines, query, "application/x-ndjson")
+        return Call("POST", path, read(SyncJson), lines, query, "application/x-ndjson")
 
     def add_file(
         self, name: str, pieces: Iterable[bytes] | AsyncIterable[bytes], reading: FileReading
@@ -312,7 +285,7 @@ class IndexCalls:
         columns = reading.get("columns") or {}
         query |= {role: "" if names is None else names for role, names in columns.items()}
         path = f"{self._path}/files/{path_part(name)}"
-        return Call("PUT", path, file_result_of, pieces, query, "application/octet-stream")
+        return Call("PUT", path, read(FileJson), pieces, query, "application/octet-stream")
 
 
 def search_body(index: str | None, query: Query) -> dict[str, Any]:
@@ -335,9 +308,6 @@ def search_body(index: str | None, query: Query) -> dict[str, Any]:
 
 _WAIT: Final = 20.0
 """Seconds that the service waits for the end of a job before it answers, at most."""
-
-_INDEXES: Final = TypeAdapter(list[IndexInfo])
-_JOBS: Final = TypeAdapter(list[Job])
 
 _IDEMPOTENT: Final = frozenset({"GET", "PUT"})
 
@@ -368,17 +338,17 @@ class ServiceCalls:
 
     def indexes(self) -> Call[list[IndexInfo]]:
         """Return all indexes that the key may see."""
-        return Call("GET", "/indexes", lambda answer: _INDEXES.validate_python(answer["indexes"]))
+        return Call("GET", "/indexes", read(list[IndexInfo], "indexes"))
 
     def create_index(self, name: str, settings: Mapping[str, Any]) -> Call[None]:
         """Create an empty index."""
         body = {"name": name, "settings": dict(settings)}
-        return Call("POST", "/indexes", checked_for("name"), body, is_idempotent=False)
+        return Call("POST", "/indexes", read(NothingJson, "name"), body, is_idempotent=False)
 
     def delete_index(self, name: str) -> Call[None]:
         """Delete an index with all its documents; IndexNotFound."""
         path = f"/indexes/{path_part(name)}"
-        return Call("DELETE", path, checked_for("name"), is_idempotent=False)
+        return Call("DELETE", path, read(NothingJson, "name"), is_idempotent=False)
 
     def tenant_token(
         self, filters: Mapping[str, str | Mapping[str, Any]], *, expires_in: int = 3600
@@ -391,19 +361,15 @@ class ServiceCalls:
         IndexNotFound, InsufficientScope.
         """
         body = {"filters": dict(filters), "expires_in": expires_in}
-        return Call("POST", "/tenant-tokens", lambda answer: str(answer["token"]), body)
+        return Call("POST", "/tenant-tokens", read(str, "token"), body)
 
     def multi_search(self, queries: Iterable[Mapping[str, Any]]) -> Call[list[SearchResults]]:
         """Run several searches, of any indexes, in one request.
 
         queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
         """
-        return Call(
-            "POST",
-            "/multi-search",
-            lambda answer: [results_of(result) for result in answer["results"]],
-            {"queries": [_query_body(query) for query in queries]},
-        )
+        body = {"queries": [_query_body(query) for query in queries]}
+        return Call("POST", "/multi-search", read(list[ResultsJson], "results"), body)
 
     def federated_search(
         self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0
@@ -417,28 +383,25 @@ class ServiceCalls:
         for body in bodies:
             del body["k"]
         merged = {"queries": bodies, "federation": {"limit": limit, "offset": offset}}
-        return Call("POST", "/multi-search", federated_results_of, merged)
+        return Call("POST", "/multi-search", read(FederatedJson), merged)
 
     def jobs(self, index: str | None = None) -> Call[list[Job]]:
         """Return the jobs of all indexes, or of one, newest first."""
-        query = {"index": index}
-        return Call(
-            "GET", "/jobs", lambda answer: _JOBS.validate_python(answer["jobs"]), query=query
-        )
+        return Call("GET", "/jobs", read(list[Job], "jobs"), query={"index": index})
 
     def job(self, id: int) -> Call[Job]:
         """Return a job; JobNotFound."""
-        return Call("GET", f"/jobs/{id}", _JOB.validate_python)
+        return Call("GET", f"/jobs/{id}", read(Job))
 
     def cancel_job(self, id: int) -> Call[Job]:
         """Cancel a job, and return it; a running one ends soon after. JobNotFound."""
-        return Call("DELETE", f"/jobs/{id}", _JOB.validate_python)
+        return Call("DELETE", f"/jobs/{id}", read(Job))
 
     def wait(self, job: Job, deadline: float) -> Call[Job]:
         """Return a job when it has ended, or soon after the deadline."""
         seconds = min(_WAIT, max(deadline - time.monotonic(), 0.0))
         query = {"wait": f"{seconds:.3f}"}
-        return Call("GET", f"/jobs/{job.id}", _JOB.validate_python, query=query)
+        return Call("GET", f"/jobs/{job.id}", read(Job), query=query)
 
 
 def _query_body(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import BeforeValidator, TypeAdapter
 
 from klsa_search.collection.model import Problems, Unread
 from klsa_search.collection.passages import page_of
-from klsa_search.search.batches import WriteResult
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
@@ -81,38 +81,6 @@ class FederatedResults:
     results: tuple[SearchResults, ...]
 
 
-_RESULTS: Final = TypeAdapter(SearchResults)
-_HIT: Final = TypeAdapter(Hit)
-_EXCERPT: Final = TypeAdapter(Excerpt)
-_FACET: Final = TypeAdapter(Facet)
-
-write_result_of: Final = TypeAdapter(WriteResult).validate_python
-"""Return what a write did."""
-
-
-def results_of(answer: Any) -> SearchResults:
-    """Return the results of a search."""
-    for facet in answer.get("facets", {}).values():
-        facet["values"] = _values(facet)
-    return _RESULTS.validate_python(answer)
-
-
-def federated_results_of(answer: Any) -> FederatedResults:
-    """Return the merged hits of several searches."""
-    hits = tuple(
-        FederatedHit(
-            hit=_HIT.validate_python(
-                {"title": "", "snippet": "", "metadata": {}}
-                | {name: value for name, value in hit.items() if name != "federation"}
-            ),
-            **hit["federation"],
-        )
-        for hit in answer["hits"]
-    )
-    results = tuple(results_of(result) for result in answer["results"])
-    return FederatedResults(hits, answer["total"], answer["offset"], results)
-
-
 @dataclass(frozen=True, slots=True)
 class FileResult:
     """What a service read of a file, and added.
@@ -140,63 +108,49 @@ class FileResult:
     warnings: Problems
 
 
-def file_result_of(answer: Any) -> FileResult:
-    """Return what was read of a file."""
-    return FileResult(
-        format=answer["format"],
-        added=answer["added"],
-        skipped=_problems_of(answer["skipped"]),
-        unread=Unread(answer["unread"]["kinds"], answer["unread"]["first"]),
-        numbered=answer["numbered"],
-        notes=answer["notes"],
-        warnings=_problems_of(answer["warnings"]),
-    )
+@cache
+def read(kind: Any, name: str = "") -> Callable[[Any], Any]:
+    """Return a function that reads a value of a type from the JSON of an answer.
+
+    name  of the value in the answer; by default all of it
+    """
+    validate = TypeAdapter(kind).validate_python
+    return (lambda answer: validate(answer[name])) if name else validate
 
 
-def _problems_of(answer: Any) -> Problems:
-    return Problems(answer["count"], answer["first"], answer["kinds"])
+def _facet(answer: Any) -> Any:
+    return {**answer, "values": [(entry["value"], entry["count"]) for entry in answer["values"]]}
 
 
-def facet_of(answer: Any) -> Facet:
-    """Return the values of a field."""
-    return _FACET.validate_python({**answer, "values": _values(answer)})
+def _results(answer: Any) -> Any:
+    facets = answer.get("facets", {}).items()
+    return {**answer, "facets": {name: _facet(facet) for name, facet in facets}}
 
 
-def _values(facet: Any) -> tuple[Any, ...]:
-    return tuple((entry["value"], entry["count"]) for entry in facet["values"])
+def _federated(answer: Any) -> Any:
+    absent = {"title": "", "snippet": "", "metadata": {}}
+    hits = [{"hit": absent | hit, **hit["federation"]} for hit in answer["hits"]]
+    return {**answer, "hits": hits, "results": list(map(_results, answer["results"]))}
 
 
-def excerpt_of(answer: Any) -> Excerpt:
-    """Return a passage, or a part of a document."""
-    options = {
-        "document_id": answer["id"],
-        "span": (0, len(answer["text"])),
-        "page": page_of(answer["text"], 0),
-        "heading": "",
-    }
-    if "span" in answer:
-        options["page"] = None  # of a part, the service says it
-    return _EXCERPT.validate_python({**options, **answer})
+def _excerpt(answer: Any) -> Any:
+    text = answer["text"]
+    if "span" in answer:  # of a part, the service says the page, if there is one
+        return {"page": None, **answer}
+    whole_text = {"document_id": answer["id"], "span": (0, len(text)), "page": page_of(text, 0)}
+    return {**whole_text, "heading": "", **answer}
 
 
-def sync_result_of(answer: Any) -> SyncResult:
-    """Return what a sync did."""
-    ids = answer["ids"]
-    return SyncResult(
-        added=tuple(ids["added"]),
-        changed=tuple(ids["changed"]),
-        deleted=tuple(ids["deleted"]),
-        unchanged=answer["unchanged"],
-        batches=answer["batches"],
-        warnings=_problems_of(answer["warnings"]),
-        removed_fields=tuple(answer["removed_fields"]),
-    )
+def _counted(answer: Any) -> Any:
+    problems = {name: answer[name] for name in ("skipped", "warnings") if name in answer}
+    return answer | {name: {**one, "reasons": one["first"]} for name, one in problems.items()}
 
 
-def checked_for(name: str) -> Callable[[Any], None]:
-    """Return a function that reads nothing of an answer; KeyError if it lacks a name."""
-
-    def check(answer: Any) -> None:
-        answer[name]
-
-    return check
+FacetJson = Annotated[Facet, BeforeValidator(_facet)]
+ResultsJson = Annotated[SearchResults, BeforeValidator(_results)]
+FederatedJson = Annotated[FederatedResults, BeforeValidator(_federated)]
+ExcerptJson = Annotated[Excerpt, BeforeValidator(_excerpt)]
+FileJson = Annotated[FileResult, BeforeValidator(_counted)]
+SyncJson = Annotated[SyncResult, BeforeValidator(lambda answer: _counted(answer | answer["ids"]))]
+NothingJson = Annotated[object, BeforeValidator(lambda _: None)]
+"""Types of results whose JSON is not that of their fields; of nothing, any value is read."""

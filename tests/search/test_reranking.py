@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
-from klsa_search.client.results import results_of
+from klsa_search.client.results import ResultsJson, read
 from klsa_search.embedding import model
 from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
@@ -169,7 +169,7 @@ def test_over_http(folder):
         with open_index(folder, reranker=longest) as index:
             expected = index.search("wet roads", 2, rerank=8)
         assert [hit["rerank"]["score"] for hit in answer["hits"]] == [96.0, 86.0]
-        assert results_of(answer).hits == expected.hits
+        assert read(ResultsJson)(answer).hits == expected.hits
         assert "warnings" not in answer
         refused = client.get("/search?q=wet&rerank=101").json()["error"]
         assert (refused["code"], refused["field"]) == ("bad_query", "rerank")
@@ -180,7 +180,7 @@ def test_over_http(folder):
     with Catalog(folder.parent, interval=0, opener=failing) as catalog:
         answer = TestClient(catalog_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
         assert "ZeroDivisionError" in answer["warnings"][0]
-        assert results_of(answer).warnings == tuple(answer["warnings"])
+        assert read(ResultsJson)(answer).warnings == tuple(answer["warnings"])
 
 
 def test_on_the_command_line(folder, capsys):
