@@ -9,12 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.compounds import Compounds, covered_words
+from klsa_search.search.query.compounds import covered_words
 from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
@@ -24,9 +22,8 @@ from klsa_search.search.query.matching import (
     pattern_names,
 )
 from klsa_search.search.query.pieces import Pieces
-from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import BooleanQuery, Clause, Operand
-from klsa_search.search.query.term_dictionary import MIN_PREFIX, TermDictionary, best_completions
+from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
 from klsa_search.storage.columns.columns import Field
 
 EXPANSIONS: Final = 20
@@ -60,21 +57,11 @@ class ClauseReader:
     columns  keyword fields that can be searched by name
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        analyzer: Analyzer,
-        pieces: Pieces,
-        compounds: Compounds,
-        term_dictionary: TermDictionary,
-        stop_words: StopWords,
-        columns: Mapping[str, Field],
-    ) -> None:
-        self._snapshot, self._analyzer, self._pieces = snapshot, analyzer, pieces
-        self._compounds, self._term_dictionary = compounds, term_dictionary
-        self._columns = columns
-        self.corrector = Corrector(snapshot, analyzer, term_dictionary, compounds)
-        self._stop_words = stop_words
+    def __init__(self, pieces: Pieces, columns: Mapping[str, Field]) -> None:
+        self._pieces, self._columns = pieces, columns
+        self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
+        self._compounds, self._term_dictionary = pieces.compounds, pieces.term_dictionary
+        self.corrector, self._stop_words = Corrector(pieces), pieces.stop_words
 
     def read(self, clause: Clause, builder: QueryBuilder, *, is_operand: bool = False) -> None:
         """Add the terms of a clause to the query, and restrict the documents.

@@ -13,11 +13,9 @@ from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import QueryBuilder, Word
 from klsa_search.search.query.matching import live_documents_of_phrase, pattern_names
 from klsa_search.search.query.pieces import Pieces
-from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import Clause
 
 SHORT: Final = 3
@@ -99,8 +97,8 @@ def codes_of(text: str) -> list[str]:
 class CodeReader:
     """Finds the documents that contain codes; thread-safe."""
 
-    def __init__(self, snapshot: Snapshot, pieces: Pieces, stop_words: StopWords) -> None:
-        self._snapshot, self._pieces, self._stop_words = snapshot, pieces, stop_words
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces, self._snapshot = pieces, pieces.snapshot
 
     def may_be_codes(self, text: str) -> list[str]:
         """Return the codes of a text, also amounts that documents write as one: *750 ml*, 750ml.
@@ -164,7 +162,7 @@ class CodeReader:
         as_written = " " in text  # a lower-case letter apart is often a word: *250 a month*
         writings: dict[tuple[Word, ...], None] = {}
         for words in dict.fromkeys(self._writings(text)):
-            numbers = self._stop_words.numbers(words)
+            numbers = self._pieces.stop_words.numbers(words)
             if UNKNOWN in numbers or max(numbers, default=NO_TERM) <= NO_TERM:
                 continue
             matching = live_documents_of_phrase(self._snapshot, numbers, as_written=as_written)

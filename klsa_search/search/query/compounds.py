@@ -13,13 +13,11 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import NON_JOINER
 from klsa_search.collection.searched_text import BORDER, MAX_IDENTIFIER, MAX_PARTS
 from klsa_search.core.lazy import cached_method, lazy_property
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Variant, Word, Words
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.stop_words import StopWords
@@ -81,10 +79,10 @@ NO_RUN: Final = Run("", 0, 0, may_begin=False, may_end=False, sign="")
 class Compounds:
     """Divides and joins words by the terms of one snapshot; thread-safe."""
 
-    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, numbers: TermNumbers) -> None:
-        self._snapshot, self._analyzer, self._numbers = snapshot, analyzer, numbers
-        self._stop_words = StopWords(snapshot, analyzer)
-        self._common = analyzer.common()
+    def __init__(self, stop_words: StopWords, numbers: TermNumbers) -> None:
+        self._stop_words, self._numbers = stop_words, numbers
+        self._snapshot, self._analyzer = stop_words.snapshot, stop_words.analyzer
+        self._common = self._analyzer.common()
         self.may_divide = cached_method(self._may_divide, CACHED)
         self._parts: dict[Hashable, Words] = {}
         self._joins: dict[Hashable, Variant | None] = {}

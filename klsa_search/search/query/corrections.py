@@ -18,20 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.interpretation import Word, Words
-from klsa_search.search.query.matching import (
-    count_all,
-    counts_with,
-    documents_with,
-)
+from klsa_search.search.query.matching import count_all, counts_with, documents_with
+from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.similar_terms import SimilarTerms, cost
-from klsa_search.search.query.term_dictionary import TermDictionary, written_as
+from klsa_search.search.query.term_dictionary import written_as
 
 MIN_WORD_LETTERS: Final = 4
 """Letters of a word that is corrected, at least: shorter words have too many neighbours."""
@@ -144,16 +138,10 @@ class Corrector:
     documents; the corrections of 16,384 words are cached. Memory: 20 bytes a term.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        analyzer: Analyzer,
-        term_dictionary: TermDictionary,
-        compounds: Compounds,
-    ) -> None:
-        self._snapshot, self._analyzer, self._term_dictionary = snapshot, analyzer, term_dictionary
-        self._compounds = compounds
-        self.similar = SimilarTerms(analyzer, snapshot.vocabulary.runs)
+    def __init__(self, pieces: Pieces) -> None:
+        self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
+        self._term_dictionary, self._compounds = pieces.term_dictionary, pieces.compounds
+        self.similar = SimilarTerms(self._analyzer, self._snapshot.vocabulary.runs)
         self._corrections: dict[Hashable, Correction | None] = {}
         self._bests: dict[Hashable, _Best | None] = {}
 

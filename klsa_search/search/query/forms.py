@@ -13,21 +13,10 @@ from klsa_search import _native
 from klsa_search.core.parameters import SpellingName
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.query.clauses import (
-    MAX_CORRECTIONS,
-    MAX_VARIANTS,
-    ClauseReader,
-)
-from klsa_search.search.query.compounds import Compounds, covered_words
+from klsa_search.search.query.clauses import MAX_CORRECTIONS, MAX_VARIANTS, ClauseReader
+from klsa_search.search.query.compounds import covered_words
 from klsa_search.search.query.interpretation import ParsingRules, QueryBuilder, Variant, Word
-from klsa_search.search.query.pieces import (
-    ALL_TRAITS,
-    DOUBTFUL,
-    HAS_UNKNOWN,
-    VARIES,
-    Pieces,
-    traits_of,
-)
+from klsa_search.search.query.pieces import ALL_TRAITS, DOUBTFUL, HAS_UNKNOWN, Pieces, traits_of
 
 _CAPACITY: Final = 2**16
 _LONGEST: Final = 1_000  # characters of a query
@@ -40,8 +29,8 @@ class QueryForms:
     It caches 65,536 forms for each way of reading, and pairs of pieces that are none, some 8 MB.
     """
 
-    def __init__(self, pieces: Pieces, compounds: Compounds, clauses: ClauseReader) -> None:
-        self._pieces, self._compounds, self._clauses = pieces, compounds, clauses
+    def __init__(self, pieces: Pieces, clauses: ClauseReader) -> None:
+        self._pieces, self._clauses = pieces, clauses
         self._tables: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
 
     def read(
@@ -88,7 +77,8 @@ class QueryForms:
     def _add(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
         """Read a form by itself; return False if other calls may read it by other evidence."""
         pieces = self._pieces.of(text)
-        if len(pieces) == 2 and not self._compounds.read_together(pieces[0].last, pieces[1].first):
+        read_together = self._pieces.compounds.read_together
+        if len(pieces) == 2 and not read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
             return True
         builder, unsettled = QueryBuilder(rules), rules.evidence.unsettled
@@ -98,9 +88,9 @@ class QueryForms:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
-        traits = traits_of(pieces) | VARIES * (bool(joined) or any(divided.values()))
         is_split = any(" " in variant.written for variant in joined)
-        traits |= DOUBTFUL * (is_split or any(map(self._clauses.corrector.is_doubtful, before)))
+        is_doubtful = is_split or any(map(self._clauses.corrector.is_doubtful, before))
+        traits = traits_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
         shown = dict[str, str]()
         for variant in variants:

@@ -7,15 +7,12 @@ from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
-from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
 from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.interpretation import Relaxed
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.query.pieces import SIGNS, Pieces, traits_of
-from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import (
     MAX_OPERANDS,
     BooleanQuery,
@@ -52,16 +49,8 @@ class OperatorReader:
     fields  names that a clause may begin with
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        analyzer: Analyzer,
-        pieces: Pieces,
-        stop_words: StopWords,
-        fields: Collection[str],
-    ) -> None:
-        self._snapshot, self._analyzer = snapshot, analyzer
-        self._pieces, self._stop_words, self._fields = pieces, stop_words, fields
+    def __init__(self, pieces: Pieces, fields: Collection[str]) -> None:
+        self._pieces, self._fields = pieces, fields
 
     def read(
         self,
@@ -88,7 +77,9 @@ class OperatorReader:
             relaxed |= dict.fromkeys(boolean.stray, "not_an_operator")
             return boolean, []
         if not has_signs:
-            meant = self._stop_words.meant(query, SHORT) if settings.operators is None else []
+            meant = (
+                self._pieces.stop_words.meant(query, SHORT) if settings.operators is None else []
+            )
             return None, meant or [as_words(query)]
         if reason is not None:
             relaxed |= {clause.written: reason for clause in clauses if clause.has_sign}
@@ -152,12 +143,12 @@ class OperatorReader:
         if result and result[0].sign == "-" and _NUMBER.match(result[0].text):
             relaxed[result[0].written] = "number"
             result = [as_words(result[0].text)]
-        is_finnish = "finnish" in self._analyzer.languages
+        is_finnish = "finnish" in self._pieces.analyzer.languages
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
             if is_suffix and not before.has_sign and (is_finnish or len(clause.text) == 1):
                 words = [*self._pieces.words(before.text)[-1:], *self._pieces.words(clause.text)]
-                if documents_with(self._snapshot, [word.number for word in words], evidence):
+                if documents_with(self._pieces.snapshot, [word.number for word in words], evidence):
                     relaxed[clause.written] = "suffix"
                     clause = as_words(clause.text)
             result.append(clause)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.core.parameters import LanguageSettings, MatchName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN, TermNumbers
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.clauses import ClauseReader
 from klsa_search.search.query.codes import CodeReader, new_terms
-from klsa_search.search.query.compounds import Compounds
-from klsa_search.search.query.corrections import MIN_FITTING_LETTERS, Corrector
+from klsa_search.search.query.corrections import MIN_FITTING_LETTERS
 from klsa_search.search.query.forms import QueryForms
 from klsa_search.search.query.interpretation import (
     ParsingRules,
@@ -35,12 +33,10 @@ from klsa_search.search.query.pieces import (
     HAS_UNKNOWN,
     MAY_BE_CODE,
     SIGNS,
-    VARIES,
     Pieces,
     numbers_of,
     traits_of,
 )
-from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.synonyms import NONE, SynonymExpansion, Synonyms, add_synonyms
 from klsa_search.search.query.syntax import (
     BooleanQuery,
@@ -48,7 +44,7 @@ from klsa_search.search.query.syntax import (
     in_capitals,
     last_word,
 )
-from klsa_search.search.query.term_dictionary import TermDictionary
+from klsa_search.search.query.term_dictionary import DocumentsAt
 from klsa_search.storage.columns.columns import Field
 
 MAX_TERMS: Final = 256
@@ -63,7 +59,6 @@ class ParsedQuery(NamedTuple):
     mask        documents that satisfy required and excluded clauses, and contain as many words as
                 `match` requires; None for all
     reading     how it was read; None if that was not needed: see `QueryParser.interpretation`
-    is_plain    whether it is words alone, which documents contain as they are written
     synonyms    what synonyms added
     stop_scores  (N,) scores of a query of stop words alone, which has no terms; else None
     leading     (N,) which documents contain its codes as typed, and come first; None for none
@@ -72,7 +67,6 @@ class ParsedQuery(NamedTuple):
     terms: Sequence[int]
     mask: Mask | None = None
     reading: QueryBuilder | None = None
-    is_plain: bool = False
     synonyms: SynonymExpansion = NONE
     stop_scores: Scores | None = None
     leading: DocumentMask | None = None
@@ -81,8 +75,7 @@ class ParsedQuery(NamedTuple):
 class QueryParser:
     """Parses queries to one snapshot; thread-safe.
 
-    columns       keyword fields that can be searched by name, unless their words are searched
-    documents_at  returns documents by doc id
+    columns  keyword fields that can be searched by name, unless their words are searched
     """
 
     def __init__(
@@ -90,43 +83,25 @@ class QueryParser:
         snapshot: Snapshot,
         analyzer: Analyzer,
         columns: Mapping[str, Field],
-        documents_at: Callable[[Iterable[int]], list[Document]],
+        documents_at: DocumentsAt,
         synonyms: Synonyms,
     ) -> None:
         analyzer = analyzer.preferring(snapshot.vocabulary.numbers)
         self.snapshot, self.analyzer = snapshot, analyzer
-        self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
         searched = snapshot.forward.fields.searched
         self._columns = {name: columns[name] for name in columns.keys() - set(searched)}
         self.fields = {*searched, *columns}
-        self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
-        self._compounds = Compounds(snapshot, analyzer, self._numbers)
-        self._stop_words = StopWords(snapshot, analyzer)
-        self.pieces = Pieces(analyzer, self._numbers, self._compounds, self.term_dictionary)
-        self._codes = CodeReader(snapshot, self.pieces, self._stop_words)
-        self.operators = OperatorReader(
-            snapshot, analyzer, self.pieces, self._stop_words, self.fields
-        )
-        self._clauses = ClauseReader(
-            snapshot,
-            analyzer,
-            self.pieces,
-            self._compounds,
-            self.term_dictionary,
-            self._stop_words,
-            self._columns,
-        )
-        self._forms = QueryForms(self.pieces, self._compounds, self._clauses)
+        self.pieces = Pieces(snapshot, analyzer, documents_at)
+        self._codes = CodeReader(self.pieces)
+        self.operators = OperatorReader(self.pieces, self.fields)
+        self._clauses = ClauseReader(self.pieces, self._columns)
+        self.corrector, self._stop_words = self._clauses.corrector, self.pieces.stop_words
+        self._forms = QueryForms(self.pieces, self._clauses)
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
         self._synonyms, numbers = synonyms, snapshot.vocabulary.numbers
         # A query without any of these is parsed as fast as without synonyms.
         self._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
-
-    @property
-    def corrector(self) -> Corrector:
-        """Return what corrects words by the snapshot."""
-        return self._clauses.corrector
 
     def parse(
         self,
@@ -170,7 +145,7 @@ class QueryParser:
         kept, names = set(ordered[:MAX_TERMS]), self.snapshot.vocabulary.terms
         builder = parsed.reading
         assert builder is not None, "it has too many terms for a query of words"
-        words = [(word, self._numbers[word]) for word in builder.words]
+        words = [(word, self.pieces.numbers[word]) for word in builder.words]
         left_out = dict.fromkeys(word for word, number in words if number not in kept)
         light = set(ordered[MAX_TERMS:]).difference(number for _, number in words)
         left_out |= dict.fromkeys(names[term] for term in ordered if term in light)
@@ -204,8 +179,7 @@ class QueryParser:
         has_synonyms = traits & HAS_UNKNOWN or not self._first_terms.isdisjoint(terms)
         if settings.synonyms and self._first_terms and has_synonyms:
             return None
-        is_plain = not traits & (HAS_UNKNOWN | VARIES | BOOLEAN)
-        return ParsedQuery(terms, is_plain=is_plain, leading=leading)
+        return ParsedQuery(terms, leading=leading)
 
     def _parse(
         self,
@@ -293,7 +267,9 @@ class QueryParser:
         if corrects and word.number == UNKNOWN and word.text.isalpha():
             may_be_unfinished = rules.is_typing or len(word.text) >= MIN_FITTING_LETTERS
             return rules._replace(unfinished=word if may_be_unfinished else None)
-        has_any = rules.is_typing and self.term_dictionary.completions(word.text, rules.evidence)
+        has_any = rules.is_typing and self.pieces.term_dictionary.completions(
+            word.text, rules.evidence
+        )
         return rules._replace(last=word if has_any else None)
 
     def _read_clauses(
@@ -347,16 +323,15 @@ class QueryParser:
         evidence: Evidence | None = None,
     ) -> QueryInterpretation:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
-        builder, variants = parsed.reading, dict[str, str]() if parsed.is_plain else None
-        if builder is None and variants is None:
+        builder = parsed.reading
+        if builder is None:
             has_case = not _are_in_capitals(query)
             variants = self._forms.variants(query, settings.spelling, has_case=has_case)
-        if variants is not None:
-            words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
-            return QueryInterpretation(words=words, variants=variants)
-        if builder is None:
+            if variants is not None:
+                words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
+                return QueryInterpretation(words=words, variants=variants)
             builder = self._parse(query, settings, evidence or LOCAL).reading
-        assert builder is not None
+            assert builder is not None
         return builder.interpretation(query)
 
     def known_terms(self, parsed: ParsedQuery) -> set[str]:

@@ -17,10 +17,12 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.query.compounds import NO_RUN, Compounds, Run
 from klsa_search.search.query.interpretation import Word
+from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
-from klsa_search.search.query.term_dictionary import TermDictionary
+from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary
 
 _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached
@@ -35,8 +37,6 @@ HAS_UNKNOWN: Final = 4
 CHARACTERS: Final = 8
 """It has a single character of which documents may have pairs."""
 
-VARIES: Final = 16
-"""Documents write one of its words in another way, which is searched as well."""
 DOUBTFUL: Final = 32
 """It has a rare word that may be misspelt, or words that documents write as one."""
 MAY_BE_CODE: Final = 64
@@ -66,22 +66,19 @@ class Piece:
 
 
 class Pieces(dict[str, Piece]):
-    """Reads the pieces of queries to one snapshot; thread-safe.
+    """Reads the pieces of queries to one snapshot, with what else knows its words; thread-safe.
 
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
 
-    def __init__(
-        self,
-        analyzer: Analyzer,
-        numbers: TermNumbers,
-        compounds: Compounds,
-        term_dictionary: TermDictionary,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
         super().__init__()
-        self._analyzer, self._numbers, self._compounds = analyzer, numbers, compounds
-        self._term_dictionary = term_dictionary
+        self.snapshot, self.analyzer = snapshot, analyzer
+        self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
+        self.stop_words = StopWords(snapshot, analyzer)
+        self.compounds = Compounds(self.stop_words, self.numbers)
+        self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
 
     def of(self, text: str) -> list[Piece]:
         """Return the pieces of a text. Cost: 0.1 µs for each that was read before."""
@@ -89,7 +86,7 @@ class Pieces(dict[str, Piece]):
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with their term numbers."""
-        if self._analyzer.tokenizes:  # which may look across blanks
+        if self.analyzer.tokenizes:  # which may look across blanks
             return list(self._words(text))
         return [word for piece in self.of(text) for word in piece.words]
 
@@ -98,19 +95,19 @@ class Pieces(dict[str, Piece]):
 
         Only of those that stand alone, not of 月 in *3月*: with pairs of all, queries lose.
         """
-        if text.isascii() or self._analyzer.tokenizes:
+        if text.isascii() or self.analyzer.tokenizes:
             return {}
         return {
             word: terms
             for word in dict.fromkeys(map(nfkc, text.split()))
-            if len(characters(word)) == 1 and (terms := self._term_dictionary.containing(word))
+            if len(characters(word)) == 1 and (terms := self.term_dictionary.containing(word))
         }
 
     def __missing__(self, text: str) -> Piece:
         """Read a piece, and cache it unless it is very long."""
-        words = () if self._analyzer.tokenizes else self._words(text)
+        words = () if self.analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
-        runs = self._compounds.runs(text)
+        runs = self.compounds.runs(text)
         alone = self.characters(text)
         traits = (
             SIGNS * (not is_plain(text))
@@ -122,7 +119,7 @@ class Pieces(dict[str, Piece]):
         piece = Piece(
             numbers=numbers,
             words=words,
-            traits=ALL_TRAITS if self._analyzer.tokenizes else traits,
+            traits=ALL_TRAITS if self.analyzer.tokenizes else traits,
             first=runs[0] if runs and text.startswith(runs[0].text) else NO_RUN,
             last=runs[-1] if runs and runs[-1].sign == " " else NO_RUN,
             characters=alone,
@@ -135,7 +132,7 @@ class Pieces(dict[str, Piece]):
 
     def _words(self, text: str) -> tuple[Word, ...]:
         return tuple(
-            Word(word, self._numbers[word]) for word in self._analyzer.map_words(text, str, str)
+            Word(word, self.numbers[word]) for word in self.analyzer.map_words(text, str, str)
         )
 
 

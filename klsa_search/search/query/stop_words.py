@@ -33,11 +33,11 @@ class StopWords:
     """Finds documents by stop words, in the forward index of a snapshot; thread-safe."""
 
     def __init__(self, snapshot: Snapshot, analyzer: Analyzer) -> None:
-        self._snapshot, self._analyzer = snapshot, analyzer
+        self.snapshot, self.analyzer = snapshot, analyzer
 
     def numbers(self, words: Sequence[Word]) -> list[int]:
         """Return the numbers of words; those of stop words are `NO_TERM` less their codes."""
-        stop_code = self._analyzer.stop_code
+        stop_code = self.analyzer.stop_code
         return [
             word.number if word.number != NO_TERM else NO_TERM - stop_code(word.text)
             for word in words
@@ -45,7 +45,7 @@ class StopWords:
 
     def patterns(self, words: Sequence[Word]) -> list[list[int]]:
         """Return the numbers of the words of a phrase, in each of the languages of documents."""
-        analyzer, term_numbers = self._analyzer, self._snapshot.vocabulary.numbers
+        analyzer, term_numbers = self.analyzer, self.snapshot.vocabulary.numbers
         patterns = {tuple(self.numbers(words)): None}
         for language in analyzer.languages if len(analyzer.languages) > 1 else ():
             terms = [analyzer.in_language(language).terms(word.text) for word in words]
@@ -100,9 +100,7 @@ class StopWords:
 
         text  the phrase; its stop words in capitals match only those, unless all of it is
         """
-        return containing_phrase(
-            self._snapshot, numbers, field, as_written=_has_case(text, numbers)
-        )
+        return containing_phrase(self.snapshot, numbers, field, as_written=_has_case(text, numbers))
 
     def scores(self, query: str, words: Sequence[Word], evidence: Evidence) -> Scores:
         """Return scores of all documents for a query of stop words: (N,) float32, at most 1.
@@ -114,7 +112,7 @@ class StopWords:
         patterns = [(numbers, False)]
         if _has_case(query, numbers):
             patterns.insert(0, (numbers, True))
-        counts = np.zeros(len(self._snapshot), np.int64)
+        counts = np.zeros(len(self.snapshot), np.int64)
         for pattern, as_written in patterns:
             counts = self._counts(pattern, as_written)
             if self._has_documents(pattern, as_written, counts, evidence):
@@ -125,24 +123,24 @@ class StopWords:
         return self._shares(np.sum(counts_of_word, axis=0) * np.all(counts_of_word, axis=0))
 
     def _counts(self, numbers: list[int], as_written: bool) -> _Counts:
-        return count_in_documents(self._snapshot, numbers, as_written=as_written)
+        return count_in_documents(self.snapshot, numbers, as_written=as_written)
 
     def _has_documents(
         self, numbers: list[int], as_written: bool, counts: _Counts, evidence: Evidence
     ) -> bool:
         """Return whether live documents of any partition contain a phrase."""
-        question = "stop words", as_written, *pattern_names(self._snapshot, numbers)
-        live = self._snapshot.live_docs()
+        question = "stop words", as_written, *pattern_names(self.snapshot, numbers)
+        live = self.snapshot.live_docs()
         return evidence.of(question, lambda: int(np.count_nonzero(counts[live]))) > 0
 
     def _shares(self, counts: _Counts) -> Scores:
-        lengths = np.asarray(self._snapshot.lengths, np.float64)
+        lengths = np.asarray(self.snapshot.lengths, np.float64)
         total = counts + lengths
         shares: Scores = np.divide(counts, np.maximum(total, 1.0)).astype(np.float32)
         return shares
 
     def _is_stop_word(self, word: str) -> bool:
-        return self._analyzer.stop_code(word) > 0
+        return self.analyzer.stop_code(word) > 0
 
 
 def _parts_of(word: str) -> tuple[str, list[str]]:

@@ -58,6 +58,9 @@ _SOURCES: Final = 5
 _CHARACTERS: Final = 10_000
 """Characters of each that are read."""
 
+DocumentsAt = Callable[[Iterable[int]], list[Document]]
+"""Returns documents by doc id."""
+
 
 class TermDictionary:
     """Finds terms of a snapshot by prefix; thread-safe.
@@ -66,12 +69,7 @@ class TermDictionary:
     write changes them (`Snapshot.answers`).
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        analyzer: Analyzer,
-        documents_at: Callable[[Iterable[int]], list[Document]],
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
 
     def completions(self, text: str, evidence: Evidence) -> list[int]:
@@ -268,14 +266,10 @@ def written_forms(sources: Iterable[Source]) -> Counter[str]:
 
 
 def sources_of(
-    snapshot: Snapshot,
-    analyzer: Analyzer,
-    documents_at: Callable[[Iterable[int]], list[Document]],
-    terms: Sequence[int],
+    snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt, terms: Sequence[int]
 ) -> list[tuple[Source, ...]]:
     """Return how each term is written in the five documents in which it has the highest weight.
 
-    documents_at  returns documents by doc id
     Only their beginnings count, each read and analysed once.
     """
     vocabulary = snapshot.vocabulary.terms

@@ -94,18 +94,6 @@ def checked_typed(typed: object) -> None:
         raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
 
 
-class FoundText(NamedTuple):
-    """A title or ID that contains the typed text.
-
-    order   whether it does not begin with it, its length, and the ordinal of its document
-    folded  in which equal titles are equal
-    """
-
-    order: tuple[bool, int, int]
-    folded: str
-    text: str
-
-
 SAMPLE: Final = 4_000
 """Documents that are read for one suggestion, at most; of more, an even sample."""
 
@@ -165,12 +153,9 @@ class Suggester:
         texts: SuggestedTexts,
     ) -> None:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
-        self._query_parser = query_parser
-        self._term_dictionary, self._corrector = (
-            query_parser.term_dictionary,
-            query_parser.corrector,
-        )
-        self._texts = texts
+        self._query_parser, self._texts = query_parser, texts
+        self._term_dictionary = query_parser.pieces.term_dictionary
+        self._corrector = query_parser.corrector
         self._filter: Mask | None = None
 
     def within(self, filter_: Mask) -> Suggester:
@@ -202,8 +187,8 @@ class Suggester:
         longer: Iterator[Candidate] = iter(())
         if len(last) >= MIN_LETTERS and not phrases:
             longer = self._phrases(f"{typed} ", "", MIN_DOCUMENTS, evidence)
-        ids = self._ids(typed, k, evidence) if _ID.fullmatch(typed) else iter(())
-        titles = self._titles(typed, k, evidence)
+        titles = self._stored_texts("title", typed, k, evidence)
+        ids = self._stored_texts("id", typed, k, evidence) if _ID.fullmatch(typed) else ()
         return [islice(kind, k) for kind in (phrases, words, longer, titles, ids)]
 
     def _words(self, before: str, last: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
@@ -284,10 +269,8 @@ class Suggester:
         least  documents that contain them in sequence, at least
         """
         context_words = self._query_parser.pieces.words(before[-_READ:])[-MAX_CONTEXT:]
-        words, numbers = (
-            [word.text for word in context_words],
-            [word.number for word in context_words],
-        )
+        words = [word.text for word in context_words]
+        numbers = [word.number for word in context_words]
         if not self._ends_with_term(before):
             return
         of_last, beginning = self._numbers(last), self._analyzer.folded(last)
@@ -299,12 +282,12 @@ class Suggester:
             question = "following", *pattern_names(self._snapshot, context)
             follow = evidence.of(question, partial(self._following_terms, context))
             shown = _text_from(before, words[first:])
-            for name in _most_frequent(follow, least):
+            frequent = sorted((-count, name) for name, count in follow.items() if count >= least)
+            for _, name in frequent:
                 term = numbers_of[name]
                 fits = name.startswith(beginning) or of_last == [term]
                 allowed = fits and (last or term not in self._common)
-                word = allowed and self._form_of(term, evidence, last)
-                if word:
+                if word := allowed and self._form_of(term, evidence, last):
                     has_phrase = True
                     yield Candidate("phrase", shown + word, before + word)
             if has_phrase:
@@ -315,36 +298,17 @@ class Suggester:
         parts = text[-_READ:].split()
         return bool(parts) and max(self._numbers(parts[-1]), default=NO_TERM) >= 0
 
-    def _titles(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
-        """Yield titles that contain the typed text, as queries without operators."""
-        for title in self._stored_texts("titles", typed, k, evidence):
-            yield Candidate("title", title, self._plain(title))
-
-    def _ids(self, typed: str, k: int, evidence: Evidence) -> Iterator[Candidate]:
-        """Yield IDs that contain the typed text."""
-        for id_ in self._stored_texts("ids", typed, k, evidence):
-            yield Candidate("id", id_, id_)
-
     def _stored_texts(
-        self, kind: Literal["titles", "ids"], typed: str, k: int, evidence: Evidence
-    ) -> list[str]:
-        """Return the best k titles or IDs that contain the typed text, of equal ones the first."""
-        lines, documents = getattr(self._texts, kind), self._documents
-        read = documents.titles if kind == "titles" else documents.ids
-
-        def texts() -> tuple[FoundText, ...]:
-            matches = lines.find(typed, documents, self._allowed)[:k]
-            doc_ids = [match.doc_id for match in matches]
-            ordinals = self._snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
-            return tuple(
-                FoundText((*match.order, ordinal), lines.folded(text), text)
-                for match, ordinal, text in zip(matches, ordinals, read(doc_ids), strict=True)
-            )
-
-        best: dict[str, str] = {}
-        for text in sorted(evidence.of((kind, typed, k), texts), key=lambda entry: entry.order):
-            best.setdefault(text.folded, text.text)
-        return list(best.values())[:k]
+        self, kind: Literal["title", "id"], typed: str, k: int, evidence: Evidence
+    ) -> Iterator[Candidate]:
+        """Yield the best titles or IDs that contain the typed text, of equal ones the first."""
+        lines = self._texts.titles if kind == "title" else self._texts.ids
+        find = partial(lines.find, typed, k, self._documents, self._snapshot, self._allowed)
+        best: dict[bytes, str] = {}
+        for _, folded, text in sorted(evidence.of((kind, typed, k), find)):
+            best.setdefault(folded, text)
+        for text in best.values():
+            yield Candidate(kind, text, self._plain(text) if kind == "title" else text)
 
     def _plain(self, title: str) -> str:
         """Return a title, or its words if it may be read as operators."""
@@ -370,12 +334,6 @@ class Suggester:
     @lazy_property
     def _allowed(self) -> DocumentMask:
         return self._snapshot.live_docs()
-
-
-def _most_frequent(follow: Counter[str], least: int) -> list[str]:
-    """Return terms of at least so many documents, most frequent first."""
-    counted = [(-count, name) for name, count in follow.items() if count >= least]
-    return [name for _, name in sorted(counted)]
 
 
 def _text_from(text: str, words: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import WITHOUT_SPACES_PATTERN
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.storage.documents import DocumentReader
 
 MAX_CANDIDATES: Final = 128
@@ -32,15 +34,16 @@ _WITHOUT_SPACES: Final = re.compile(WITHOUT_SPACES_PATTERN)
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
-class TitleMatch(NamedTuple):
-    """Titles that are equal except for case and punctuation.
+class FoundText(NamedTuple):
+    """A title or ID that contains the typed text.
 
-    order   whether it does not begin with the typed text, and its length in bytes
-    doc_id  first document with this title
+    order   whether it does not begin with it, its length in bytes, and the ordinal of its document
+    folded  in which titles are equal that differ in case and punctuation only
     """
 
-    order: tuple[bool, int]
-    doc_id: int
+    order: tuple[bool, int, int]
+    folded: bytes
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,23 +52,23 @@ class _Chunk:
 
     text   lines, each after a line end, and one line end at the end
     lines  (n + 1,) offsets of the line ends
-    keys   (n,) hashes of the lines
     """
 
     first: int
     text: bytes
     lines: npt.NDArray[np.int64]
-    keys: npt.NDArray[np.int64]
 
     @property
     def after(self) -> int:
-        return self.first + len(self.keys)
+        return self.first + len(self.lines) - 1
 
     @classmethod
     def of(cls, first: int, text: bytes) -> _Chunk:
-        lines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-        parts = text.split(b"\n")[1:-1]
-        return cls(first, text, lines, np.fromiter(map(hash, parts), np.int64, len(parts)))
+        return cls(first, text, np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")))
+
+    def line(self, doc_id: int) -> bytes:
+        begin, end = self.lines[doc_id - self.first : doc_id - self.first + 2].tolist()
+        return self.text[begin + 1 : end]
 
     def at(self, needle: bytes) -> Iterator[int]:
         """Yield the doc ids of lines that contain this, ascending."""
@@ -89,7 +92,7 @@ class Lines:
     """Titles, or IDs, of an index and of its delta; thread-safe.
 
     read  returns them for doc ids, "" for those without a document
-    They are read at the first use: 3 µs a document; memory: their texts, and 16 bytes a document.
+    They are read at the first use: 3 µs a document; memory: their texts, and 8 bytes a document.
     """
 
     def __init__(
@@ -107,45 +110,55 @@ class Lines:
         return Lines(self._analyzer, self._texts, self._read())
 
     def find(
-        self, typed: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
-    ) -> list[TitleMatch]:
-        """Return titles that contain the typed text at a beginning of words, best first.
+        self,
+        typed: str,
+        k: int,
+        documents: DocumentReader,
+        snapshot: Snapshot,
+        live: npt.NDArray[np.bool_],
+    ) -> tuple[FoundText, ...]:
+        """Return the k best titles that contain the typed text at a beginning of words.
 
         live  (N,) which documents are live
         Titles that begin with it come first, then the shortest. Of equal titles the first document
         counts. Cost: at most 1 ns a byte of all titles.
         """
-        needle = self.folded(typed).encode(errors="replace")
+        needle = self._folded(typed).encode(errors="replace")
         if not needle.strip():
-            return []
+            return ()
         chunks = self._read_until(len(live), documents)
-        matches: dict[int, TitleMatch] = {}  # by hash of the folded title
+        matches: dict[bytes, tuple[bool, int, int]] = {}  # doc ids at the end
         for begins in (True, False):
             candidates = 0
             for chunk in chunks:
                 for doc_id in chunk.at(b"\n" + needle if begins else needle):
                     if doc_id >= len(live) or candidates == MAX_CANDIDATES:
                         break
-                    line = doc_id - chunk.first
-                    length = int(chunk.lines[line + 1] - chunk.lines[line])
-                    if not live[doc_id] or length > MAX_TITLE_BYTES:
-                        continue
-                    candidates += 1
-                    match = TitleMatch((not begins, length), doc_id)
-                    matches.setdefault(int(chunk.keys[line]), match)
-        return sorted(matches.values())
+                    line = chunk.line(doc_id)
+                    if live[doc_id] and len(line) < MAX_TITLE_BYTES:
+                        candidates += 1
+                        matches.setdefault(line, (not begins, len(line), doc_id))
+        best = sorted(matches.items(), key=itemgetter(1))[:k]
+        doc_ids = [doc_id for _, (_, _, doc_id) in best]
+        ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
+        return tuple(
+            FoundText((*order[:2], ordinal), line, text)
+            for (line, order), ordinal, text in zip(
+                best, ordinals, self._texts(documents, doc_ids), strict=True
+            )
+        )
 
     def ending_with(
         self, number: str, documents: DocumentReader, live: npt.NDArray[np.bool_]
     ) -> list[int]:
         """Return the first two live documents whose line ends with a number. Cost: see `find`."""
-        digits = self.folded(number).strip().encode()
+        digits = self._folded(number).strip().encode()
         chunks = self._read_until(len(live), documents)
         doc_ids = (doc_id for chunk in chunks for doc_id in chunk.ending_with(digits))
         is_live = (doc_id for doc_id in doc_ids if doc_id < len(live) and live[doc_id])
         return list(islice(is_live, 2))
 
-    def folded(self, title: str) -> str:
+    def _folded(self, title: str) -> str:
         """Return what equal titles have in common."""
         return self._line(" " + title.replace("\n", " "))
 
@@ -171,7 +184,7 @@ class Lines:
 
     def _merge_small(self) -> None:
         """Merge the last chunks while they are of similar size, so that they remain few."""
-        while len(self._chunks) > 1 and len(self._chunks[-1].keys) >= len(self._chunks[-2].keys):
+        while len(self._chunks) > 1 and len(self._chunks[-1].lines) >= len(self._chunks[-2].lines):
             last = self._chunks.pop()
             before = self._chunks.pop()
             self._chunks.append(_Chunk.of(before.first, before.text[:-1] + last.text))

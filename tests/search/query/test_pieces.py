@@ -12,16 +12,13 @@ from klsa_search.collection.model import Document
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
-from klsa_search.search.engine.query_terms import TermNumbers
 from klsa_search.search.engine.snapshot import open_snapshot
 from klsa_search.search.query import forms as forms_module
 from klsa_search.search.query import pieces as pieces_module
-from klsa_search.search.query.compounds import Compounds
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
-from klsa_search.search.query.term_dictionary import TermDictionary
 
 WORDS = [
     "wing", "Wings", "don't", "o'neil", "wing's", "x_1", "re-entry", "I", "the", "naïve", "飛行",
@@ -106,10 +103,7 @@ def test_forms_met_before_change_no_query(parser, text, alone, spelling, operato
 
 def test_cache_is_bounded_and_has_no_long_pieces(snapshot, monkeypatch):
     monkeypatch.setattr(pieces_module, "_CACHE_SIZE", 10)
-    numbers = TermNumbers(Analyzer(), snapshot.vocabulary)
-    compounds = Compounds(snapshot, Analyzer(), numbers)
-    terms = TermDictionary(snapshot, Analyzer(), documents_at)
-    cache = Pieces(Analyzer(), numbers, compounds, terms)
+    cache = Pieces(snapshot, Analyzer(), documents_at)
     for number in range(50):
         cache.of(f"word{number} {'x' * 65}")
         assert len(cache) <= 10
