@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from typing import Final
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from klsa_search.core.array_types import DocIds, Scores, values_at
 from klsa_search.core.deadlines import check_deadline
-from klsa_search.core.lazy import cached_method
 from klsa_search.core.parameters import SearchSettings
 from klsa_search.search.engine.engine import DocFeatures, SeedRows
 from klsa_search.search.engine.query_terms import QueryTerms, distinct_known
@@ -36,11 +35,12 @@ from klsa_search.search.explain.score_parts import (
     NOT_NAMED,
     Covered,
     Numbers,
-    QueryWeights,
     RowSplitter,
     ScoreParts,
     Values,
+    addends_of,
     engine_parts,
+    query_weights,
 )
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.bm25 import boosted_bm25
@@ -50,58 +50,6 @@ from klsa_search.storage.documents import DocumentReader
 
 MAX_SHARED: Final = 5
 """Common features of two documents that are reported, at most."""
-
-
-_CACHED: Final = 4096
-"""Documents and names that an explainer of one query keeps, at most."""
-
-
-class Features:
-    """Compares documents by features."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self.of = cached_method(self._read, _CACHED)
-        self._name = cached_method(self._read_name, _CACHED)
-
-    def _read(self, document: int) -> tuple[Numbers, Values]:
-        """Return numbers and values of the features of a document."""
-        return DocFeatures.of(self._snapshot.sparse_expansion, np.array([document])).at(0)
-
-    def shared(
-        self, document: int, others: Sequence[tuple[Numbers, Values]]
-    ) -> list[tuple[SharedTerm, ...]]:
-        """Return the features that a document shares with others, strongest first.
-
-        others  numbers and values of the features of each
-        Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
-        """
-        numbers, values = self.of(document)
-        order = np.argsort(numbers)
-        numbers, values = numbers[order], values[order]
-        return [
-            self._strongest(theirs, weights * values_at(theirs, numbers, values))
-            for theirs, weights in others
-        ]
-
-    def _strongest(self, numbers: Numbers, products: Values) -> tuple[SharedTerm, ...]:
-        first = np.lexsort((numbers, -products))[:MAX_SHARED].tolist()
-        total = float(products.sum())
-        return tuple(
-            SharedTerm(term=self._name(int(numbers[i])), share=float(products[i]) / total)
-            for i in first
-            if products[i] > 0
-        )
-
-    def _read_name(self, feature: int) -> str:
-        """Return the name of a feature: a term, or the two of a pair."""
-        terms, pairs = self._snapshot.vocabulary.terms, self._snapshot.pairs
-        size = len(pairs.terms)  # of the build, without later terms
-        position = int(pairs.by_number[feature])
-        if position < size:
-            return terms[position]
-        lesser = int(np.searchsorted(pairs.starts, position - size, side="right")) - 1
-        return f"{terms[lesser]} {terms[int(pairs.greater[position - size])]}"
 
 
 MAX_SEEDS: Final = 5
@@ -135,9 +83,11 @@ class Explainer:
             query, self._feedback_documents = expand_query(
                 snapshot, query, parameters, feedback, searcher.evidence
             )
-        self._query_weights = QueryWeights.of(snapshot, query, parameters)
-        self._features, self._shared = Features(snapshot), searcher.explained_seeds
+        self._scored, self._weights = query, query_weights(snapshot, query).tolist()
+        self._shared = searcher.explained_seeds
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])
+        self._features = cache(partial(_features_of, snapshot))
+        self._name = cache(partial(_feature_name, snapshot))
 
     def explanations(self, top: TopDocs) -> Iterator[Explanation]:
         """Yield explanations of the scores of documents; NaN stands for an exact score.
@@ -146,7 +96,7 @@ class Explainer:
         names of its strongest seeds, terms and neighbours, some 200 µs.
         """
         ids, scores = self._documents.ids(top.doc_ids.tolist()), top.scores.tolist()
-        addends = self._query_weights.addends(top.doc_ids)
+        addends = addends_of(self._snapshot, self._scored, top.doc_ids, self._parameters)
         of_terms = self._rank_terms() if self._ranker.reads_index else []
         parts: Iterable[ScoreParts | None] = repeat(None)
         if self._parameters.ranker == "klsa" and self._parameters.alpha > 0:
@@ -175,10 +125,7 @@ class Explainer:
         snapshot, parameters = self._snapshot, self._parameters
         if top.exact is None:
             row = boosted_bm25(snapshot, self._query, parameters)
-            splitter = RowSplitter(
-                snapshot, self._query, row, parameters,
-                self._searcher.evidence,
-            )  # fmt: skip
+            splitter = RowSplitter(snapshot, self._query, row, parameters, self._searcher.evidence)
             return map(splitter.split, top.doc_ids.tolist())
         details = self._searcher.explain(self._terms, top.doc_ids, top.exact, parameters)
         if not len(details.weights):
@@ -251,11 +198,7 @@ class Explainer:
         entries = [
             TermShare(term=terms[number], value=value, weight=weight, bm25=addend)
             for number, value, addend, weight in zip(
-                self._query.numbers.tolist(),
-                values,
-                addends.tolist(),
-                self._query_weights.weights.tolist(),
-                strict=True,
+                self._query.numbers.tolist(), values, addends.tolist(), self._weights, strict=True
             )
         ]
         entries.sort(key=lambda one: (-one.value, one.term))
@@ -273,13 +216,10 @@ class Explainer:
                 added=number not in query_terms,
             )
             for number, addend, weight in zip(
-                self._query_weights.numbers.tolist(),
-                addends.tolist(),
-                self._query_weights.weights.tolist(),
-                strict=True,
+                self._scored.numbers.tolist(), addends.tolist(), self._weights, strict=True
             )
             if addend or number in query_terms
-        ]  # fmt: skip
+        ]
         return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
     def _coverage(self, covered: Covered) -> Coverage:
@@ -317,7 +257,7 @@ class Explainer:
             return *self._shared.names[position], DocFeatures(*self._shared.features).at(position)
         doc_id = int(parts.seeds[position])
         record = self._record(doc_id)
-        return record.id, record.title, self._features.of(doc_id)
+        return record.id, record.title, self._features(doc_id)
 
     def _expanded(self, doc_id: int, parts: ScoreParts) -> Expanded:
         """Return the strongest seeds; none if their sum is clipped to 0."""
@@ -325,19 +265,35 @@ class Explainer:
         first = np.argsort(-strengths, kind="stable")[:MAX_SEEDS].tolist()
         first = [position for position in first if strengths[position] > 0]
         seeds = [self._seed(parts, position) for position in first]
-        shared = self._features.shared(doc_id, [features for _, _, features in seeds])
         entries = tuple(
             Seed(
                 id=id_,
                 title=title,
                 weight=float(parts.weights[position]),
                 value=float(parts.by_seed[position]),
-                shared=terms,
+                shared=self._shared_terms(doc_id, features),
             )
-            for position, (id_, title, _), terms in zip(first, seeds, shared, strict=True)
+            for position, (id_, title, features) in zip(first, seeds, strict=True)
         )
         others = parts.expansion - sum(seed.value for seed in entries)
         return Expanded(value=parts.expansion, seeds=entries, others=others)
+
+    def _shared_terms(
+        self, document: int, features: tuple[Numbers, Values]
+    ) -> tuple[SharedTerm, ...]:
+        """Return the features that a document shares with others, strongest first.
+
+        Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
+        """
+        (numbers, values), (theirs, weights) = self._features(document), features
+        order = np.argsort(numbers)
+        products = weights * values_at(theirs, numbers[order], values[order])
+        first, total = np.lexsort((theirs, -products))[:MAX_SHARED].tolist(), float(products.sum())
+        return tuple(
+            SharedTerm(term=self._name(int(theirs[i])), share=float(products[i]) / total)
+            for i in first
+            if products[i] > 0
+        )
 
     def _explain_lsi(self, blank: Explanation, doc_id: int) -> Explanation:
         values = self._snapshot.lsi.term_scores(self._query, self._parameters, doc_id)
@@ -349,3 +305,19 @@ class Explainer:
         entries.sort(key=lambda one: (-one.value, one.term))
         total = float(values.sum()) if np.isnan(blank.score) else blank.score
         return replace(blank, score=total, latent=Latent(value=total, terms=tuple(entries)))
+
+
+def _features_of(snapshot: Snapshot, document: int) -> tuple[Numbers, Values]:
+    """Return numbers and values of the features of a document."""
+    return DocFeatures.of(snapshot.sparse_expansion, np.array([document])).at(0)
+
+
+def _feature_name(snapshot: Snapshot, feature: int) -> str:
+    """Return the name of a feature: a term, or the two of a pair."""
+    terms, pairs = snapshot.vocabulary.terms, snapshot.pairs
+    size = len(pairs.terms)  # of the build, without later terms
+    position = int(pairs.by_number[feature])
+    if position < size:
+        return terms[position]
+    lesser = int(np.searchsorted(pairs.starts, position - size, side="right")) - 1
+    return f"{terms[lesser]} {terms[int(pairs.greater[position - size])]}"

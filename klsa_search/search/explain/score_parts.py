@@ -27,52 +27,34 @@ Numbers = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
 
-class QueryWeights(NamedTuple):
-    """The terms of a query and their weights.
+def query_weights(snapshot: Snapshot, query: QueryTerms) -> Values:
+    """Return the weights of the terms of a query, h(t) · w(t) · f(t, q): (n,)."""
+    weights = snapshot.query_kernel.term_weights(query.numbers)
+    return np.asarray(query.counts.astype(np.float64) * weights)
 
-    numbers  (n,) term numbers
-    counts   (n,) f(t, q)
-    weights  (n,) h(t) · w(t) · f(t, q)
-    steps    (n,) int64, the same in 65,536ths of a step, as scores use it
-    boosted  parameters of a search with boosts, if there are some
+
+def addends_of(
+    snapshot: Snapshot,
+    query: QueryTerms,
+    documents: DocIds,
+    parameters: SearchSettings | None = None,
+) -> Values:
+    """Return the addends of k_q: (d, n), equal to those of the scores to the bit.
+
+    parameters  of the search, for its boosts
+    Cost: a look-up for each; with boosts, the postings of the terms.
     """
-
-    snapshot: Snapshot
-    numbers: Numbers
-    counts: Values
-    weights: Values
-    steps: Numbers
-    boosted: SearchSettings | None
-
-    @classmethod
-    def of(
-        cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings | None = None
-    ) -> QueryWeights:
-        """Return the weights that the query kernel uses.
-
-        parameters  of the search, for its boosts
-        """
-        kernel, counts = snapshot.query_kernel, query.counts.astype(np.float64)
-        boosted = parameters if parameters is not None and parameters.boosts else None
-        weights = counts * kernel.term_weights(query.numbers)
-        steps = kernel.quantised_weights(query.numbers, counts)
-        return cls(snapshot, query.numbers, counts, weights, steps, boosted)
-
-    def addends(self, documents: DocIds) -> Values:
-        """Return the addends of k_q: (d, n), equal to those of the scores to the bit.
-
-        Cost: a look-up for each; with boosts, the postings of the terms.
-        """
-        if self.boosted is None:
-            saturations = self.snapshot.bm25_engine.saturations(self.numbers, documents)
-        else:
-            saturations = np.zeros((len(documents), len(self.numbers)), np.uint16)
-            for column, term in enumerate(self.numbers.tolist()):
-                postings = boosted_postings(self.snapshot, term, self.boosted)
-                saturations[:, column] = values_at(documents, *postings)
-        steps = 1 + ((self.steps * saturations.astype(np.int64)) >> 16)
-        counted = (saturations > 0) & (self.counts > 0)
-        return np.where(counted, self.snapshot.query_kernel.postings.step * steps, 0.0)
+    kernel = snapshot.query_kernel
+    if parameters is None or not parameters.boosts:
+        saturations = snapshot.bm25_engine.saturations(query.numbers, documents)
+    else:
+        saturations = np.zeros((len(documents), len(query.numbers)), np.uint16)
+        for column, term in enumerate(query.numbers.tolist()):
+            postings = boosted_postings(snapshot, term, parameters)
+            saturations[:, column] = values_at(documents, *postings)
+    weights = kernel.quantised_weights(query.numbers, query.counts)
+    steps = 1 + ((weights * saturations.astype(np.int64)) >> 16)
+    return np.where((saturations > 0) & (query.counts > 0), kernel.postings.step * steps, 0.0)
 
 
 NOT_NAMED: Final = -1
@@ -179,8 +161,7 @@ class RowSplitter:
         parameters: SearchSettings,
         evidence: Evidence,
     ) -> None:
-        self._snapshot = snapshot
-        self._query_weights = QueryWeights.of(snapshot, query)
+        self._snapshot, self._query = snapshot, query
         self._expansion = snapshot.expansion_of(parameters)
         self._parts = parts_of(snapshot, query, row, parameters, evidence)
 
@@ -216,15 +197,18 @@ class RowSplitter:
         self, document: int, columns: DocIds, impacts: npt.NDArray[np.float32], total: float
     ) -> Covered:
         """Divide T among the terms: see `lowrank.coverage`."""
-        query, near = self._query_weights, self._snapshot.neighbours
+        snapshot, query, near = self._snapshot, self._query, self._snapshot.neighbours
         row = slice(near.indptr[document], near.indptr[document + 1])
         positions = values_at(near.indices[row], columns, np.arange(len(columns)), missing=-1)
         counted = positions >= 0
         neighbours, shares = near.indices[row][counted], near.data[row][counted]
-        of_document = query.addends(np.array([document]))[0] * np.isin([document], columns)
+        addends = addends_of(snapshot, query, np.array([document]))[0]
+        of_document = addends * np.isin([document], columns)
         lent = NEIGHBOURHOOD * shares[:, None] * impacts[positions[counted]].astype(np.float64)
-        together, half = of_document + lent.sum(axis=0), HALF * query.steps / UNIT
-        value = query.weights * (together / np.where(half > 0, together + half, 1))
+        steps = snapshot.query_kernel.quantised_weights(query.numbers, query.counts)
+        together, half = of_document + lent.sum(axis=0), HALF * steps / UNIT
+        shares_of_half = together / np.where(half > 0, together + half, 1)
+        value = query_weights(snapshot, query) * shares_of_half
         value *= total / max(float(value.sum()), 1e-300)
         neighbours = np.where(neighbours < near.shape[0], neighbours, NOT_NAMED)
         return Covered(query.numbers, value, of_document, neighbours, lent)

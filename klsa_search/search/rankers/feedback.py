@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS = 10
 TERMS = 20
+
+Columns = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,28 +85,22 @@ def rank_expanded(
 
 
 @dataclass(frozen=True)
-class _Best:
+class BestDocuments:
     """The best documents of a query, best first: sums over partitions.
 
-    scores, ordinals, partitions  (n,)
-    terms      of each, as texts, and f(t,d) of each
+    count    at most so many
+    columns  (b, ...) each: scores, ordinals, partitions, and what else is read of each document
     """
 
-    scores: Scores
-    ordinals: npt.NDArray[np.int64]
-    partitions: npt.NDArray[np.int64]
-    terms: tuple[tuple[list[str], npt.NDArray[np.float32]], ...]
+    count: int
+    columns: Columns
 
-    def __add__(self, other: _Best) -> _Best:
+    def __add__(self, other: BestDocuments) -> BestDocuments:
         """Return the best of both."""
-        scores, ordinals, partitions = (
-            np.concatenate((getattr(self, name), getattr(other, name)))
-            for name in ("scores", "ordinals", "partitions")
-        )
-        first = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -scores))[:DOCUMENTS]
-        terms = (*self.terms, *other.terms)
-        of_first = tuple(terms[row] for row in first.tolist())
-        return _Best(scores[first], ordinals[first], partitions[first], of_first)
+        columns = [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)]
+        scores, ordinals, partitions, *_ = columns
+        best = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -scores))[: self.count]
+        return BestDocuments(self.count, tuple(column[best] for column in columns))
 
 
 def expand_query(
@@ -124,36 +120,32 @@ def expand_query(
         counts = snapshot.content_counts_of(local)
         return (add_terms(query, counts, scores, feedback) if len(local) else query), local
     best = evidence.total(("feedback",), lambda: _best_of(snapshot, local, scores))
-    if not len(best.scores):
+    scores, ordinals, partitions, terms, values = best.columns
+    if not len(scores):
         return query, local
     from scipy import sparse
 
-    here = best.ordinals[best.partitions == snapshot.partition]
-    texts = sorted({term for terms, _ in best.terms for term in terms})
-    column_of, numbers = {text: at for at, text in enumerate(texts)}, snapshot.vocabulary.numbers
-    columns = [column_of[term] for terms, _ in best.terms for term in terms]
-    starts = np.cumsum([0, *(len(terms) for terms, _ in best.terms)])
-    values = np.concatenate([counts for _, counts in best.terms])
-    shape = len(best.scores), len(texts)
-    counts = sparse.csr_array((values, np.array(columns, np.int64), starts), shape=shape)
-    of_texts = np.array([numbers[text] for text in texts], np.int64)
-    expanded = add_terms(query, counts, best.scores, feedback, of_texts)
+    here, numbers = ordinals[partitions == snapshot.partition], snapshot.vocabulary.numbers
+    texts, columns = np.unique(np.concatenate([*terms]), return_inverse=True)
+    starts = np.cumsum([0, *map(len, terms)])
+    shape = len(scores), len(texts)
+    counts = sparse.csr_array((np.concatenate([*values]), columns, starts), shape=shape)
+    of_texts = np.array([numbers[text] for text in texts.tolist()], np.int64)
+    expanded = add_terms(query, counts, scores, feedback, of_texts)
     return expanded, local[np.isin(snapshot.ordinals_of(local), here)]
 
 
-def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> _Best:
-    """Return the best documents of a partition, with their terms."""
-    counts, texts = snapshot.content_counts_of(doc_ids), snapshot.vocabulary.terms
-    rows = zip(counts.indptr[:-1].tolist(), counts.indptr[1:].tolist(), strict=True)
-    terms = tuple(
-        (
-            [texts[number] for number in counts.indices[first:after].tolist()],
-            np.asarray(counts.data[first:after], np.float32),
-        )
-        for first, after in rows
+def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> BestDocuments:
+    """Return the best documents of a partition, with the texts of their terms, and f(t,d)."""
+    counts, names = snapshot.content_counts_of(doc_ids), snapshot.vocabulary.terms
+    texts = np.array([names[number] for number in counts.indices.tolist()], object)
+    partitions, bounds = np.full(len(doc_ids), snapshot.partition), counts.indptr[1:-1]
+    rows = (
+        np.fromiter(np.split(column, bounds)[: len(doc_ids)], object, len(doc_ids))
+        for column in (texts, counts.data.astype(np.float32))
     )
-    partitions = np.full(len(doc_ids), snapshot.partition)
-    return _Best(scores, snapshot.ordinals_of(doc_ids), partitions, terms)
+    ordinals = snapshot.ordinals_of(doc_ids)
+    return BestDocuments(DOCUMENTS, (scores, ordinals, partitions, *rows))
 
 
 def add_terms(

@@ -24,8 +24,7 @@ With hold_back = s_T = s_L = 0, p = p' = 1 and no scaling this is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,9 +37,9 @@ from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.engine.engine import KlsaParams
 from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.query_terms import QueryTerms
-from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
+from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.rankers.bm25 import boosted_bm25
-from klsa_search.search.rankers.feedback import clipped_length
+from klsa_search.search.rankers.feedback import BestDocuments, clipped_length
 
 
 class ScorePart(NamedTuple):
@@ -70,38 +69,6 @@ class Parts(NamedTuple):
     seeds: DocIds
     weights: Scores
     parts: Mapping[str, ScorePart]
-
-
-@dataclass(frozen=True)
-class BestDocuments:
-    """The best documents of the query kernel, best first: sums over partitions.
-
-    count     at most so many
-    values    (b,) k_q
-    ordinals  (b,) of the documents
-    partitions, doc_ids
-              (b,) partition of each, and its doc id there
-    impacts   (b, n) of the terms of the query, in the order of their texts
-    shares    (b,) of the query that the first of each partition contains; 0 for the others
-    """
-
-    count: int
-    values: Scores
-    ordinals: npt.NDArray[np.int64]
-    partitions: npt.NDArray[np.int64]
-    doc_ids: npt.NDArray[np.int64]
-    impacts: npt.NDArray[np.float32]
-    shares: npt.NDArray[np.float64]
-
-    def __add__(self, other: BestDocuments) -> BestDocuments:
-        """Return the best of both."""
-        columns = [np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS]
-        values, ordinals, partitions, *_ = columns
-        best = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -values))[: self.count]
-        return BestDocuments(self.count, *(column[best] for column in columns))
-
-
-_COLUMNS: Final = tuple(field.name for field in fields(BestDocuments))[1:]
 
 
 def rank_klsa(
@@ -143,21 +110,21 @@ def parts_of(
     """
     count = max(BEST, parameters.z)
     best = evidence.total(("best",), lambda: _best_of(snapshot, query, row, count))
-    if not len(best.values):
+    values, _, partitions, doc_ids, _, shares = best.columns
+    if not len(values):
         return None
-    z = min(parameters.z, len(best.values))
-    partition = snapshot.partition
-    here = np.flatnonzero(best.partitions[:z] == partition)
-    seeds = best.doc_ids[here]
+    z = min(parameters.z, len(values))
+    here = np.flatnonzero(partitions[:z] == snapshot.partition)
+    seeds = doc_ids[here]
 
     def at_seeds(name: str, *parts: Scores) -> Scores:
         """Return parts at all seeds: (p, z)."""
-        values = np.zeros((len(parts), z), np.float32)
-        values[:, here] = [part[seeds] for part in parts]
-        return evidence.total((name,), lambda: values)
+        at = np.zeros((len(parts), z), np.float32)
+        at[:, here] = [part[seeds] for part in parts]
+        return evidence.total((name,), lambda: at)
 
-    weights = best.values[:z]
-    alpha = effective_alpha(parameters.alpha, parameters.hold_back, float(best.shares[0]))
+    weights = values[:z]
+    alpha = effective_alpha(parameters.alpha, parameters.hold_back, float(shares[0]))
     sharp = np.float32(parameters.lexical_sharpness - 1)
     columns, impacts = counted = _counted(snapshot, query, best)
     kernel, numbers = snapshot.query_kernel, query.numbers
@@ -178,8 +145,8 @@ def parts_of(
     add(
         "lexical",
         1 - alpha,
-        row * (row / best.values[0]) ** sharp,
-        weights * (weights / best.values[0]) ** sharp,
+        row * (row / values[0]) ** sharp,
+        weights * (weights / values[0]) ** sharp,
     )
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     if parameters.coverage:
@@ -197,7 +164,11 @@ def parts_of(
 
 
 def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:
-    """Return the best documents of a snapshot."""
+    """Return the best documents of a snapshot.
+
+    With the doc id of each, impacts of the terms of the query, in the order of their texts, and the
+    share of the query that the first contains; 0 for the others.
+    """
     kernel = snapshot.query_kernel
     doc_ids, values = largest_entries(row, count)
     ascending = np.argsort(doc_ids)
@@ -209,26 +180,26 @@ def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> 
     partitions = np.full(len(doc_ids), snapshot.partition)
     texts = _order_of_texts(snapshot, query)
     ordinals = snapshot.ordinals_of(doc_ids)
-    return BestDocuments(
-        count, values, ordinals, partitions, doc_ids.astype(np.int64), impacts[:, texts], shares
-    )
+    columns = values, ordinals, partitions, doc_ids.astype(np.int64), impacts[:, texts], shares
+    return BestDocuments(count, columns)
 
 
 def _counted(
     snapshot: Snapshot, query: QueryTerms, best: BestDocuments
 ) -> tuple[DocIds, npt.NDArray[np.float32]]:
     """Return columns and impacts of the best documents: see `Parts`."""
-    is_here = best.partitions == snapshot.partition
-    columns = np.where(is_here, best.doc_ids, -1)
+    _, ordinals, partitions, doc_ids, by_texts, _ = best.columns
+    is_here = partitions == snapshot.partition
+    columns = np.where(is_here, doc_ids, -1)
     if not is_here.all():
         remote = snapshot.remote_ordinals
-        at = np.searchsorted(remote, best.ordinals)
-        is_remote = ~is_here & np.isin(best.ordinals, remote)
+        at = np.searchsorted(remote, ordinals)
+        is_remote = ~is_here & np.isin(ordinals, remote)
         columns[is_remote] = len(snapshot) + at[is_remote]
     order = np.argsort(columns, kind="stable")
     order = order[columns[order] >= 0]
-    impacts = np.empty_like(best.impacts)
-    impacts[:, _order_of_texts(snapshot, query)] = best.impacts
+    impacts = np.empty_like(by_texts)
+    impacts[:, _order_of_texts(snapshot, query)] = by_texts
     return columns[order], impacts[order]
 
 
