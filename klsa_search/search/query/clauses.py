@@ -117,20 +117,28 @@ class ClauseReader:
 
     def read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
         """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
-        masks: list[DocumentMask | None] = []  # None stands for words without a term
+        # Of each: which documents match, and what none of these, and none of the others, contains.
+        stack: list[tuple[DocumentMask, set[str], set[str]] | None] = []  # None: without a term
         for item in boolean.postfix:
             if isinstance(item, Operand):
-                masks.append(self._matching(item, builder))
+                excluded = len(builder.excluded)
+                mask = self._matching(item, builder)
+                names = {*builder.excluded[excluded:]}
+                stack.append(None if mask is None else (mask, set(), names))
             elif item == "NOT":
-                mask = masks.pop()
-                masks.append(None if mask is None else ~mask)
+                one = stack.pop()
+                stack.append(one and (~one[0], one[2], one[1]))
             else:
-                right, left = masks.pop(), masks.pop()
+                right, left = stack.pop(), stack.pop()
                 if left is None or right is None:
-                    masks.append(left if right is None else right)
+                    stack.append(left or right)
+                elif item == "AND":
+                    stack.append((left[0] & right[0], left[1] | right[1], left[2] & right[2]))
                 else:
-                    masks.append(left & right if item == "AND" else left | right)
-        (builder.allowed,) = masks
+                    stack.append((left[0] | right[0], left[1] & right[1], left[2] | right[2]))
+        (every,) = stack
+        builder.allowed, absent = every[:2] if every else (None, ())
+        builder.excluded = [shown for shown in builder.excluded if shown in absent]
         # What ranks neither restricts further nor has synonyms.
         builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []
 

@@ -44,7 +44,7 @@ class QueryInterpretation(LazyFields):
     left_out  words of a query of more than 256 distinct ones that do not count: the lightest
     phrases   phrases, whose words must be adjacent
     required  words and phrases after +
-    excluded  words and phrases after -
+    excluded  words and phrases after - and NOT that no hit contains: under OR, some hits may
     fields    words and phrases restricted to one field
     boolean   a query with AND, OR or NOT, with the operators that it was read with; else None
     relaxed   operators that were read as plain words, and why: plain_text, the query has more plain

@@ -15,6 +15,7 @@ from typing import Final
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import characters
+from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
@@ -131,8 +132,11 @@ class Pieces(dict[str, Piece]):
         return piece
 
     def _words(self, text: str) -> tuple[Word, ...]:
+        words = self.analyzer.map_words(text, str, str)
+        # No index has longer words, which therefore are unknown rather than without a term.
         return tuple(
-            Word(word, self.numbers[word]) for word in self.analyzer.map_words(text, str, str)
+            Word(word, self.numbers[word] if len(word) <= LONGEST_WORD else UNKNOWN)
+            for word in words
         )
 
 

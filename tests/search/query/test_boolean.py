@@ -114,6 +114,24 @@ def test_excluded_words_do_not_rank(index):
 
 
 @pytest.mark.parametrize(
+    ("query", "excluded"),
+    [
+        ("cats OR NOT dogs", ()),
+        ("owls OR cats NOT dogs", ()),
+        ("(owls OR cats) NOT dogs", ("dogs",)),
+        ("owls NOT (cats OR dogs)", ("cats", "dogs")),
+        ("owls NOT (cats AND dogs)", ()),
+        ("owls NOT dogs OR cats NOT dogs", ("dogs", "dogs")),
+    ],
+)
+def test_excluded_words_are_in_no_hit(index, query, excluded):
+    results = index.search(query, k=16)
+    assert results.interpretation.excluded == excluded
+    for hit in results:
+        assert set(excluded).isdisjoint(_text(int(hit.id)).split())
+
+
+@pytest.mark.parametrize(
     ("query", "relaxed"),
     [
         ("NOT dogs", {"NOT": "nothing_to_exclude_from"}),

@@ -75,3 +75,11 @@ def test_repetitions_and_unknown_words_do_not_make_a_query_long(index):
     exact = rank_klsa(snapshot, QueryTerms.of(numbers), index.parameters())
     found, _ = index.rank(query, 10, spelling="off")
     assert len({*found.tolist()} & {*np.argsort(-exact)[:10].tolist()}) >= 8
+
+
+@pytest.mark.parametrize("sign", ["", "+"])
+def test_a_word_that_is_too_long_for_any_index_is_unknown(index, sign):
+    word = "x" * 256
+    results = index.search(f"word001 {sign}{word}")
+    assert results.interpretation.unknown == (word,)
+    assert bool(results.total) is not bool(sign)
