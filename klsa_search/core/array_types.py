@@ -281,38 +281,19 @@ class SortedTexts(Sequence[str]):
         return self.content[begin:end].tobytes()
 
 
-def spool_limit(memory: int) -> int:
-    """Return the bytes above which one spool of a build with so much memory is in a file."""
-    return memory // 32
-
-
-class Spools:
-    """Creates spools with a common folder for their files.
-
-    folder        removed by the caller; None keeps all spools in memory
-    memory_limit  size in bytes above which a spool is moved to a file
-    """
-
-    def __init__(self, folder: Path | None = None, memory_limit: int = 0) -> None:
-        self._folder = folder
-        self._memory_limit = memory_limit
-
-    def spool(self, dtype: npt.DTypeLike) -> Spool:
-        """Return a new empty spool of this type."""
-        folder = None if self._folder is None else str(self._folder)
-        # 0 is no limit for the standard library.
-        limit = 0 if folder is None else max(self._memory_limit, 1)
-        return Spool(np.dtype(dtype), SpooledTemporaryFile(limit, dir=folder))
-
-
 class Spool:
     """A one-dimensional array that is appended to and read in pieces.
 
+    folder  of its file, which the caller removes; None keeps it in memory
+    limit   bytes above which it is moved to the file
     A file is read, not mapped, so that its pages do not count as memory of the process.
     """
 
-    def __init__(self, dtype: np.dtype[Any], file: SpooledTemporaryFile[bytes]) -> None:
-        self._dtype, self._file, self._size = dtype, file, 0
+    def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None, limit: int = 0) -> None:
+        # 0 is no limit for the standard library.
+        most, within = (0, None) if folder is None else (max(limit, 1), str(folder))
+        self._file = SpooledTemporaryFile(most, dir=within)  # noqa: SIM115 - closed by `close`
+        self._dtype, self._size = np.dtype(dtype), 0
 
     def __len__(self) -> int:
         """Return the number of elements."""

@@ -164,6 +164,7 @@ def _lines(stream: TextIO) -> Lines:
         ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
     )
     from rich.text import Text
 
@@ -178,18 +179,8 @@ def _lines(stream: TextIO) -> Lines:
             rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
             return Text(done + of + rate)
 
-    class Left(ProgressColumn):
-        """The estimated time left, blank if unknown."""
-
-        max_refresh = 1.0
-
-        def render(self, task: Task) -> Text:
-            left = task.time_remaining
-            return Text("" if not left or task.finished else f"{format_duration(left)} left")
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn(), Left()
-    )  # fmt: skip
+    times = TimeElapsedColumn(), TimeRemainingColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), Amount(), *times
     return Progress(*columns, console=Console(file=stream, force_jupyter=False), transient=True)
 
 

@@ -19,18 +19,16 @@ from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
-    memory_budget,
-    refuse_beyond_memory,
-    refuse_overlap,
-    refuse_to_replace,
-)
-from klsa_search.indexing.estimate import (
     Size,
     disk_needed,
     is_small,
+    memory_budget,
     memory_needed,
     partitions_needed,
     processor_seconds_needed,
+    refuse_beyond_memory,
+    refuse_overlap,
+    refuse_to_replace,
     size_of,
 )
 from klsa_search.indexing.generation_builder import PartitionWorkers
@@ -124,8 +122,7 @@ def build(
     limit with these partitions is refused before the work starts.
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and the same for
-    the row of D of each document, for any N; O(N² · k) for the rows of a D that is not a multiple
-    of K, up to 8,192 documents.
+    the row of D of each document, for any N.
     Raise CollectionError, SettingsError (too little memory, home within the source), StoreError (a
     folder that is not an index, another source), KlsaError if a process dies. If the build fails,
     the existing index and all other files are unchanged.

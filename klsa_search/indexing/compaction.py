@@ -43,8 +43,7 @@ from klsa_search.core.progress import (
 from klsa_search.delta.folding import packed
 from klsa_search.delta.statistics import TrainedStatistics, training_of
 from klsa_search.errors import PartitionsUnsupported
-from klsa_search.indexing.generation_builder import peak_memory, publish
-from klsa_search.indexing.replay import refuse_rebuilt, replayed
+from klsa_search.indexing.generation_builder import peak_memory, publish, refuse_rebuilt, replayed
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.weighting import length_norms, live_length
 from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
@@ -52,8 +51,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.state.state import State
 from klsa_search.storage.arrays import ArrayWriter, write_arrays, write_lists, write_vocabulary
-from klsa_search.storage.columns.builder import ColumnFiles
-from klsa_search.storage.columns.column import ColumnArrays
+from klsa_search.storage.columns.column import ColumnArrays, ColumnFiles
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, write_live_documents
 from klsa_search.storage.files import write_fresh
 from klsa_search.storage.forward_index import Forward
@@ -117,43 +115,28 @@ def compact(path: str | Path, *, progress: Progress | bool | None = None) -> Ind
     return open_index(path)
 
 
-class _LiveDocuments(NamedTuple):
-    """The live documents of a state.
-
-    live     (N,) which they are
-    numbers  (N,) their new doc ids, -1 for deleted documents
-    """
-
-    live: DocumentMask
-    numbers: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, live: DocumentMask) -> _LiveDocuments:
-        """Return what is kept of documents."""
-        return cls(live, np.where(live, np.cumsum(live) - 1, -1))
-
-
 def _write(state: State, folder: Path, report: Progress, started: float) -> Manifest:
     """Write the files of the live documents of a state; return the manifest, without files."""
     info, snapshot = state.info, state.snapshot
-    kept = _LiveDocuments.of(snapshot.live_docs())
+    live = snapshot.live_docs()
+    numbers = np.where(live, np.cumsum(live) - 1, -1)  # new doc ids
     report(DOCUMENTS, 0, None)
-    write_live_documents(folder, state.documents, kept.live)
-    fields = _write_fields(folder, state, kept.live)
-    write_vectors(folder, snapshot.vectors, kept.live, kept.numbers)
+    write_live_documents(folder, state.documents, live)
+    fields = _write_fields(folder, state, live)
+    write_vectors(folder, snapshot.vectors, live, numbers)
     spaces = snapshot.space_entries(info.manifest.vectors)
     training = _write_training(folder, state)
     report(POSTINGS, 0, None)
-    postings = _write_words(folder, state, kept.live, training)
+    postings = _write_words(folder, state, live, training)
     report(EXPANSION, 0, None)
-    _write_rows(folder, snapshot.sparse_expansion, kept)
+    _write_rows(folder, snapshot.sparse_expansion, numbers)
     passages = None
     if state.passages is not None:
         inner = folder / PASSAGES
         inner.mkdir()
         of_inner = _write(state.passages.state, inner, of_passages(report), started)
         live_passages = state.passages.state.snapshot.live_docs()
-        documents = kept.numbers[state.passages.document_of[live_passages]]
+        documents = numbers[state.passages.document_of[live_passages]]
         write_arrays(inner, {PASSAGE_DOCUMENTS: documents.astype(np.int32)})
         of_inner = _with_files(of_inner, describe_files(inner))
         write_fresh(inner / MANIFEST, of_inner.as_text())
@@ -182,7 +165,7 @@ def _write(state: State, folder: Path, report: Progress, started: float) -> Mani
         "fields": fields,
         "vectors": list(spaces),
         "plugins": plugins_of(info.settings),
-        "trained": int(np.count_nonzero(kept.live[:first_later])),
+        "trained": int(np.count_nonzero(live[:first_later])),
     }
     return info.manifest.model_copy(update=changes)
 
@@ -207,7 +190,7 @@ def _write_fields(folder: Path, state: State, live: DocumentMask) -> FieldsEntry
                 starts = starts_of(np.diff(starts)[live])
             missing = int(np.count_nonzero(live & ~field.present()))
             arrays = ColumnArrays(values, starts, field.texts)
-            columns[name] = files.write_arrays(field.type, arrays, missing, field.type_mismatches)
+            columns[name] = files.write(field.type, arrays, missing, field.type_mismatches)
     unindexed = dict(state.fields.others)
     return FieldsEntry(columns=columns, others=unindexed, more=state.info.manifest.fields.more)
 
@@ -269,13 +252,19 @@ class _Entries(NamedTuple):
         return _Entries(self.rows[chosen], self.columns[chosen], self.values[chosen])
 
 
-def _write_rows(folder: Path, expansion: SegmentedExpansion, kept: _LiveDocuments) -> None:
-    """Write rows, features and coordinates of live documents."""
+def _write_rows(
+    folder: Path, expansion: SegmentedExpansion, numbers: npt.NDArray[np.int64]
+) -> None:
+    """Write rows, features and coordinates of live documents.
+
+    numbers  (N,) new doc ids, -1 for deleted documents
+    """
+    live = numbers >= 0
     segments = expansion.segments
     features = [(segment.features, segment.starts) for segment in segments]
-    write_lists(folder, ("cut_features", "cut_starts"), features, kept.live)
+    write_lists(folder, ("cut_features", "cut_starts"), features, live)
     ends = np.cumsum([len(segment.rows) for segment in segments]).tolist()
-    later = _entries_of_later(expansion, kept)
+    later = _entries_of_later(expansion, numbers)
     width, coordinates = expansion.entries, expansion.built.document_vectors.shape[1]
     with ExitStack() as stack:
         rows, scales, vectors = (
@@ -289,37 +278,31 @@ def _write_rows(folder: Path, expansion: SegmentedExpansion, kept: _LiveDocument
         for segment, end in zip(segments, ends, strict=True):
             first = end - len(segment.rows)
             for begin in range(first, end, _ROWS):
-                is_live = kept.live[begin : min(begin + _ROWS, end)]
-                chosen = np.flatnonzero(is_live) + begin - first
+                chosen = np.flatnonzero(live[begin : min(begin + _ROWS, end)]) + begin - first
                 if not len(chosen):
                     continue
-                numbers = kept.numbers[first + chosen[0]], kept.numbers[first + chosen[-1]] + 1
                 table, steps = _merged(
-                    _renumbered(segment.rows[chosen], kept.numbers),
+                    _renumbered(segment.rows[chosen], numbers),
                     segment.scales[chosen, 0],
-                    _within(later, *numbers),
+                    _within(later, numbers[first + chosen[0]], numbers[first + chosen[-1]] + 1),
                 )
                 rows.append(table)
                 scales.append(np.column_stack((steps, segment.scales[chosen, 1])))
                 vectors.append(segment.document_vectors[chosen])
 
 
-def _entries_of_later(expansion: SegmentedExpansion, kept: _LiveDocuments) -> _Entries:
+def _entries_of_later(expansion: SegmentedExpansion, new: npt.NDArray[np.int64]) -> _Entries:
     """Return the entries that rows of later documents have for those of earlier ones, by row."""
     of_segments, first = [], len(expansion.built.rows)
     for segment in expansion.segments[1:]:
-        numbers = kept.numbers[first : first + len(segment.rows)]
+        numbers = new[first : first + len(segment.rows)]
         first += len(segment.rows)
         levels = segment.rows & np.uint32(LEVELS)
-        columns = kept.numbers[segment.rows >> np.uint32(8)]
+        columns = new[segment.rows >> np.uint32(8)]
         documents, at = np.nonzero((levels > 0) & (columns >= 0) & (numbers >= 0)[:, None])
         values = levels[documents, at].astype(np.float32) * segment.scales[documents, 0]
         of_segments.append(_Entries(columns[documents, at], numbers[documents], values))
-    entries = _Entries(
-        np.concatenate([entries.rows for entries in of_segments]),
-        np.concatenate([entries.columns for entries in of_segments]),
-        np.concatenate([entries.values for entries in of_segments]),
-    )
+    entries = _Entries(*map(np.concatenate, zip(*of_segments, strict=True)))
     return entries.at(np.argsort(entries.rows, kind="stable"))
 
 

@@ -6,21 +6,23 @@ computation continues where it was: see `storage.vectors`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.passages import cut
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import VECTORS, Progress
-from klsa_search.indexing.passages import divides
-from klsa_search.indexing.reading import StoredCollection
+from klsa_search.indexing.checks import divides
+from klsa_search.indexing.reading import StoredCollection, build_batches
 from klsa_search.search.models import (
     refuse_other_model,
     rows_of,
@@ -90,13 +92,14 @@ def with_computed_vectors(
     spaces = _spaces(index, embedders, replaced)
     words = _passage_words(index, settings)
     computed = ComputedVectors(index.path.parent)
+    fingerprints = {space.name: space.embedder.fingerprint for space in spaces}
+    collection.add_vectors(partial(_attached, spaces, words, computed), fingerprints)
+    total = len(collection)
     try:
-        for space in spaces:
-            _compute(space, collection, words, computed, report)
-        collection.add_vectors(
-            partial(_attached, spaces=spaces, words=words, computed=computed),
-            {space.name: space.embedder.fingerprint for space in spaces},
-        )
+        for number, _ in enumerate(collection.documents(), 1):  # computes and stores all of them
+            if number % BATCH == 0:
+                report(VECTORS, number, total)
+        report(VECTORS, total, total)
         yield
     except BaseException:
         computed.close()
@@ -131,42 +134,37 @@ def _passage_words(index: Index, settings: Settings) -> int | None:
     return words
 
 
-def _compute(
-    space: _Space,
-    documents: StoredCollection,
+def _attached(
+    spaces: Sequence[_Space],
     words: int | None,
     computed: ComputedVectors,
-    report: Progress,
-) -> None:
-    """Compute and store the vectors of all texts that have none."""
-    fingerprint, total = space.embedder.fingerprint, len(documents)
-    texts: dict[str, None] = {}
-
-    def flush() -> None:
-        if texts:
-            batch = list(texts)
-            computed.add(fingerprint, batch, rows_of(space.embedder, batch, space.dimension))
-            texts.clear()
-
-    for number, document in enumerate(documents.documents(), 1):
-        lacking = space.texts(document, words)
-        rows = computed.rows(fingerprint, lacking)
-        texts.update(dict.fromkeys(t for t, row in zip(lacking, rows, strict=True) if row is None))
-        if len(texts) >= BATCH:
-            flush()
-            report(VECTORS, number, total)
-    flush()
-    report(VECTORS, total, total)
+    documents: Iterator[Document],
+) -> Iterator[Document]:
+    """Yield documents with their vectors, which are computed and stored if they are not yet."""
+    for batch in build_batches(documents):
+        for space in spaces:
+            texts_of = [space.texts(document, words) for document in batch]
+            rows = _rows(space, dict.fromkeys(chain.from_iterable(texts_of)), computed)
+            for at, texts in enumerate(texts_of):
+                if texts:
+                    vectors = np.stack([rows[text] for text in texts])
+                    batch[at] = with_rows(batch[at], space.name, vectors)
+                elif not space.keep:  # of another model
+                    batch[at] = without_spaces(batch[at], {space.name})
+        yield from batch
 
 
-def _attached(
-    document: Document, *, spaces: Sequence[_Space], words: int | None, computed: ComputedVectors
-) -> Document:
-    """Return a document with computed vectors."""
-    for space in spaces:
-        if texts := space.texts(document, words):
-            rows = computed.rows(space.embedder.fingerprint, texts)
-            document = with_rows(document, space.name, np.stack([r for r in rows if r is not None]))
-        elif not space.keep:  # of another model
-            document = without_spaces(document, {space.name})
-    return document
+def _rows(
+    space: _Space, texts: Iterable[str], computed: ComputedVectors
+) -> dict[str, npt.NDArray[np.int8]]:
+    """Return the vector of each text."""
+    fingerprint, asked = space.embedder.fingerprint, list(texts)
+    stored = dict(zip(asked, computed.rows(fingerprint, asked), strict=True))
+    rows = {text: row for text, row in stored.items() if row is not None}
+    lacking = [text for text in asked if text not in rows]
+    for first in range(0, len(lacking), BATCH):
+        some = lacking[first : first + BATCH]
+        vectors = rows_of(space.embedder, some, space.dimension)
+        computed.add(fingerprint, some, vectors)
+        rows |= zip(some, vectors, strict=True)
+    return rows

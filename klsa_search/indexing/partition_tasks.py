@@ -15,10 +15,10 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,7 @@ from klsa_search.indexing.generation_builder import (
 from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import (
-    KnnParams,
-    KnnPart,
-    nearest_rows_in_parts,
-)
+from klsa_search.kernels.nearest_neighbours import KnnParams, KnnPart, nearest_rows_in_parts
 from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_partition_table, remote_rows_arrays
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
@@ -61,7 +57,6 @@ PHASE: Final = "partitions"
 _PARAMS = KnnParams()
 
 
-@dataclass
 class DocumentSpool:
     """Batches of documents in a file, and their numbers in the source.
 
@@ -69,34 +64,29 @@ class DocumentSpool:
     passages  numbers of passages of the documents
     """
 
-    path: Path
-    words: int | None
-    stream: IO[bytes] = field(init=False)
-    batch: list[Document] = field(default_factory=list)
-    ordinals: array[int] = field(default_factory=lambda: array("q"))
-    passages: array[int] = field(default_factory=lambda: array("q"))
+    def __init__(self, path: Path, words: int | None) -> None:
+        self.path, self._words = path, words
+        self._stream = path.open("wb")
+        self.ordinals, self.passages = array("q"), array("q")
 
-    def __post_init__(self) -> None:
-        """Open the file."""
-        self.stream = self.path.open("wb")
-
-    def add(self, document: Document, ordinal: int) -> None:
-        """Add a document to the present batch."""
-        self.batch.append(document)
-        self.ordinals.append(ordinal)
-        if self.words is not None:
-            self.passages.append(len(cut(document.text, self.words)))
-
-    def end_batch(self) -> None:
-        """Write the present batch, if it has documents."""
-        if self.batch:
-            pickle.dump(self.batch, self.stream, pickle.HIGHEST_PROTOCOL)
-            self.batch = []
+    def extend(self, documents: list[Document], ordinals: Sequence[int]) -> None:
+        """Write a batch of documents."""
+        pickle.dump(documents, self._stream, pickle.HIGHEST_PROTOCOL)
+        self.ordinals.extend(ordinals)
+        if self._words is not None:
+            self.passages.extend(len(cut(document.text, self._words)) for document in documents)
 
     def close(self) -> None:
         """Close the file, and write the numbers of the documents to another one."""
-        self.stream.close()
+        self._stream.close()
         np.save(_ordinals_file(self.path), np.frombuffer(self.ordinals, np.int64))
+
+
+def spooled_batches(path: Path) -> Iterator[list[Document]]:
+    """Yield the batches of the file of a `DocumentSpool`."""
+    with path.open("rb") as stream, suppress(EOFError):
+        while True:
+            yield pickle.load(stream)  # noqa: S301 - written by this build
 
 
 def number_passages(spools: Sequence[DocumentSpool], work: Path) -> list[int]:
@@ -153,16 +143,10 @@ class SpooledDocuments(NamedTuple):
 
     def of_partition(self, number: int, above: int = 0) -> Iterator[Document]:
         """Yield the documents of a partition, or their passages, whose hash is at least a limit."""
-        with (self.folder / str(number)).open("rb") as stream:
-            while True:
-                try:
-                    batch = pickle.load(stream)  # noqa: S301 - written by this build
-                except EOFError:
-                    return
-                for document in batch:
-                    words = self.words
-                    units = (document,) if words is None else passages_of(document, words)
-                    yield from (unit for unit in units if _sample_key(unit) >= above)
+        for document in chain.from_iterable(spooled_batches(self.folder / str(number))):
+            words = self.words
+            units = (document,) if words is None else passages_of(document, words)
+            yield from (unit for unit in units if _sample_key(unit) >= above)
 
     def sample(self, share: float) -> StoredCollection:
         """Return about this share of all, by the hashes of their IDs."""

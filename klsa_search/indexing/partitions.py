@@ -29,17 +29,18 @@ import numpy.typing as npt
 
 from klsa_search.analysis.languages import languages_of
 from klsa_search.collection.model import Collection
-from klsa_search.core.array_types import Spools, spool_limit
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
+    Size,
+    divides,
+    documents_within,
     refuse_beyond_memory,
     refuse_other_division,
     refuse_to_shrink,
     require_fields,
 )
-from klsa_search.indexing.estimate import Size, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,
@@ -55,9 +56,9 @@ from klsa_search.indexing.partition_tasks import (
     PartitionTask,
     SpooledDocuments,
     number_passages,
+    spooled_batches,
     take_steps,
 )
-from klsa_search.indexing.passages import divides
 from klsa_search.indexing.reading import Contents, SourceBatches, StoredCollection
 from klsa_search.indexing.text_sample import TextSample
 from klsa_search.indexing.weighing import MOST, open_training, train
@@ -145,7 +146,7 @@ def build_divided(
     def write(generation: Path) -> Built:
         work = generation / SCRATCH
         work.mkdir()
-        files = _route(collection, work, chosen, partitions, report, memory)
+        files = _route(collection, work, chosen, partitions, report)
         contents, documents = files.contents, sum(files.sizes)
         refuse_to_shrink(path, documents, collection, replace=replace)
         for kind, sizes in files.kinds.items():
@@ -180,28 +181,28 @@ class _PartitionFiles(NamedTuple):
 
 
 def _route(
-    collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress,
-    memory: int,
-) -> _PartitionFiles:  # fmt: skip
+    collection: Collection, work: Path, chosen: Settings, partitions: int, report: Progress
+) -> _PartitionFiles:
     """Write the documents of a collection to a file for each partition."""
-    spool = Spools(work, spool_limit(memory)).spool("u1")
-    source, done = SourceBatches(collection, chosen, spool, TextSample(chosen)), 0
+    source, done = SourceBatches(collection, chosen, TextSample(chosen)), 0
     with ExitStack() as stack:
         words = chosen.passage_words
         parts = [DocumentSpool(work / str(number), words) for number in range(partitions)]
         for part in parts:
             stack.enter_context(closing(part))
         for batch in source:
-            for ordinal, document in enumerate(batch, done):
-                parts[partition_of(document.id, partitions)].add(document, ordinal)
-            for part in parts:
-                part.end_batch()
+            numbers = [partition_of(document.id, partitions) for document in batch]
+            by_number = sorted(range(len(batch)), key=numbers.__getitem__)
+            for number, positions in groupby(by_number, numbers.__getitem__):
+                at = list(positions)
+                parts[number].extend([batch[i] for i in at], [done + i for i in at])
             done += len(batch)
             report(DOCUMENTS, done, source.extent.documents(done))
     report(DOCUMENTS, done, done)
     columns = work / "columns"
     columns.mkdir()
-    contents = source.finish(columns)
+    batches = (batch for part in parts for batch in spooled_batches(part.path))
+    contents = source.finish(columns, ([d.metadata for d in batch] for batch in batches))
     # English without any: partitions have even less text to tell the language by.
     names = ",".join(languages_of(contents.settings.language))
     settings = contents.settings.model_copy(update={"language": names})

@@ -1,4 +1,4 @@
-"""One pass over a collection: documents to storage and terms to counts."""
+"""Read a collection: documents to storage, then, by what all of them show, terms to counts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import json
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +21,10 @@ from klsa_search.analysis.language_detection import DetectedLanguage, release_mo
 from klsa_search.analysis.languages import AUTO, languages_of
 from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
-from klsa_search.collection.model import (
-    Collection,
-    Document,
-    Judgement,
-    Problems,
-    Topic,
-    batches,
-)
+from klsa_search.collection.model import Collection, Document, Judgement, Problems, Topic, batches
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.searched_text import AnalysedTexts, analysed_texts
-from klsa_search.core.array_types import Spool, Spools, spool_limit
+from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import Settings
@@ -189,14 +183,16 @@ class StoredCollection:
         return self._read()
 
     def add_vectors(
-        self, attach: Callable[[Document], Document], fingerprints: Mapping[str, str]
+        self,
+        attach: Callable[[Iterator[Document]], Iterator[Document]],
+        fingerprints: Mapping[str, str],
     ) -> None:
-        """Let a function add vectors to each document.
+        """Let a function add vectors to the documents.
 
         fingerprints  of the embedders that computed them, by space
         """
         read = self._read
-        self._read = lambda: map(attach, read())
+        self._read = lambda: attach(read())
         self.fingerprints |= fingerprints
 
     def queries(self) -> list[Topic]:
@@ -211,7 +207,6 @@ class StoredCollection:
 class SourceBatches:
     """Yields the documents of a source in batches, as they are stored, and notes what they have.
 
-    spool         of the values of fields
     sample        gets some of the texts, if it is not None
     keeps_empty   whether fields without values get columns, too
     """
@@ -220,7 +215,6 @@ class SourceBatches:
         self,
         collection: Collection,
         settings: Settings,
-        spool: Spool,
         sample: TextSample | None,
         *,
         keeps_empty: bool = False,
@@ -232,7 +226,6 @@ class SourceBatches:
         self._digest = hashlib.sha256()
         self._fields = FieldsWriter(
             self._declared.types,
-            spool,
             {} if stored is None else stored.types,
             keeps_empty=keeps_empty,
             forms=self._declared.forms,
@@ -253,24 +246,25 @@ class SourceBatches:
                 self._sample.add(batch)
             yield batch
 
-    def finish(self, folder: Path) -> Contents:
-        """Write the fields to a folder; return what all documents show."""
-        columns = self._fields.finish(folder)
+    def finish(self, folder: Path, metadata: Iterable[list[Mapping[str, Any]]]) -> Contents:
+        """Write the fields to a folder; return what all documents show.
+
+        metadata  of the documents again, in batches
+        """
+        columns = self._fields.finish(folder, metadata)
         updates = {"html": self._html.report(), **self._fields.forms._asdict()}
         settings = self._settings.model_copy(update=updates)
         languages: Sequence[DetectedLanguage] = ()
         if self._sample is not None:
             settings = self._sample.completed(settings)
             if self._settings.language == AUTO != settings.language:
-                languages = self._sample.languages()
-            # A small build needs little memory, and the next one the model again.
-            if self._sample.is_thinned:
-                release_model()
+                languages = self._sample.languages
         return Contents(self._digest.hexdigest(), self._bytes, columns, settings, languages)
 
 
 BATCH = 2000  # documents of a batch
 _CHARACTERS = 2**20
+_SPOOLS = 32  # spools that a build's memory is for
 WORKER_START = 2**21  # characters beyond ASCII texts, analysed while workers start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
@@ -300,61 +294,47 @@ def read(
         settings = settings.model_copy(update={"language": names})
     scratch = generation / SCRATCH
     scratch.mkdir()
-    spools = Spools(scratch, spool_limit(memory))
     is_complete = settings.language != AUTO and settings.identifiers != "auto"
     sample = None if is_complete else TextSample(settings)
-    source = SourceBatches(
-        collection, settings, spools.spool(np.uint8), sample, keeps_empty=trained is not None
-    )
-    processes = processes or processors()
-
-    def counted(
-        batches: Iterator[list[Document]], expected: Callable[[int], int | None]
-    ) -> tuple[CountsBuilder, Settings]:
-        """Count the terms of all documents, analysed as the sample so far tells."""
-        beginning = list(islice(batches, 1))
-        chosen = settings if sample is None else sample.few().completed(settings)
-        analyzer, searched = Analyzer(chosen), chosen.searched_fields
-        builder = CountsBuilder(
-            spools,
-            weights=searched.weights,
-            common=analyzer.common() if settings.common_weight < 1 else frozenset(),
-            first=() if trained is None else trained.vocabulary.terms,
-        )
-        done, parts = 0, len(searched.names)
-        texts_of = (
-            analysed_texts(batch, searched, chosen.language_field)
-            for batch in chain(beginning, batches)
-        )
-        with closing(_numbered(texts_of, analyzer, processes)) as numbered:
-            for texts in numbered:
-                builder.extend(
-                    texts.numbering,
-                    np.frombuffer(texts.numbers, np.int32),
-                    np.frombuffer(texts.lengths, np.int32),
-                    parts,
-                    texts.terms,
-                )
-                done += len(texts.lengths) // parts
-                report(DOCUMENTS, done, expected(done))
-        report(DOCUMENTS, done, done)
-        return builder, chosen
-
+    source = SourceBatches(collection, settings, sample, keeps_empty=trained is not None)
     with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
-
-        def read_batches() -> Iterator[list[Document]]:
-            for batch in source:
-                writer.extend(batch)
-                vectors.extend(batch)
-                yield batch
-
-        builder, first = counted(read_batches(), source.extent.documents)
-    contents = source.finish(generation)
-    settings = contents.settings  # by which `counted` reads again
-    if _is_read_otherwise(settings, first):  # the first documents are unlike most
-        builder.close()
-        documents = DocumentReader.open(generation)
-        builder, _ = counted(build_batches(documents.live_documents()), lambda _: len(documents))
+        done = 0
+        for batch in source:
+            writer.extend(batch)
+            vectors.extend(batch)
+            done += len(batch)
+            report(DOCUMENTS, done, source.extent.documents(done))
+    report(DOCUMENTS, done, done)
+    documents = DocumentReader.open(generation)
+    ranges = range(0, done, BATCH)
+    heads = (documents.heads(range(done)[first : first + BATCH]) for first in ranges)
+    contents = source.finish(generation, ([fields for *_, fields in batch] for batch in heads))
+    settings = contents.settings
+    analyzer, searched = Analyzer(settings), settings.searched_fields
+    builder = CountsBuilder(
+        partial(Spool, folder=scratch, limit=memory // _SPOOLS),
+        weights=searched.weights,
+        common=analyzer.common() if settings.common_weight < 1 else frozenset(),
+        first=() if trained is None else trained.vocabulary.terms,
+    )
+    parts, counted = len(searched.names), 0
+    texts_of = (
+        analysed_texts(batch, searched, settings.language_field)
+        for batch in build_batches(documents.live_documents())
+    )
+    with closing(_numbered(texts_of, analyzer, processes or processors())) as numbered:
+        for texts in numbered:
+            builder.extend(
+                texts.numbering,
+                np.frombuffer(texts.numbers, np.int32),
+                np.frombuffer(texts.lengths, np.int32),
+                parts,
+                texts.terms,
+            )
+            counted += len(texts.lengths) // parts
+            report(COUNTS, counted, 3 * done)
+    if done > _FIRST:  # a small build needs little memory, and the next one the model again
+        release_model()
     features: list[DocumentFeatures] = []
 
     def weigh_block(block: BlockCounts, content: npt.NDArray[np.bool_]) -> None:
@@ -362,21 +342,13 @@ def read(
         features.append(document_features(trained, block, content))
 
     counts = builder.finish(
-        lambda part, all_: report(COUNTS, part, all_),
+        lambda part, all_: report(COUNTS, done + part, done + all_),
         None if trained is None else weigh_block,
     )
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
     return ReadDocuments(contents, counts, vectors.entries(), features)
-
-
-def _is_read_otherwise(settings: Settings, before: Settings) -> bool:
-    """Return whether documents have other terms than by the settings before."""
-    return (
-        languages_of(settings.language) != languages_of(before.language)
-        or settings.identifiers != before.identifiers
-    )
 
 
 def _numbered(

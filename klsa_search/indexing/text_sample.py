@@ -18,10 +18,10 @@ from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import are_code, language_stated, searched_texts
 from klsa_search.collection.text_cleaning import HtmlCounts
 from klsa_search.core.config import Settings
+from klsa_search.core.lazy import lazy_property
 from klsa_search.storage.columns.declared import DeclaredFields
 
 _LARGEST: Final = 512
-_FEW: Final = 32
 
 
 class TextSample:
@@ -35,7 +35,6 @@ class TextSample:
         self.texts: list[str] = []
         self._stated: list[str] = []
         self._distance, self._seen = 1, 0
-        self._language: Sequence[DetectedLanguage] = ()
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add documents of the sample among the next ones of the collection."""
@@ -45,35 +44,19 @@ class TextSample:
                 text = "\n".join(part[:MAX_CHARACTERS] for part in parts)
                 self.texts.append(text[:MAX_CHARACTERS])
                 self._stated.append(language_stated(document, self._settings.language_field))
-                self._language = ()
                 if len(self.texts) == _LARGEST:
                     del self.texts[1::2], self._stated[1::2]
                     self._distance *= 2
             self._seen += 1
 
-    @property
-    def is_thinned(self) -> bool:
-        """Return whether the collection has more documents than the sample can hold."""
-        return self._distance > 1
-
-    def few(self) -> TextSample:
-        """Return a sample of about 32 of the texts, for a guess that is checked later."""
-        distance = len(self.texts) // _FEW
-        if distance < 2:
-            return self  # which need not detect the language twice
-        few = TextSample(self._settings)
-        few.texts, few._stated = self.texts[::distance], self._stated[::distance]
-        return few
-
+    @lazy_property
     def languages(self) -> Sequence[DetectedLanguage]:
-        """Return the languages of the texts so far, the commonest first; `auto` if none tells.
+        """The languages of all texts, the commonest first; `auto` if none tells.
 
         Those that a field states for a tenth of the documents; else, those that are detected.
-        Cost: 0.2 s, once for a sample.
+        Cost: 0.2 s, once.
         """
-        if not self._language:
-            self._language = self._stated_languages() or detect_languages(self.texts)
-        return self._language
+        return self._stated_languages() or detect_languages(self.texts)
 
     def _stated_languages(self) -> list[DetectedLanguage]:
         stated = Counter(map(stated_language, self._stated))
@@ -89,7 +72,7 @@ class TextSample:
         """Return settings with what they leave to the texts: language and identifiers."""
         changes: dict[str, object] = {}
         if settings.language == AUTO:
-            changes["language"] = ",".join(entry.language for entry in self.languages())
+            changes["language"] = ",".join(entry.language for entry in self.languages)
         if settings.identifiers == "auto" and self.texts:
             kind = "parts" if are_code(self.texts) else "pairs"
             changes["identifiers"] = kind if settings.tokenizer is None else "off"

@@ -153,29 +153,20 @@ class _Comparison:
     def _compare(self, doc_ids: npt.NDArray[np.int64]) -> None:
         documents = self._state.documents.at(doc_ids.tolist())
         by_id = self._state.documents.doc_ids([document.id for document in documents])
-        for document, doc_id, found_id in zip(documents, doc_ids.tolist(), by_id, strict=True):
-            if doc_id != found_id:
-                raise self._damaged(f"its id {document.id!r} leads to another document")
-        block = self._analysed(documents)
-        codes, sizes = encoded(block, self._forward.ranks)
+        codes, sizes = encoded(self._analysed(documents), self._forward.ranks)
         ends = np.cumsum(sizes)
-        lengths = block.lengths.reshape(len(documents), -1)
-        words = np.cumsum(lengths.sum(axis=1))
-        weights = self._settings.searched_fields.weights
-        before = 0
         for i, (document, doc_id) in enumerate(zip(documents, doc_ids.tolist(), strict=True)):
+            if by_id[i] != doc_id:
+                raise self._damaged(f"its id {document.id!r} leads to another document")
             if codes[ends[i] - sizes[i] : ends[i]].tobytes() != self._forward.codes[doc_id]:
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
-            terms = block.words[before : words[i]]
-            before = int(words[i])
-            is_term = terms >= 0
-            length = int(np.repeat(weights, lengths[i])[is_term].sum())
-            terms = terms[is_term]
-            if length != self._snapshot.lengths[doc_id]:
-                raise self._damaged(f"the length of document {document.id!r} is not its text's")
             self._compare_vectors(document, doc_id)
-            self._tokens += length
-            self._frequencies[np.unique(terms)] += 1
+        counts = self._forward.counts(doc_ids)
+        lengths = np.asarray(counts.sum(axis=1), np.int64).ravel()
+        for i in np.flatnonzero(lengths != self._snapshot.lengths[doc_ids])[:1]:
+            raise self._damaged(f"the length of document {documents[i].id!r} is not its text's")
+        self._tokens += int(lengths.sum())
+        self._frequencies += np.bincount(counts.indices, minlength=len(self._frequencies))
 
     def _compare_vectors(self, document: Document, doc_id: int) -> None:
         expected, spaces = vectors_of(document), self._snapshot.vectors

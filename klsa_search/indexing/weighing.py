@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +39,10 @@ from klsa_search.kernels.weighting import (
     tfidf_posting_weights,
 )
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
-from klsa_search.lowrank.expansion_matrix import expansion_rows
-from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.expansion_matrix import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,
-    is_multiple_of_kernel,
     scalars_of,
     sparse_expansion_arrays,
     unpack_rows,
@@ -64,15 +62,6 @@ MOST: Final = 200_000
 
 _ROWS: Final = ("cut_rows", "cut_scales")
 """Arrays of the rows of D."""
-
-
-def stores_rows(documents: int, settings: Settings) -> bool:
-    """Return whether the rows of D are stored completely: if it is not a multiple of K.
-
-    In a larger collection D is computed from the eigenvectors at each search, in O(nnz + N · k).
-    """
-    is_multiple = is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
-    return documents <= SMALL and not is_multiple
 
 
 def stores_eigenvectors(documents: int, settings: Settings) -> bool:
@@ -96,22 +85,43 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
 
 
 def weigh(
-    counts: TermCounts, generation: Path, settings: Settings, report: Progress
+    counts: TermCounts,
+    generation: Path,
+    settings: Settings,
+    report: Progress,
+    *,
+    is_training: bool = False,
 ) -> dict[str, Spectrum]:
     """Write postings, spectra and D; return the spectra by name.
 
+    is_training  without rows of D and eigenvectors, which partitions do not read
     Cost and memory: see `build` and `plan`.
     """
     write_postings(counts, generation, settings, report)
     weights = feature_weighting(settings).of_columns(counts.matrix)
     kernel = document_kernel(counts, settings)
     write_arrays(generation, statistics_arrays(counts, settings))
-    spectra = {"bm25": write_expansion(generation, kernel, weights, settings, report)}
+    solved = solved_dimensions(len(kernel), settings)
+    if is_training:
+        solved = min(settings.dimensions, settings.latent_dimensions)
+    spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
+    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
+    entries, rows = 1, sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
+    if not is_training:
+        entries = max(ENTRIES, settings.neighbours)
+        rows = nearest_rows(kernel, entries + 1, progress=report)
+        report(EXPANSION, 0, None)
+    expansion = SparseExpansion.of(kernel, rows, latent, entries)
+    arrays = {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(expansion)}
+    write_arrays(generation, arrays)
+    if not is_training and stores_eigenvectors(len(kernel), settings):
+        write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
+    spectra = {"bm25": spectrum}
     if needs_eigenvectors(settings):
         features = DocumentKernel.of(tfidf_features(counts.matrix))
         lsi = decompose(features, settings.dimensions, seed=settings.seed, progress=report)
         spectra["lsi"] = lsi
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays = {
             "postings_tfidf": tfidf_posting_weights(counts.matrix),
             "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
             "lsi_eigenvalues": lsi.eigenvalues,
@@ -147,34 +157,6 @@ def write_postings(
     write_arrays(generation, {"lengths": lengths.astype(np.int32)})
 
 
-def write_expansion(
-    generation: Path,
-    kernel: DocumentKernel,
-    weights: npt.NDArray[np.float64],
-    settings: Settings,
-    report: Progress,
-) -> Spectrum:
-    """Write D, and the eigenvectors if they are stored; return the spectrum.
-
-    weights  (V,) w(t)^p of each term
-    """
-    solved = solved_dimensions(len(kernel), settings)
-    spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
-    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
-    entries = max(ENTRIES, settings.neighbours)
-    rows = nearest_rows(kernel, entries + 1, progress=report)
-    report(EXPANSION, 0, None)
-    expansion = SparseExpansion.of(kernel, rows, latent, entries)
-    arrays = {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(expansion)}
-    write_arrays(generation, arrays)
-    if stores_eigenvectors(len(kernel), settings):
-        write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
-    if stores_rows(len(kernel), settings):
-        function = settings.spectral, settings.gamma, settings.head
-        write_arrays(generation, {"expansion": expansion_rows(kernel, spectrum, *function)})
-    return spectrum
-
-
 def train(
     folder: Path, sample: Collection, settings: Settings, report: Progress, *, memory: int
 ) -> Spectrum:
@@ -183,18 +165,7 @@ def train(
     Cost: that of a build without neighbours.
     """
     counts = read(sample, folder, settings, report, memory=memory).counts
-    write_postings(counts, folder, settings, report)
-    write_arrays(folder, statistics_arrays(counts, settings))
-    kernel = document_kernel(counts, settings)
-    dimensions = min(settings.dimensions, settings.latent_dimensions)
-    spectrum = decompose(kernel, dimensions, seed=settings.seed, progress=report)
-    weights = feature_weighting(settings).of_columns(counts.matrix)
-    latent = LatentSpace.of(kernel, spectrum, dimensions, weights)
-    none = sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
-    expansion = SparseExpansion.of(kernel, none, latent, entries=1)
-    arrays = sparse_expansion_arrays(expansion)
-    write_arrays(folder, {"eigenvalues": spectrum.eigenvalues, **arrays})
-    return spectrum
+    return weigh(counts, folder, settings, report, is_training=True)["bm25"]
 
 
 def open_training(folder: Path, settings: Settings) -> BuildStatistics:

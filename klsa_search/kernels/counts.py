@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.terms import LAST_STOP_CODE
-from klsa_search.core.array_types import Spool, Spools, narrow_indptr, starts_of
+from klsa_search.core.array_types import Spool, narrow_indptr, starts_of
 from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.kernels.vocabulary import Vocabulary
 
@@ -138,7 +138,7 @@ def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_a
 class CountsBuilder:
     """Counts documents, given as terms or as term numbers; 4 bytes per word until `finish`.
 
-    spools        store words and counts, in memory or in files
+    spool         returns what stores words and counts of a type, in memory or in a file
     threads       number of threads, by default that of processors; does not change the result
     weights       of a word in each part of a document: see `count_block`
     common        terms that are skipped when making pairs
@@ -147,23 +147,23 @@ class CountsBuilder:
 
     def __init__(
         self,
-        spools: Spools | None = None,
+        spool: Callable[[npt.DTypeLike], Spool] = Spool,
         *,
         threads: int | None = None,
         weights: Sequence[int] = (),
         common: Set[str] = frozenset(),
         first: Sequence[str] = (),
     ) -> None:
-        self._spools = spools or Spools()
+        self._spool = spool
         self._weights, self._common, self._first = tuple(weights), common, first
         self._tokens = 0
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
         self._sorted_numbers: dict[int, npt.NDArray[np.int32]] = {}  # by dictionary and number
-        self._words = self._spools.spool(np.int32)
+        self._words = self._spool(np.int32)
         self._segments: list[tuple[int, int]] = []  # dictionary, end of its words
-        self._lengths = self._spools.spool(np.int32)  # words of each part
-        self._parts = self._spools.spool(np.int32)  # parts of each document
+        self._lengths = self._spool(np.int32)  # words of each part
+        self._parts = self._spool(np.int32)  # parts of each document
 
     def add(self, *parts: Sequence[str]) -> None:
         """Add a document, given as the terms of its parts, such as title and text."""
@@ -217,7 +217,7 @@ class CountsBuilder:
         paired[common] = False
         N = len(self._parts)
         report = counted or (lambda done, total: None)
-        counts = _Counted(self._spools)
+        counts = _Counted(self._spool)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in map_in_order(
                 lambda block: threads.submit(count_block, block, paired, self._weights),
@@ -285,11 +285,11 @@ class CountsBuilder:
 class _Counted:
     """The counts of all blocks, in order."""
 
-    def __init__(self, spools: Spools) -> None:
+    def __init__(self, spool: Callable[[npt.DTypeLike], Spool]) -> None:
         self.documents = 0
-        self.columns, self.counts = spools.spool(np.int32), spools.spool(np.int32)
-        self._spools = spools
-        self._keys, self._key_counts = spools.spool(np.int64), spools.spool(np.int32)
+        self.columns, self.counts = spool(np.int32), spool(np.int32)
+        self._spool = spool
+        self._keys, self._key_counts = spool(np.int64), spool(np.int32)
         self.sizes, self._key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
 
     def append(self, block: BlockCounts) -> None:
@@ -329,7 +329,7 @@ class _Counted:
         numbered  called with the number of documents done
         """
         starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
-        numbers, counts = self._spools.spool(np.int32), self._spools.spool(np.int32)
+        numbers, counts = self._spool(np.int32), self._spool(np.int32)
         sizes, done = [np.zeros(0, np.int32)], 0
         with ThreadPoolExecutor(threads) as pool:
 

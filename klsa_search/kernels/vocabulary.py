@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from operator import lt
 from typing import Final, overload
@@ -211,6 +211,8 @@ class Vocabulary:
     term; lookup is O(1).
     """
 
+    _extends: tuple[Vocabulary, Mapping[str, int]] | None = None  # with further terms
+
     def __init__(self, terms: Iterable[str]) -> None:
         self.terms: Sequence[str] = tuple(terms)
         # No Python loop over the terms: this is most of the time of opening an index.
@@ -234,13 +236,16 @@ class Vocabulary:
         """Return a vocabulary with further terms. Cost: the terms since the build."""
         if not words:
             return self
-        built, terms, before = self.numbers, self.terms, dict[str, int]()
-        if isinstance(self.numbers, _ExtendedNumbers):
-            built, terms, before = self.numbers.built, self.numbers.terms, self.numbers.later
-        after = range(len(self), len(self) + len(words))
-        numbers = _ExtendedNumbers(built, terms, before | dict(zip(words, after, strict=True)))
-        joined = _JoinedTerms([terms, list(numbers.later)])
-        return self._of(joined, numbers, self.runs.extended(words))
+        built, before = self._extends or (self, {})
+        later = {
+            **before,
+            **dict(zip(words, range(len(self), len(self) + len(words)), strict=True)),
+        }
+        terms = _JoinedTerms([built.terms, list(later)])
+        numbers = _JoinedNumbers(terms, [built.numbers.get, later.get])
+        vocabulary = self._of(terms, numbers, self.runs.extended(words))
+        vocabulary._extends = built, later
+        return vocabulary
 
     def without(self, unused: npt.NDArray[np.bool_]) -> Vocabulary:
         """Return a vocabulary in which some terms have no number.
@@ -253,31 +258,6 @@ class Vocabulary:
             if unused.any()
             else self
         )
-
-
-class _ExtendedNumbers(Mapping[str, int]):
-    """Numbers of the terms of a build, and of later ones.
-
-    terms  of the build, in order
-    """
-
-    def __init__(
-        self, built: Mapping[str, int], terms: Sequence[str], later: dict[str, int]
-    ) -> None:
-        self.built, self.terms, self.later = built, terms, later
-
-    def __getitem__(self, term: str) -> int:
-        number = self.built.get(term)
-        return self.later[term] if number is None else number
-
-    def __contains__(self, term: object) -> bool:
-        return term in self.built or term in self.later
-
-    def __iter__(self) -> Iterator[str]:
-        return chain(self.built, self.later)
-
-    def __len__(self) -> int:
-        return len(self.built) + len(self.later)
 
 
 class StoredTerms(SortedTexts):
@@ -335,7 +315,14 @@ class JoinedVocabulary(Vocabulary):
             runs = [*first.runs.runs, TermRun(stored.order, numbers), later]
         self.terms = _JoinedTerms(parts)
         later_numbers = dict(zip(words, word_numbers.tolist(), strict=True))
-        self.numbers = _JoinedNumbers(self.terms, first.numbers, later_numbers, stored, numbers)
+
+        def number_in_stored(term: str) -> int | None:
+            position = stored.find(term)
+            return None if position is None or numbers[position] < 0 else int(numbers[position])
+
+        self.numbers = _JoinedNumbers(
+            self.terms, (first.numbers.get, later_numbers.get, number_in_stored)
+        )
         self.runs = TermRuns(runs or [TermRun.of(self.terms)])
 
     def extended(self, words: Sequence[str]) -> Vocabulary:
@@ -396,30 +383,19 @@ class _JoinedTerms(_Terms):
 
 
 class _JoinedNumbers(Mapping[str, int]):
-    """Numbers of the terms of a `JoinedVocabulary`.
-
-    numbers  (T,) int32, of the stored terms; -1 without
-    """
+    """Numbers of terms, each found by the first of some functions that returns one."""
 
     def __init__(
-        self,
-        terms: Sequence[str],
-        first: Mapping[str, int],
-        words: Mapping[str, int],
-        stored: StoredTerms,
-        numbers: _Positions,
+        self, terms: Sequence[str], lookups: Sequence[Callable[[str], int | None]]
     ) -> None:
-        self._terms, self._first, self._words = terms, first, words
-        self._stored, self._numbers = stored, numbers
+        self._terms, self._lookups = terms, lookups
 
     def __getitem__(self, term: str) -> int:
-        for numbers in (self._first, self._words):
-            if term in numbers:
-                return numbers[term]
-        position = self._stored.find(term)
-        if position is None or self._numbers[position] < 0:
-            raise KeyError(term)
-        return int(self._numbers[position])
+        for lookup in self._lookups:
+            number = lookup(term)
+            if number is not None:
+                return number
+        raise KeyError(term)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._terms)

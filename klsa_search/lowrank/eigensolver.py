@@ -60,7 +60,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     count = min(wanted + 1, N)  # one more than wanted, for the gap
     with one_blas_thread():
         values, vectors = (
-            _largest_first(*linalg.eigh(K, subset_by_index=[N - count, N - 1]))
+            _dense(K, count)
             if N <= _SMALL or 8 * count > N
             else _iterative(N, lambda x: K @ x, count, seed=0)
         )
@@ -119,7 +119,7 @@ def _one_by_one(
     N, F = kernel.features.shape
     applied = steps(progress, EIGENVECTORS)
     if 2 * wanted >= N:
-        return _dense(kernel, wanted)
+        return _dense(kernel.explicit(), wanted)
     if N <= F:
 
         def apply(x: Matrix) -> Matrix:
@@ -134,11 +134,11 @@ def _one_by_one(
 
     # Lanczos finds at most F - 1 directions.
     count = min(wanted, F - 1)
-    eigenvalues, on_features = (
-        _iterative(F, apply_on_features, count, seed)
-        if 0 < 2 * count < F
-        else _dense_on_features(kernel, wanted)
-    )
+    if 0 < 2 * count < F:
+        eigenvalues, on_features = _iterative(F, apply_on_features, count, seed)
+    else:
+        gram = kernel.backward(kernel.forward(np.eye(F)))
+        eigenvalues, on_features = _dense((gram + gram.T) / 2, wanted)
     return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)
 
 
@@ -159,18 +159,9 @@ def _iterative(
         ) from error
 
 
-def _dense(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
-    N = len(kernel)
-    return _largest_first(
-        *linalg.eigh(kernel.explicit(), subset_by_index=[max(0, N - wanted), N - 1])
-    )
-
-
-def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
-    F = kernel.features.shape[1]
-    gram = kernel.backward(kernel.forward(np.eye(F)))
-    first = max(0, F - wanted)
-    return _largest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
+def _dense(gram: Matrix, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    last = len(gram) - 1
+    return _largest_first(*linalg.eigh(gram, subset_by_index=[max(0, last + 1 - wanted), last]))
 
 
 def _largest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:

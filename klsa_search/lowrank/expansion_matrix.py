@@ -7,6 +7,9 @@ with slope s:
     D_f ≈ f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ,
 
 so the tail of the spectrum is kept, unless f is 0 there.
+
+The first eigenvectors also give coordinates of documents and queries, in the latent space
+[LSK; KLSA §3.1].
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search._native import Features
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
-from klsa_search.core.parallel import one_blas_thread
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import PluginFailed
 
@@ -130,17 +133,15 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Expansion:
-    """D_f = f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ, by its rows if they are stored.
+    """D_f = f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ.
 
     eigenvectors  U: (N, k)
     correction    (k,) f(Λ) - f(0) - s Λ, with Λ divided by λ_1; 0 if f is linear
     value         f(0)
     slope         s / λ_1, the slope of the tail
     kernel        returns K; called only if the slope is not 0
-    rows          (N, N) float32, all entries of the rows of D
 
-    Cost: O(z · N) for z stored rows; otherwise O((z + N) · k) for the eigenvectors, and one product
-    with the features, O(nnz), if f has a tail.
+    Cost: O((z + N) · k) for z seeds, and one product with the features, O(nnz), if f has a tail.
     """
 
     eigenvectors: Basis
@@ -148,7 +149,6 @@ class Expansion:
     value: float = 0.0
     slope: float = 0.0
     kernel: Callable[[], DocumentKernel] | None = None
-    rows: Matrix | None = None
 
     @classmethod
     def of(
@@ -186,11 +186,6 @@ class Expansion:
         of_all  returns the sums over the seeds of all partitions, given those of this one
         Without BLAS, and row by row, so the bits do not depend on threads.
         """
-        if self.rows is not None:
-            total = np.zeros(self.rows.shape[1], dtype=np.float32)
-            for seed, weight in zip(seeds.tolist(), weights, strict=True):
-                total += weight * self.rows[seed]
-            return _without_rounding(total, weights)
         row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
         scores: Scores = np.zeros(len(row))
@@ -202,12 +197,13 @@ class Expansion:
             scores = scores + self.slope * kernel.with_sums(of_all(kernel.sums(row)))
         if self.value:
             scores = scores + self.value * row
-        return _without_rounding(scores.astype(np.float32), weights)
+        scores = scores.astype(np.float32)
+        # Rounding of float32, which grows with the norm of the weights, does not count as a match.
+        scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
+        return scores
 
     def entries(self, seeds: DocIds, document: int) -> Scores:
         """Return D(s, d) for each seed: (z,). Cost O(z · k), and their features if f has a tail."""
-        if self.rows is not None:
-            return np.asarray(self.rows[seeds, document])
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
             weighted = self.correction * self.eigenvectors[document]
@@ -217,34 +213,55 @@ class Expansion:
         return entries
 
 
-def _without_rounding(scores: Scores, weights: Scores) -> Scores:
-    """Set scores that are only rounding of float32 to 0, so that they do not count as matches.
+@dataclass(frozen=True)
+class LatentSpace:
+    """Coordinates of documents and terms in the first m dimensions of a spectrum.
 
-    The error grows with the norm of the weights.
+    documents  (N, m) float32, U Λ^½ with rows of length 1 (or 0)
+    terms      (V, m) float32, w(t)^p · Aᵀ U Λ^-½: what an occurrence of a term adds to a query
     """
-    scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
-    return scores
 
+    documents: Matrix
+    terms: Matrix
 
-_BLOCK = 1024  # rows of K at a time, in float64
+    @classmethod
+    def of(
+        cls,
+        kernel: DocumentKernel,
+        spectrum: Spectrum,
+        dimensions: int,
+        term_weights: npt.NDArray[np.float64],
+    ) -> LatentSpace:
+        """Return the first `dimensions`; `term_weights` (V,) are w(t)^p. Cost O(nnz · m)."""
+        from klsa_search.lowrank.block_lanczos import slices  # which imports SciPy
 
+        U = np.ascontiguousarray(spectrum.eigenvectors[:, :dimensions])
+        values = spectrum.eigenvalues[:dimensions]
+        terms = len(term_weights)
+        # Queries use only the features of single terms, which come first.
+        features = kernel.features[:, :terms]
+        T = np.zeros((terms, U.shape[1]), U.dtype)
+        starts = features.indptr.astype(np.int64, copy=False)
+        columns = features.indices.astype(np.int32, copy=False)
+        Features(columns, features.data, terms).add_to_features(starts[:-1], starts[1:], U, T)
+        scaled = np.zeros(U.shape[1])
+        for rows in slices(len(U)):
+            scaled += np.einsum("n,nm->m", kernel.scales[rows], U[rows])
+        T -= np.multiply.outer(kernel.mean[:terms], scaled)
+        T /= np.sqrt(values)
+        raw = U * np.sqrt(values)
+        lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+        documents = np.divide(raw, lengths, out=np.zeros_like(raw), where=lengths > 0)
+        return cls(
+            np.asarray(documents, np.float32), (term_weights[:, None] * T).astype(np.float32)
+        )
 
-def expansion_rows(
-    kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
-) -> Matrix:
-    """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
-    factors = Expansion.of(
-        spectrum.eigenvectors,
-        spectrum.eigenvalues,
-        spectral_function(spectral, gamma),
-        head=head,
-    )
-    U = factors.eigenvectors.astype(np.float32)
-    with one_blas_thread():
-        D = (U * factors.correction.astype(np.float32)) @ U.T
-    if factors.slope:
-        for begin in range(0, len(D), _BLOCK):
-            documents = np.arange(begin, min(begin + _BLOCK, len(D)))
-            D[documents] += (factors.slope * kernel.rows(documents)).astype(np.float32)
-    D[np.diag_indices_from(D)] += np.float32(factors.value)
-    return np.asarray(D)
+    def cosines(
+        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
+    ) -> Scores:
+        """Return the cosine of each document with the query times the query's length: (N,) float32.
+
+        Cost O(N · m).
+        """
+        vector = np.einsum("t,tm->m", query_weights, self.terms[terms])
+        return np.asarray(np.einsum("nm,m->n", self.documents, vector))

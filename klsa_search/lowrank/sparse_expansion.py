@@ -31,8 +31,7 @@ from klsa_search.core.array_types import (
 )
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.expansion_matrix import spectral_function
-from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.expansion_matrix import LatentSpace, spectral_function
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -190,7 +189,7 @@ class SparseExpansion:
         starts, features, steps = pack_rows(kernel.features, ranks)
         rows, row_steps = pack_table(nearest, entries)
         m = latent.documents.shape[1]
-        vectors = np.zeros((N, document_vector_width(m)), np.int8)
+        vectors = np.zeros((N, -(-(m + 4 * DOCUMENT_SCALARS) // 16) * 16), np.int8)
         vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
         scalars_of(vectors)[:] = np.column_stack((steps, kernel.scales, kernel.towards_mean))
         return cls(
@@ -344,21 +343,11 @@ def scalars_of(document_vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.float32
 def packed_terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
     """Return coordinates of terms in 8 bits, and their steps: (V, m) → (V, v)."""
     V, m = terms.shape
-    packed = np.zeros((V, term_width(m)), np.int8)
+    packed = np.zeros((V, -(-(m + 4) // 4) * 4), np.int8)
     steps = np.abs(terms).max(axis=1, initial=0) / np.float32(LATENT_LEVELS)
     np.rint(terms / np.where(steps > 0, steps, 1)[:, None], out=packed[:, :m], casting="unsafe")
     packed.view(np.float32)[:, -1] = steps
     return packed
-
-
-def term_width(dimensions: int) -> int:
-    """Return the bytes of a packed term."""
-    return -(-(dimensions + 4) // 4) * 4
-
-
-def document_vector_width(dimensions: int) -> int:
-    """Return the bytes of a packed document."""
-    return -(-(dimensions + 4 * DOCUMENT_SCALARS) // 16) * 16
 
 
 @cache

@@ -24,16 +24,10 @@ from typing import Any, Final, Literal
 from klsa_search.core.installation import cache_folder
 from klsa_search.core.parallel import processors
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.storage.current import (
-    changed_file_error,
-    current_generation,
-    step_for,
-)
+from klsa_search.storage.current import changed_file_error, current_generation, step_for
 from klsa_search.storage.files import unreadable
 from klsa_search.storage.manifest import Manifest, sha256_of
-from klsa_search.storage.names import (
-    PASSAGES,
-)
+from klsa_search.storage.names import PASSAGES
 
 
 def check_sizes(generation: Path, manifest: Manifest) -> None:

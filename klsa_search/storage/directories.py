@@ -18,13 +18,7 @@ from typing import Final
 
 from klsa_search.errors import StoreError
 from klsa_search.storage.catalog import alias_at
-from klsa_search.storage.files import (
-    PERMISSIONS,
-    is_real,
-    read_regular,
-    unreadable,
-    write_fresh,
-)
+from klsa_search.storage.files import PERMISSIONS, is_real, read_regular, unreadable, write_fresh
 from klsa_search.storage.manifest import is_manifest
 from klsa_search.storage.names import (
     CURRENT,

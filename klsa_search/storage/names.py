@@ -35,7 +35,7 @@ CATALOG_FILES = (CATALOG_ID, f".{CATALOG_ID}.{NEW}")
 
 SCRATCH = "scratch"
 PASSAGES = "passages"
-"""Folder within a generation that has the index of its passages: see `indexing.passages`."""
+"""Folder within a generation that has the index of its passages."""
 
 WRITES = "WRITES"
 LOG_ID = f"{WRITES}-begun"

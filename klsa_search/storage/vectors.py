@@ -15,6 +15,7 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,24 +110,18 @@ def write_vectors(
     numbers  (N,) new doc ids
     """
     for number, space in enumerate(spaces.values()):
-        chosen = [live[part.documents] for part in space.parts]
-        of_space = [
-            np.concatenate(
-                [
-                    getattr(part, name)[is_live]
-                    for part, is_live in zip(space.parts, chosen, strict=True)
-                ]
-            )
-            for name in ("rows", "documents", "scales")
-        ]
-        rows, documents, scales = of_space
-        file = _file(number)
+        parts = []
+        for part in space.parts:
+            is_live = live[part.documents]
+            arrays = part.rows[is_live], part.documents[is_live], part.scales[is_live]
+            parts.append(VectorRows(*arrays))
+        merged, file = replace(space, parts=tuple(parts)).merged(), _file(number)
         write_arrays(
             generation,
             {
-                file: rows,
-                f"{file}_documents": numbers[documents].astype(np.int32),
-                f"{file}_scales": scales,
+                file: merged.rows,
+                f"{file}_documents": numbers[merged.documents].astype(np.int32),
+                f"{file}_scales": merged.scales,
             },
         )
 

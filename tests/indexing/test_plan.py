@@ -13,10 +13,17 @@ from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.indexing import estimate
+from klsa_search.indexing import checks as estimate
 from klsa_search.indexing.build import plan, plan_of_size
-from klsa_search.indexing.checks import memory_budget, memory_of_machine
-from klsa_search.indexing.estimate import BASE, Size, disk_needed, memory_needed, size_of
+from klsa_search.indexing.checks import (
+    BASE,
+    Size,
+    disk_needed,
+    memory_budget,
+    memory_needed,
+    memory_of_machine,
+    size_of,
+)
 from klsa_search.indexing.reading import Extent
 from klsa_search.storage.current import current_build
 from klsa_search.storage.partitions import partitions_of
@@ -34,13 +41,13 @@ def write(path, texts=TEXTS, opened=open):
 
 @pytest.mark.parametrize(
     ("memory", "size"),
-    [("4GiB", 2**32), ("1.5 KiB", 1536), ("512", 512), (2**20, 2**20), ("800MiB", 800 * 2**20)],
+    [("4GiB", 2**32), ("1.5 KiB", 1536), ("512", 512), (2**20, 2**20), ("4GB", 4 * 10**9)],
 )
 def test_amounts_of_memory(memory, size):
     assert memory_budget(memory) == size
 
 
-@pytest.mark.parametrize("memory", ["", "much", "4GB", "-1", "0", 0, -5, "1e9"])
+@pytest.mark.parametrize("memory", ["", "much", "-1", "0", 0, -5, "1e9"])
 def test_invalid_amounts_are_named(memory):
     with pytest.raises(SettingsError, match="is not an amount of memory") as caught:
         memory_budget(memory)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.core.array_types import Spools
+from klsa_search.core.array_types import Spool
 from klsa_search.kernels import counts
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -74,7 +76,8 @@ def test_blocks_threads_and_files_change_nothing(block, threads, monkeypatch, tm
     monkeypatch.setattr(counts, "BLOCK", block)
     monkeypatch.setattr(counts, "SORTED", 7 * block)
     monkeypatch.setattr(counts, "CHUNK", 100)
-    assert same(whole, counted(CountsBuilder(Spools(tmp_path, 64), threads=threads)))
+    spool = partial(Spool, folder=tmp_path, limit=64)
+    assert same(whole, counted(CountsBuilder(spool, threads=threads)))
 
 
 def test_counts_are_those_of_scikit_learn():
@@ -106,7 +109,7 @@ def test_words_without_a_term_have_their_places_and_no_count():
 @pytest.mark.parametrize("size", [1, 7, 50])
 def test_blocks_are_the_documents_once_more(size, monkeypatch, tmp_path):
     monkeypatch.setattr(counts, "BLOCK", size)
-    builder = CountsBuilder(Spools(tmp_path, 64))
+    builder = CountsBuilder(partial(Spool, folder=tmp_path, limit=64))
     for document in DOCUMENTS:
         builder.add(document.split())
     terms = builder.finish().vocabulary.terms

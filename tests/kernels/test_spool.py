@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.core.array_types import Spools
+from klsa_search.core.array_types import Spool
 
 
 @pytest.mark.parametrize("room", [None, 0, 12, 10**6])
 def test_a_spool_returns_what_was_written(tmp_path, room):
-    spools = Spools() if room is None else Spools(tmp_path, room)
-    spool = spools.spool(np.int32)
+    spool = Spool(np.int32) if room is None else Spool(np.int32, tmp_path, room)
     assert (len(spool), spool.read().tolist()) == (0, [])
     for piece in ([1, 2], [], [3, 4, 5]):
         spool.append(np.array(piece, np.int64))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
+from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Scores
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
@@ -25,8 +25,7 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import mean_length
-from klsa_search.lowrank.expansion_matrix import Expansion, spectral_function
-from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.expansion_matrix import Expansion, LatentSpace, spectral_function
 from klsa_search.lowrank.sparse_expansion import (
     NO_REMOTE_ROWS,
     RemoteRows,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SMALL: Final = 2**13
-"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
+"""Largest collection that stores its eigenvectors in any case."""
 
 FIRST_LATER: Final = 2**40
 """Least ordinal of documents written after the build: more than an index has documents."""
@@ -95,7 +94,6 @@ class Snapshot:
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
     latent_dimensions  m, of the latent space
     lsi_dimensions   eigenvectors of LSI, if computed at the first use
-    expansion        complete rows of D by `expansion_key`: (N, N), if they are stored
     expansion_key    parameters of the D of the index: spectral function, γ and head
     sparse_expansion  the largest entries of each row of K, and features
     neighbour_count  neighbours of a document that count for coverage
@@ -124,7 +122,6 @@ class Snapshot:
     has_spectrum: bool
     latent_dimensions: int
     lsi_dimensions: int
-    expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     sparse_expansion: SegmentedExpansion
     neighbour_count: int
@@ -360,12 +357,10 @@ class Snapshot:
         )
 
     def expansion_of(self, parameters: SearchSettings) -> Expansion:
-        """Return D for these parameters, with its stored rows if these are the same."""
+        """Return D for these parameters."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
         dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)
-        expansion = self._expansion(*key, dimensions)
-        is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
-        return replace(expansion, rows=self.expansion) if is_stored else expansion
+        return self._expansion(*key, dimensions)
 
 
 def open_snapshot(
@@ -385,7 +380,7 @@ def open_snapshot(
     if vocabulary is None:
         vocabulary = _vocabulary(generation, trained)
     is_partition = has_array(generation, "ordinals")
-    eigenvectors = _optional(generation, "eigenvectors")
+    stored = has_array(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
     common = np.zeros(0, np.int64)
     if settings.common_weight < 1:
@@ -399,7 +394,7 @@ def open_snapshot(
         vocabulary = vocabulary.without(query_kernel.frequencies == 0)
         small = trained.documents <= SMALL
     else:
-        small = eigenvectors is not None
+        small = stored
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
@@ -407,14 +402,13 @@ def open_snapshot(
         common=common,
         lengths=open_array(generation, "lengths"),
         eigenvalues=eigenvalues,
-        eigenvectors=np.zeros((query_kernel.size, 0), np.float32)
-        if eigenvectors is None
-        else eigenvectors,
-        has_spectrum=eigenvectors is not None,
+        eigenvectors=open_array(generation, "eigenvectors")
+        if stored
+        else np.zeros((query_kernel.size, 0), np.float32),
+        has_spectrum=stored,
         small=small,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
-        expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         sparse_expansion=SegmentedExpansion(
             [open_sparse_expansion(partial(open_array, generation))]
@@ -443,7 +437,3 @@ def _vocabulary(generation: Path, trained: TrainedStatistics | None) -> Vocabula
         return Vocabulary(terms)
     shared = len(trained.frequencies)
     return Vocabulary(terms[:shared]).extended(terms[shared:])
-
-
-def _optional(generation: Path, name: str) -> Matrix | None:
-    return open_array(generation, name) if has_array(generation, name) else None

@@ -30,7 +30,7 @@ from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilde
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.columns.declared import forms_of
-from klsa_search.storage.columns.later_columns import LaterColumns
+from klsa_search.storage.columns.growing_columns import LaterColumns
 from klsa_search.storage.documents import DocumentReader, RecordsPart, record_of
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.log import Write
@@ -311,7 +311,6 @@ class DeltaIndex:
             lengths=self._lengths.rows,
             eigenvectors=np.zeros((len(live), 0), np.float32),
             has_spectrum=False,
-            expansion=None,
             sparse_expansion=SegmentedExpansion(
                 [base.sparse_expansion.built, self._builder.expansion]
             ),

@@ -17,9 +17,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import MAXYEAR, date, datetime, timedelta
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -29,9 +31,11 @@ from klsa_search.core.array_types import DocumentMask, Integers, SortedTexts, st
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import QueryError
+from klsa_search.storage.arrays import ArrayWriter
 from klsa_search.storage.columns.values import TypeMismatch, microseconds
 from klsa_search.storage.columns.values import date as date_of
 from klsa_search.storage.columns.values import keyword as keyword_of
+from klsa_search.storage.manifest import ColumnEntry
 
 DTYPES: Final[dict[FieldType, np.dtype[Any]]] = {
     "keyword": np.dtype(np.int32),
@@ -232,7 +236,7 @@ def joined(columns: Iterable[Column], type: FieldType, live: DocumentMask | None
             codes, pieces[-1] = np.unique(pieces[-1], return_inverse=True)
             names.append([texts[code] for code in codes.tolist()])
         first += size
-    counts = np.concatenate(sizes_of_all)
+    counts = np.concatenate(sizes_of_all).astype(np.int64, copy=False)
     distinct = sorted({name for of_column in names for name in of_column})
     if type == "keyword":
         codes_of = {name: code for code, name in enumerate(distinct)}
@@ -240,13 +244,64 @@ def joined(columns: Iterable[Column], type: FieldType, live: DocumentMask | None
             np.array([codes_of[name] for name in of_column], np.int32)[piece]
             for of_column, piece in zip(names, pieces, strict=True)
         ]
-    values = np.concatenate(pieces).astype(DTYPES[type])
+    return packed(type, np.concatenate(pieces), counts, SortedTexts.of(distinct))
+
+
+def packed(
+    type: FieldType,  # noqa: A002 - as above
+    values: npt.NDArray[Any],
+    counts: Integers,
+    texts: SortedTexts,
+) -> ColumnArrays:
+    """Return the values of documents, of which each has so many: with starts if one has several."""
+    values = values.astype(DTYPES[type], copy=False)
     if (counts > 1).any():
-        starts = starts_of(counts)
-        return ColumnArrays(values, starts, SortedTexts.of(distinct))
+        return ColumnArrays(values, starts_of(counts), texts)
     dense = np.full(len(counts), MISSING[type], DTYPES[type])
     dense[counts > 0] = values
-    return ColumnArrays(dense, None, SortedTexts.of(distinct))
+    return ColumnArrays(dense, None, texts)
+
+
+class ColumnFiles:
+    """The files of all columns, each created when the first column needs it."""
+
+    def __init__(self, generation: Path, stack: ExitStack) -> None:
+        self._generation, self._stack = generation, stack
+        self._open: dict[str, ArrayWriter] = {}
+        self._text_bytes = 0
+
+    def write(
+        self, kind: FieldType, arrays: ColumnArrays, missing: int, type_mismatches: int
+    ) -> ColumnEntry:
+        """Write a column.
+
+        missing, type_mismatches  as in `ColumnEntry`
+        """
+        values, starts, texts = arrays
+        self._file(FILES[kind], DTYPES[kind]).append(values.tobytes())
+        if starts is not None:
+            self._file(STARTS, np.dtype(np.int64)).append(starts.tobytes())
+        if kind == "keyword":
+            self._write_texts(texts)
+        return ColumnEntry(
+            type=kind,
+            missing=missing,
+            type_mismatches=type_mismatches,
+            values=len(values),
+            lists=starts is not None,
+            texts=len(texts),
+        )
+
+    def _write_texts(self, texts: SortedTexts) -> None:
+        self._file(TEXTS, np.dtype(np.uint8)).append(texts.content.tobytes())
+        self._file(TEXT_STARTS, np.dtype(np.int64)).append(texts.starts + self._text_bytes)
+        self._text_bytes += texts.size
+
+    def _file(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
+        if name not in self._open:
+            writer = ArrayWriter(self._generation, name, kind)
+            self._open[name] = self._stack.enter_context(writer)
+        return self._open[name]
 
 
 def text_of(name: str, value: object) -> str:

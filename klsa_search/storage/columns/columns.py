@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,8 +30,7 @@ from klsa_search.storage.columns.column import (
     joined,
 )
 from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
-from klsa_search.storage.columns.values import as_number, coercion
-from klsa_search.storage.columns.writer import NO_VALUE
+from klsa_search.storage.columns.values import NO_VALUE, as_number, coercion
 from klsa_search.storage.manifest import FieldsEntry
 
 
@@ -284,30 +284,21 @@ def open_fields(
     generation: Path, fields: FieldsEntry, documents: int, forms: LocalForms = GENERAL
 ) -> Fields:
     """Map the columns of a generation into memory. Cost: 20 µs for each of six files."""
-    kinds = {entry.type for entry in fields.columns.values()}
-    arrays = {kind: open_array(generation, FILES[kind]) for kind in sorted(kinds)}
-    lists = any(entry.lists for entry in fields.columns.values())
-    starts = open_array(generation, STARTS) if lists else None
-    if "keyword" in kinds:
-        content, text_starts = open_array(generation, TEXTS), open_array(generation, TEXT_STARTS)
+    array, ends = cache(partial(open_array, generation)), Counter[str]()
+
+    def following(name: str, size: int) -> npt.NDArray[Any]:
+        """Return the part of a file after those that were returned before."""
+        ends[name] += size
+        return array(name)[ends[name] - size : ends[name]]
+
     opened: dict[str, Field] = {}
-    begins = dict.fromkeys(kinds, 0)
-    start = text = 0
     for name, entry in fields.columns.items():
-        begin = begins[entry.type]
-        begins[entry.type] = begin + entry.values
-        document_starts = None
-        if entry.lists and starts is not None:
-            document_starts, start = starts[start : start + documents + 1], start + documents + 1
+        starts = following(STARTS, documents + 1) if entry.lists else None
         texts = NO_TEXTS
         if entry.type == "keyword":
-            texts = SortedTexts(content, text_starts[text : text + entry.texts + 1])
-            text += entry.texts + 1
-        values = arrays[entry.type][begin : begin + entry.values]
-        column_arrays = ColumnArrays(values, document_starts, texts)
-        column = Column(
-            name, entry.type, documents, partial(ColumnArrays, *column_arrays), len(values),
-            texts.size,
-        )  # fmt: skip
+            texts = SortedTexts(array(TEXTS), following(TEXT_STARTS, entry.texts + 1))
+        values = following(FILES[entry.type], entry.values)
+        make = partial(ColumnArrays, values, starts, texts)
+        column = Column(name, entry.type, documents, make, len(values), texts.size)
         opened[name] = Field(name, entry.type, [column], type_mismatches=entry.type_mismatches)
     return Fields(opened, fields.others, documents, forms)

@@ -39,6 +39,14 @@ if TYPE_CHECKING:
     from klsa_search.core.build_settings import FieldType
 
 
+MAX_NAME: Final = 256
+"""Characters of the name of a field."""
+
+NESTED: Final = "nested values"
+NO_VALUE: Final = "no value"
+"""Why a field is not filterable."""
+
+
 class Limits(NamedTuple):
     """Limits of a keyword column.
 

@@ -1,19 +1,24 @@
-"""Write the columns of metadata fields, whose types are detected by their values."""
+"""Write the columns of metadata fields, whose types are detected by their values.
+
+A first pass over the documents shows the types; then they are read again for the columns.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import Spool
 from klsa_search.core.build_settings import MAX_FIELDS, DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.builder import ColumnBuilder, ColumnFiles
+from klsa_search.storage.columns.column import ColumnFiles
+from klsa_search.storage.columns.growing_columns import GrowingColumn, coerced
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
@@ -22,9 +27,13 @@ from klsa_search.storage.columns.local_forms import (
     number_of,
 )
 from klsa_search.storage.columns.values import (
-    TypeMismatch,
+    MAX_NAME,
+    NESTED,
+    NO_VALUE,
+    Code,
     coercion,
     flattened,
+    is_placeholder,
     limits_of,
     local_candidate,
     plain,
@@ -33,13 +42,6 @@ from klsa_search.storage.columns.values import (
 from klsa_search.storage.manifest import FieldsEntry
 
 _log = logging.getLogger(__name__)
-
-MAX_NAME: Final = 256
-"""Characters of a name."""
-
-NESTED: Final = "nested values"
-NO_VALUE: Final = "no value"
-"""Why a field is not filterable."""
 
 _NUMBERS: Final = "numbers"
 _NAMED: Final[dict[type, str]] = {
@@ -88,10 +90,9 @@ MAX_OTHERS: Final = 10_000
 
 
 class FieldsWriter:
-    """Collects the fields of documents in order, and writes the columns at the end.
+    """Detects the fields of documents in order, and writes the columns at the end.
 
     types  of declared fields; `DeclaredFields` has checked that all documents fit
-    spool  buffer for the values
     types_before  of fields that an earlier build of the same documents detected: they stay, and
            values that do not fit count as missing
     keeps_empty
@@ -105,49 +106,43 @@ class FieldsWriter:
     def __init__(
         self,
         types: Mapping[str, FieldType | None],
-        spool: Spool,
         types_before: Mapping[str, FieldType] | None = None,
         *,
         keeps_empty: bool = False,
         forms: LocalForms = GENERAL,
     ) -> None:
         self.forms = forms
-        self._types, self._types_before, self._spool = types, dict(types_before or {}), spool
+        self._types, self._types_before = types, dict(types_before or {})
         self._keeps_empty = keeps_empty
-        self._fields = {name: _DetectedField(name, spool, forms, declared=True) for name in types}
+        self._fields = {name: _DetectedField(name, forms, declared=True) for name in types}
         self._free = MAX_FIELDS - len({*types, *self._types_before})
-        self._documents = 0
         self._more = False
 
     def extend(self, documents: Sequence[Document]) -> None:
-        """Append the next documents."""
+        """Look at the next documents."""
         batch = [plain(document.metadata) for document in documents]
         for metadata in batch:
             for name in sorted(metadata.keys() - self._fields.keys()):
                 if name in self._types_before or (self._free > 0 and len(name) <= MAX_NAME):
                     self._free -= name not in self._types_before
-                    self._fields[name] = _DetectedField(
-                        name, self._spool, self.forms, self._documents
-                    )
+                    self._fields[name] = _DetectedField(name, self.forms)
                 else:
                     self._more = True
         origins = [document.origin or f"document {document.id!r}" for document in documents]
         for name, field in self._fields.items():
             values = [metadata.get(name) for metadata in batch]
             field.extend(values, self._type(name), origins)
-        self._documents += len(documents)
 
-    def finish(self, generation: Path) -> FieldsEntry:
+    def finish(self, generation: Path, metadata: Iterable[list[Mapping[str, Any]]]) -> FieldsEntry:
         """Write the columns, and log what is unexpected about the types of detected fields.
 
-        Memory: the largest batch, and the texts of one field.
+        metadata  of the documents again, in batches; it is not read if there is no column
+        Memory: 16 bytes a value, and the texts.
         """
-        columns, others = {}, {}
+        others: dict[str, str] = {}
         if self._keeps_empty:
             for name in self._types_before.keys() - self._fields.keys():
-                self._fields[name] = _DetectedField(
-                    name, self._spool, self.forms, self._documents, declared=True
-                )
+                self._fields[name] = _DetectedField(name, self.forms, declared=True)
         votes = [field.local_forms() for field in self._fields.values()]
         dates = {vote.dates for vote in votes} - {None}
         signs = {vote.decimal for vote in votes} - {None}
@@ -162,65 +157,109 @@ class FieldsWriter:
         if self.forms.decimal == "comma" != before.decimal:
             _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
         units = set(self.forms.units)
+        types: dict[str, _Candidate] = {}
+        for name, field in sorted(self._fields.items()):
+            chosen = field.chosen(self._type(name), self.forms)
+            if self._type(name) is None and (hint := field.hint(chosen)):
+                _log.warning("field %r %s", name, hint)
+            if chosen is None:
+                others[name] = field.reason()
+            else:
+                types[name] = chosen
+                if chosen.kind == "number" and field.unit:
+                    units.add(f"{name}={field.unit}")
+        self.forms = self.forms._replace(units=tuple(sorted(units)))
+        columns = {
+            name: GrowingColumn(type_.kind, type_.coerce, type_.max_texts)
+            for name, type_ in types.items()
+        }
+        for batch in metadata if columns else ():
+            fields_of = list(map(plain, batch))
+            for name, column in columns.items():
+                column.extend([fields.get(name) for fields in fields_of])
+        entries = {}
         with ExitStack() as stack:
             files = ColumnFiles(generation, stack)
-            for name, field in sorted(self._fields.items()):
-                builder = field.chosen(self._type(name), self.forms)
-                if self._type(name) is None and (hint := field.hint(builder)):
-                    _log.warning("field %r %s", name, hint)
-                if builder is None:
-                    others[name] = field.reason()
-                else:
-                    columns[name] = files.write(builder, self._documents)
-                    if builder.kind == "number" and field.unit:
-                        units.add(f"{name}={field.unit}")
-        self.forms = self.forms._replace(units=tuple(sorted(units)))
-        return FieldsEntry(columns=columns, others=others, more=self._more)
+            for name, column in columns.items():
+                missing = int(np.count_nonzero(column.counts() == 0))
+                arrays, mismatches = column.present()(), len(column.mismatches)
+                entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
+        return FieldsEntry(columns=entries, others=others, more=self._more)
 
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
         return self._types.get(name) or self._types_before.get(name)
 
 
+class _Candidate:
+    """A type that a field may have, and how far its values fit.
+
+    coerce   returns a value as a column of the type stores it
+    fitting  values of its type, repeated ones included
+    others   values of another type, except conventional placeholders for missing values
+    codes    those of the others that are strings of digits
+    type_mismatches
+             documents with a value that does not fit
+    reason   description of the first of the others, or why it is rejected
+    odd      the first of the others, and the origin of its document
+    Memory: the distinct texts of a keyword field.
+    """
+
+    def __init__(self, kind: FieldType, max_texts: int, coerce: Callable[[object], Any]) -> None:
+        self.kind: FieldType = kind
+        self.coerce, self.max_texts = coerce, max_texts
+        self.fitting = self.others = self.codes = self.type_mismatches = 0
+        self.reason: str | None = None
+        self.odd: tuple[object, str] | None = None
+        self.is_rejected = False
+        self._texts: set[str] = set()
+
+    def extend(self, flat: list[object], counts: list[int] | None, origins: Sequence[str]) -> None:
+        """Add the values of a batch; reject the type if there are too many distinct texts."""
+        values, misfits = coerced(self.coerce, flat, counts)
+        self.fitting += len(values) - values.count(None)
+        self.type_mismatches += len({document for document, *_ in misfits})
+        for document, value, mismatch in misfits:
+            if not is_placeholder(value):
+                self.others += 1
+                self.codes += isinstance(mismatch, Code)
+                self.reason = self.reason or str(mismatch)
+                self.odd = self.odd or (value, origins[document])
+        if self.kind == "keyword":
+            self._texts.update(values)
+            self._texts.discard(None)
+            if len(self._texts) > self.max_texts:
+                self.is_rejected = True
+                self.reason = f"more than {self.max_texts:,} different texts"
+
+
 class _DetectedField:
-    """One field, with a builder for each type that it may have.
+    """One field, with a candidate for each type that it may have.
 
     unit  of its numbers, by the settings or the first value
     """
 
-    def __init__(
-        self,
-        name: str,
-        spool: Spool,
-        forms: LocalForms,
-        documents: int = 0,
-        *,
-        declared: bool = False,
-    ) -> None:
+    def __init__(self, name: str, forms: LocalForms, *, declared: bool = False) -> None:
         self._forms = forms
         self.unit = forms.unit(name)
-        self._local: dict[tuple[FieldType, LocalForms], ColumnBuilder] = {}
+        self._local: dict[tuple[FieldType, LocalForms], _Candidate] = {}
         self._signs: set[str] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
-        self._name, self._spool, self._declared = name, spool, declared
-        self._skipped = documents
+        self._name, self._declared = name, declared
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
         self._begun = self._decided = False
-        self._builders: list[ColumnBuilder] = []
-        self._rejected: dict[FieldType, str] = {}  # types that do not fit, and why
+        self._candidates: dict[FieldType, _Candidate] = {}
         self._first: tuple[object, str] | None = None  # value, and origin of its document
-        self._odd: dict[FieldType, tuple[object, str]] = {}  # likewise, first that does not fit
 
     def extend(self, batch: list[object], type_: FieldType | None, origins: Sequence[str]) -> None:
-        """Append the values of a batch, None for a document without one.
+        """Look at the values of a batch, None for a document without one.
 
         origins  of its documents, as "file:line"
         """
-        if self._begun and not self._builders:
+        if self._begun and not self._left:
             return
         flat, counts = flattened(batch)
         if not flat and not self._begun:
-            self._skipped += len(batch)
             return
         if self._first is None:
             at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
@@ -231,35 +270,33 @@ class _DetectedField:
         if not self._begun:
             self.unit = self.unit or unit_of(flat)
             self._begin(_CANDIDATES if type_ is None else (type_,))
-        if type_ is None and _NUMBERS in self._kinds:
-            self._builders = [builder for builder in self._builders if builder.kind == "number"]
-        for builder in list(self._builders):
-            try:
-                builder.extend(flat, counts)
-            except TypeMismatch as mismatch:
-                self._builders.remove(builder)
-                self._rejected[builder.kind] = str(mismatch)
-            else:
-                if builder.odd is not None and builder.kind not in self._odd:
-                    value, at = builder.odd
-                    self._odd[builder.kind] = value, origins[at]
-                if type_ is None and builder.others > MAX_OTHERS:
-                    self._builders.remove(builder)
-                    self._rejected[builder.kind] = builder.reason or NO_VALUE
-        self._extend_local(flat, counts)
-        if not self._builders and self._declared and type_ is not None:
+        for candidate in self._left:
+            if type_ is None and _NUMBERS in self._kinds and candidate.kind != "number":
+                candidate.is_rejected = True
+                continue
+            candidate.extend(flat, counts, origins)
+            candidate.is_rejected |= type_ is None and candidate.others > MAX_OTHERS
+        self._extend_local(flat, counts, origins)
+        if not self._left and self._declared and type_ is not None:
             raise CollectionError(
-                f"the {type_} field {self._name!r} has {self._rejected[type_]}; remove "
+                f"the {type_} field {self._name!r} has {self._candidates[type_].reason}; remove "
                 "its declaration, or shorten its values"
             )
 
-    def _extend_local(self, flat: list[object], counts: list[int] | None) -> None:
+    @property
+    def _left(self) -> list[_Candidate]:
+        """Return the candidates that are not rejected, in order of preference."""
+        return [one for one in self._candidates.values() if not one.is_rejected]
+
+    def _extend_local(
+        self, flat: list[object], counts: list[int] | None, origins: Sequence[str]
+    ) -> None:
         """Append values to the candidates in local forms, as long as they may be needed."""
         if self._local and _NUMBERS in self._kinds:
             self._local = {}
-        for key, builder in list(self._local.items()):
-            builder.extend(flat, counts)
-            if builder.others > MAX_OTHERS:
+        for key, candidate in list(self._local.items()):
+            candidate.extend(flat, counts, origins)
+            if candidate.others > MAX_OTHERS:
                 del self._local[key]
         if any(kind == "number" for kind, _ in self._local):
             texts = [number_of(item) for item in flat if isinstance(item, str)]
@@ -272,7 +309,7 @@ class _DetectedField:
                 if "," in text or "." in text
                 if (sign := decimal_sign(text)) is not None
             }
-            numbers = next(candidate for candidate in self._builders if candidate.kind == "number")
+            numbers = self._candidates["number"]
             if not self._signs and not numbers.others and numbers.fitting > MAX_OTHERS:
                 self._local = {
                     key: candidate for key, candidate in self._local.items() if key[0] == "date"
@@ -280,11 +317,11 @@ class _DetectedField:
 
     def local_forms(self) -> LocalForms:
         """Return the forms that the values of the field show."""
-        fits = {key: builder for key, builder in self._local.items() if self._fits(builder, None)}
+        fits = {key: one for key, one in self._local.items() if self._fits(one, None)}
         signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
         dates = sorted(
-            (builder.others, str(forms.dates))
-            for (kind, forms), builder in self._local.items()
+            (candidate.others, str(forms.dates))
+            for (kind, forms), candidate in self._local.items()
             if kind == "date"
         )
         order: DateOrder | None = None
@@ -298,7 +335,7 @@ class _DetectedField:
             sign = "comma" if "comma" in signs else "point"
         return LocalForms(order, sign)
 
-    def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> ColumnBuilder | None:
+    def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> _Candidate | None:
         """Return the column of the field; None if it is not filterable.
 
         A field with JSON numbers is a number field if most of its values are numbers. A field of
@@ -310,22 +347,18 @@ class _DetectedField:
             self._begin((type_,))
         self._decided = forms.decimal is not None
         if type_ is None:
-            for (kind, local), builder in self._local.items():
+            for (kind, local), candidate in self._local.items():
                 decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
-                if decided and self._fits(builder, None) and not self._has_general(kind, builder):
-                    return builder
-        return next(
-            (candidate for candidate in self._builders if self._fits(candidate, type_)), None
-        )
-
-    def _has_general(self, kind: FieldType, local: ColumnBuilder) -> bool:
-        """Return whether the general form fits more values than a local one."""
-        return any(
-            candidate.kind == kind
-            and candidate.others < local.others
-            and self._fits(candidate, None)
-            for candidate in self._builders
-        )
+                if (
+                    decided
+                    and self._fits(candidate, None)
+                    and not any(
+                        one.kind == kind and one.others < candidate.others and self._fits(one, None)
+                        for one in self._left  # the general form, if it fits more values
+                    )
+                ):
+                    return candidate
+        return next((one for one in self._left if self._fits(one, type_)), None)
 
     def reason(self) -> str:
         """Return why the field is not filterable."""
@@ -333,20 +366,18 @@ class _DetectedField:
         if NESTED in kinds or (_NUMBERS in kinds and len(kinds) > 1):
             return " and ".join(kinds)
         last: FieldType = "number" if _NUMBERS in kinds else "keyword"
-        reasons = {
-            candidate.kind: candidate.reason for candidate in self._builders
-        } | self._rejected
-        return reasons.get(last) or NO_VALUE
+        candidate = self._candidates.get(last)
+        return (candidate and candidate.reason) or NO_VALUE
 
-    def hint(self, chosen: ColumnBuilder | None) -> str | None:
+    def hint(self, chosen: _Candidate | None) -> str | None:
         """Return what is unexpected about the detected type of the field; None if nothing is."""
         if chosen is None or self._first is None:
             return None
-        if chosen.type_mismatches and chosen.kind in self._odd:
+        if chosen.type_mismatches and chosen.odd:
             documents = "document has" if chosen.type_mismatches == 1 else "documents have"
             return (
                 f"is a {chosen.kind} field: {chosen.type_mismatches:,} {documents} another value, "
-                f"which counts as missing; the first is {_quoted(self._odd[chosen.kind])}"
+                f"which counts as missing; the first is {_quoted(chosen.odd)}"
             )
         if chosen.kind == "number" and self.unit:
             return f"is a number field: its values are in {self.unit}"
@@ -360,8 +391,9 @@ class _DetectedField:
             )
         if chosen.kind != "keyword":
             return None
-        if self.unit and "number" in self._odd:
-            first, odd = _quoted(self._first), _quoted(self._odd["number"])
+        numbers = self._candidates.get("number")
+        if self.unit and numbers and numbers.odd:
+            first, odd = _quoted(self._first), _quoted(numbers.odd)
             return (
                 f"is a keyword field: it has {first} and {odd}; a number field needs one currency "
                 "or sign"
@@ -369,46 +401,37 @@ class _DetectedField:
         for kind, pattern, fix in _LOCAL_FORMS:
             if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
                 return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
-        for builder in self._builders:
-            if builder.kind in self._odd and builder.fitting >= _NEARLY * builder.others:
-                every = builder.fitting + builder.others
+        for candidate in self._left:
+            if candidate.odd and candidate.fitting >= _NEARLY * candidate.others:
+                every = candidate.fitting + candidate.others
                 return (
-                    f"is a keyword field: {builder.fitting:,} of {every:,} values are "
-                    f"{builder.kind}s, but not {_quoted(self._odd[builder.kind])}; correct the "
-                    f"others for a {builder.kind} field"
+                    f"is a keyword field: {candidate.fitting:,} of {every:,} values are "
+                    f"{candidate.kind}s, but not {_quoted(candidate.odd)}; correct the "
+                    f"others for a {candidate.kind} field"
                 )
         return None
 
-    def _fits(self, builder: ColumnBuilder, type_: FieldType | None) -> bool:
+    def _fits(self, candidate: _Candidate, type_: FieldType | None) -> bool:
         if type_ is not None:
-            return self._declared or builder.fitting > 0 or builder.type_mismatches > 0
+            return self._declared or candidate.fitting > 0 or candidate.type_mismatches > 0
         if _NUMBERS in self._kinds:
-            return builder.fitting > builder.others
-        fits = builder.fitting >= _MIN_FITTING * builder.others
-        return builder.fitting > 0 and not builder.codes and fits
+            return candidate.fitting > candidate.others
+        fits = candidate.fitting >= _MIN_FITTING * candidate.others
+        return candidate.fitting > 0 and not candidate.codes and fits
 
     def _begin(self, types: Sequence[FieldType]) -> None:
         self._begun = True
         most = limits_of(declared=self._declared).texts
-        self._builders = [
-            ColumnBuilder(
-                kind,
-                most,
-                self._spool,
-                coercion(kind, declared=self._declared, forms=self._forms, unit=self.unit),
-            )
-            for kind in types
-        ]
+        declared, unit = self._declared, self.unit
+        for kind in types:
+            coerce = coercion(kind, declared=declared, forms=self._forms, unit=unit)
+            self._candidates[kind] = _Candidate(kind, most, coerce)
         if len(types) > 1 and not self._declared:
             self._local = {
-                (kind, forms): ColumnBuilder(
-                    kind, most, self._spool, local_candidate(kind, forms, self.unit)
-                )
+                (kind, forms): _Candidate(kind, most, local_candidate(kind, forms, self.unit))
                 for kind, forms in _LOCAL
                 if not (self._forms.dates if kind == "date" else self._forms.decimal)
             }
-        for builder in [*self._builders, *self._local.values()]:
-            builder.skip(self._skipped)
 
 
 def _quoted(example: tuple[object, str]) -> str:

@@ -12,7 +12,7 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.expansion_matrix import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SegmentedExpansion, SparseExpansion
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.support.worlds import bm25_features, counts_of, idf_of_counts, query_kernel
@@ -64,7 +64,6 @@ def cut_world(
         lengths=counts.lengths.astype(np.int32),
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
-        expansion=None,
         expansion_key=("gvsm", 0.3, 0),
         sparse_expansion=SegmentedExpansion([_each(sparse_expansion, around)]),
         has_spectrum=False,

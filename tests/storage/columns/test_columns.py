@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.collection import Document
-from klsa_search.core.array_types import Spools
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.storage.columns import values as limits
 from klsa_search.storage.columns.column import Column
@@ -28,19 +27,18 @@ from tests.support.examples import one_in
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def written(metadata, types=None, *, known=None, batch=3, room=2**20):
+def written(metadata, types=None, *, known=None, batch=3):
     """Write the fields of documents; returns what is said of them, and the columns."""
     documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
     declared = DeclaredFields(types or {})
     with tempfile.TemporaryDirectory() as folder:
-        spool = Spools(Path(folder), room).spool(np.uint8)
-        writer = FieldsWriter(declared.types, spool, known)
+        writer = FieldsWriter(declared.types, known)
         for begin in range(0, len(documents), batch):
             some = documents[begin : begin + batch]
             assert [declared.fault(document.metadata) for document in some] == [None] * len(some)
             writer.extend(some)
-        said = writer.finish(Path(folder))
-        spool.close()
+        batches = (metadata[begin : begin + batch] for begin in range(0, len(metadata), batch))
+        said = writer.finish(Path(folder), batches)
         return said, open_fields(Path(folder), said, len(documents))
 
 
@@ -101,9 +99,9 @@ def agrees(field, expected):
     assert named == [sorted(own) for own in expected]
 
 
-@given(fields_of(TEXTS), st.lists(TEXTS, max_size=3), st.integers(1, 5), st.sampled_from([0, 999]))
-def test_keywords(metadata, asked, batch, room):
-    said, fields = written(metadata, {"x": "keyword"}, batch=batch, room=room)
+@given(fields_of(TEXTS), st.lists(TEXTS, max_size=3), st.integers(1, 5))
+def test_keywords(metadata, asked, batch):
+    said, fields = written(metadata, {"x": "keyword"}, batch=batch)
     expected = [{text for text in own if text.strip()} for own in model(metadata, str)]
     agrees(fields["x"], expected)
     every = set().union(*expected)
@@ -194,7 +192,7 @@ VALUES = st.one_of(TEXTS, NUMBERS, st.booleans(), MISSING, st.just([["a"]]))
 def test_the_detected_type_does_not_depend_on_batches(metadata):
     said, fields = written(metadata, batch=3)
     assert (said, _content(fields)) == _said_and_content(written(metadata, batch=100))
-    assert (said, _content(fields)) == _said_and_content(written(metadata, batch=1, room=0))
+    assert (said, _content(fields)) == _said_and_content(written(metadata, batch=1))
     assert sorted([*said.columns, *said.others]) == sorted({name for m in metadata for name in m})
     assert list(fields) == list(said.columns) == sorted(fields)
     for name, field in fields.items():
@@ -303,12 +301,10 @@ def test_the_type_that_an_index_found_stays():
     metadata = [{"x": "a", "y": "1"}, {"x": 5, "y": "007"}, {"z": [1, "a"]}]
     documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
     with tempfile.TemporaryDirectory() as folder:
-        spool = Spools(Path(folder), 2**20).spool(np.uint8)
         known = {"x": "number", "y": "keyword", "z": "date", "gone": "number"}
-        writer = FieldsWriter({}, spool, known)
+        writer = FieldsWriter({}, known)
         writer.extend(documents)
-        said = writer.finish(Path(folder))
-        spool.close()
+        said = writer.finish(Path(folder), [metadata])
     assert {name: (c.type, c.missing, c.type_mismatches) for name, c in said.columns.items()} == {
         "x": ("number", 2, 1),
         "y": ("keyword", 1, 0),

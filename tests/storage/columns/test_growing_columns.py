@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from klsa_search.collection import Document
 from klsa_search.errors import QueryError
-from klsa_search.storage.columns import later_columns as module
+from klsa_search.storage.columns import growing_columns as module
 from klsa_search.storage.columns.column import Column
 from klsa_search.storage.columns.columns import ranges_of
-from klsa_search.storage.columns.later_columns import LaterColumns
+from klsa_search.storage.columns.growing_columns import LaterColumns
 from tests.storage.columns.test_columns import in_parts, written
 
 VALUES = st.one_of(

@@ -1,0 +1,303 @@
+"""Columns that documents are appended to: of a build, or of documents written after it.
+
+A build writes its columns to files at its end. Those of later documents stay in memory. Their
+fields keep their types, as declared or as detected by the build; a new field has the type of its
+first value in the order of the log. A value that does not fit counts as missing, and its document
+among its type mismatches. A field that the build did not make filterable stays so. The fields
+follow from the build and the log alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import repeat
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.collection.model import Document
+from klsa_search.core.array_types import DocumentMask, GrowableArray, SortedTexts
+from klsa_search.core.build_settings import MAX_FIELDS, FieldType
+from klsa_search.storage.columns.column import DTYPES, Column, ColumnArrays, packed
+from klsa_search.storage.columns.columns import Field, Fields, extended
+from klsa_search.storage.columns.local_forms import GENERAL, LocalForms
+from klsa_search.storage.columns.values import (
+    MAX_NAME,
+    NESTED,
+    NO_VALUE,
+    TypeMismatch,
+    coercion,
+    elements,
+    first_type,
+    flattened,
+    limits_of,
+    plain,
+)
+from klsa_search.storage.manifest import FieldsEntry
+
+NOT_BUILT: Final = (
+    "it first occurs in documents added after the build, and the index has partitions; declare it "
+    "with --field NAME:TYPE and build again"
+)
+
+
+class GrowingColumn:
+    """A column to whose end documents are appended; arrays that it returned do not change.
+
+    kind         its type; None before it is decided: then no value fits
+    content      bytes of the distinct texts of a keyword field
+    mismatches   documents with a value that does not fit, which counts as missing
+    """
+
+    def __init__(
+        self,
+        kind: FieldType | None,
+        coerce: Callable[[object], Any],
+        max_texts: int,
+        skipped: int = 0,
+    ) -> None:
+        """Begin with `skipped` documents without a value."""
+        self.content = 0
+        self.mismatches = GrowableArray(np.int64)
+        self._max_texts = max_texts
+        self._starts = GrowableArray(np.int64)
+        self._starts.extend(np.zeros(skipped + 1, np.int64))
+        self._texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._decide(kind, coerce)
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self._starts) - 1
+
+    def extend(self, batch: list[object]) -> None:
+        """Append the value of each document, None if it has none.
+
+        The values of a document are stored once each, in ascending order.
+        """
+        flat, counts = flattened(batch)
+        values, misfits = coerced(self._coerce, flat, counts)
+        documents = {len(self) + document for document, *_ in misfits}
+        self.mismatches.extend(np.array(sorted(documents), np.int64))
+        if counts is not None or None in values:
+            values, counts = distinct(values, counts)
+        sizes = np.ones(len(batch), np.int64) if counts is None else np.array(counts, np.int64)
+        self._values.extend(np.array(values, self._values.rows.dtype))
+        self._starts.extend(self._starts.rows[-1] + np.cumsum(sizes))
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Return the number of values of each document."""
+        return np.diff(self._starts.rows)
+
+    def present(self) -> Callable[[], ColumnArrays]:
+        """Return what makes the arrays of the present documents."""
+        return partial(self._arrays, self._values.rows, self._starts.rows, len(self._texts))
+
+    def _decide(self, kind: FieldType | None, coerce: Callable[[object], Any]) -> None:
+        self.kind: FieldType | None = kind
+        self._values = GrowableArray(DTYPES[kind or "number"])
+        self._coerce_value = coerce
+        self._coerce = self._number_of if kind == "keyword" else coerce
+
+    def _number_of(self, value: object) -> int | None:
+        """Return the number of a text; TypeMismatch if there are too many."""
+        text = self._coerce_value(value)
+        if text is None:
+            return None
+        number = self._numbers.get(text)
+        if number is None:
+            number = len(self._texts)
+            if number == self._max_texts:
+                raise TypeMismatch("a text beyond the limit")
+            self._numbers[text] = number
+            self._texts.append(text)
+            self.content += len(text.encode())
+        return number
+
+    def _arrays(
+        self, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], size: int
+    ) -> ColumnArrays:
+        """Return values with the first texts in order."""
+        assert self.kind is not None
+        counts, texts = np.diff(starts), self._texts[:size]
+        if self.kind == "keyword":
+            order = sorted(range(size), key=texts.__getitem__)
+            texts = [texts[number] for number in order]
+            values = np.argsort(order)[values]
+            if (counts > 1).any():
+                documents = np.repeat(np.arange(len(counts)), counts)
+                values = values[np.lexsort((values, documents))]
+        return packed(self.kind, values, counts, SortedTexts.of(texts))
+
+
+def coerced(
+    coerce: Callable[[object], Any], flat: list[object], counts: list[int] | None
+) -> tuple[list[Any], list[tuple[int, object, TypeMismatch]]]:
+    """Return the values of a batch of documents, None for one that does not fit, and these.
+
+    flat, counts  see `flattened`
+    Of each value that does not fit: number of its document, the value and what it is.
+    """
+    with suppress(TypeMismatch):
+        return list(map(coerce, flat)), []
+    values, misfits, at = list[Any](), list[tuple[int, object, TypeMismatch]](), 0
+    for document, size in enumerate(repeat(1, len(flat)) if counts is None else counts):
+        for value in flat[at : at + size]:
+            try:
+                values.append(coerce(value))
+            except TypeMismatch as mismatch:
+                values.append(None)
+                misfits.append((document, value, mismatch))
+        at += size
+    return values, misfits
+
+
+def distinct(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
+    """Return the distinct values of each document, ascending, without None; and their counts."""
+    left, sizes = [], []
+    at = 0
+    for size in repeat(1, len(values)) if counts is None else counts:
+        document_values = values[at : at + size]
+        at += size
+        if size > 1 or None in document_values:
+            document_values = sorted({value for value in document_values if value is not None})
+        left += document_values
+        sizes.append(len(document_values))
+    return left, sizes
+
+
+class LaterColumns:
+    """The fields of later documents. One thread appends; returned fields do not change.
+
+    built     columns of the build
+    entry     fields in the manifest
+    declared  declared fields and their types
+    first     number of documents of the build
+    forms     of dates and numbers
+    Memory: 20 bytes a value, and the texts.
+    """
+
+    def __init__(
+        self,
+        built: Fields,
+        entry: FieldsEntry,
+        declared: Mapping[str, FieldType | None],
+        first: int,
+        forms: LocalForms = GENERAL,
+    ) -> None:
+        self._forms = forms
+        self._first, self._documents = first, 0
+        # If the build did not examine all fields, documents of the build may have any new name.
+        self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
+        self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
+        self._columns = {
+            name: _Column(name, column.type, built[name], forms=forms, declared=name in declared)
+            for name, column in entry.columns.items()
+        }
+        for name in entry.others.keys() - self._others.keys():
+            self._columns[name] = _Column(name, forms=forms)
+
+    def extend(self, documents: Sequence[Document]) -> None:
+        """Append the next documents. Cost: 3 µs a value."""
+        batch = [plain(document.metadata) for document in documents]
+        for metadata in batch:
+            for name in sorted(metadata.keys() - self._columns.keys() - self._others.keys()):
+                if self._free > 0 and len(name) <= MAX_NAME:
+                    self._columns[name] = _Column(name, skipped=self._documents, forms=self._forms)
+                    self._free -= 1
+        self._documents += len(documents)
+        for name, column in self._columns.items():
+            column.extend([metadata.get(name) for metadata in batch])
+
+    def fields(self, live: DocumentMask, *, only_built: bool = False) -> Fields:
+        """Return the present fields; `live` is (N,), whether a doc id has a document.
+
+        only_built  whether fields that the build did not have are left out: in partitions, as
+                    the same field could have another type in each
+        Cost: 1 ns a later document and field; columns are made on first use.
+        """
+        columns: dict[str, Field] = {}
+        others = dict(self._others)
+        for name, column in sorted(self._columns.items()):
+            later = live[self._first :]
+            if column.kind is None:
+                others[name] = column.reason
+            elif only_built and column.built is None:
+                others[name] = NOT_BUILT
+            elif not column.has_values(later):
+                others[name] = NO_VALUE
+            else:
+                built = column.built or Field(
+                    name, column.kind, [Column.blank(name, column.kind, self._first)]
+                )
+                present = column.column(column.kind)
+                columns[name] = extended(built, present, live, column.type_mismatches(later))
+        return Fields(columns, others, len(live), self._forms)
+
+
+class _Column(GrowingColumn):
+    """One field of later documents; it has values once its type is known.
+
+    built   its column of the build
+    reason  why it is not filterable while it has no type
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: FieldType | None = None,
+        built: Field | None = None,
+        skipped: int = 0,
+        *,
+        forms: LocalForms,
+        declared: bool = False,
+    ) -> None:
+        self.built, self.reason = built, NO_VALUE
+        self._name, self._forms, self._declared = name, forms, declared
+        super().__init__(kind, self._coercion(kind), limits_of(declared=declared).texts, skipped)
+
+    def extend(self, batch: list[object]) -> None:
+        """Append the value of each document; the first that has a type decides it."""
+        if self.kind is None:
+            kinds = map(first_type, map(elements, batch))
+            at, kind = next(((at, kind) for at, kind in enumerate(kinds) if kind), (None, None))
+            super().extend(batch[:at])
+            if at is None:
+                return
+            self._decide(kind, self._coercion(kind))
+            batch = batch[at:]
+        super().extend(batch)
+
+    def has_values(self, live: DocumentMask) -> bool:
+        """Return whether the build or a live document has a value, of any type."""
+        if self.built is not None or live[self.mismatches.rows].any():
+            return True
+        return bool((self.counts() * live).any())
+
+    def type_mismatches(self, live: DocumentMask) -> int:
+        """Return how many documents have a value that does not fit.
+
+        Documents of the build count until a refit, even if deleted.
+        """
+        built = self.built.type_mismatches if self.built is not None else 0
+        return built + int(np.count_nonzero(live[self.mismatches.rows]))
+
+    def column(self, kind: FieldType) -> Column:
+        """Return the column of the present later documents."""
+        return Column(self._name, kind, len(self), self.present(), len(self._values), self.content)
+
+    def _coercion(self, kind: FieldType | None) -> Callable[[object], Any]:
+        if kind is None:
+            return self._undecided
+        unit = self._forms.unit(self._name)
+        return coercion(kind, declared=self._declared, forms=self._forms, unit=unit)
+
+    def _undecided(self, value: object) -> None:
+        if isinstance(value, str) and not value.strip():
+            return
+        if not isinstance(value, str):
+            self.reason = NESTED
+        raise TypeMismatch(self.reason)
