@@ -21,7 +21,7 @@ from klsa_search.search.engine.collection_statistics import (
 )
 from klsa_search.search.engine.evidence import Answers
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.filters.masks import FilterLike
+from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.search.parts.part_search import (
@@ -33,7 +33,7 @@ from klsa_search.search.parts.part_search import (
 )
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
-from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import read_manifest
 from klsa_search.storage.objects import absolute
@@ -152,7 +152,7 @@ class PartitionHost:
             self._generation = restore_partition(repository, path, followed.build)
             restore_partition(repository, terms_folder(path), followed.terms)
         terms = open_collection_terms(terms_generation(self._generation.parent))
-        self._partition = OpenGeneration.open(self._generation, terms=terms)
+        self._partition = OpenGeneration(self._generation, terms)
         self._writer = GenerationWriter(self._partition)
         self._views: OrderedDict[str, LocalPart] = OrderedDict()
         self._restricted: OrderedDict[str, LocalPart] = OrderedDict()
@@ -197,7 +197,7 @@ class PartitionHost:
 
     def visible(self, version: str, filter_: FilterLike) -> PartitionStatistics:
         """Return the statistics of the documents of a version that match a filter."""
-        return self._view(version).restricted(filter_).statistics()
+        return self._restricted_part(version, filter_).statistics()
 
     def prepare(self, preparation: Preparation) -> bool:
         """Make a version; return False if the partition was written since. Cost: O(V)."""
@@ -210,7 +210,7 @@ class PartitionHost:
             unrestricted, filter_ = preparation.restricts
             if not self.prepare(unrestricted):
                 return False
-            part = self._view(unrestricted.version).restricted(filter_)
+            part = self._restricted_part(unrestricted.version, filter_)
             part = part.restricted_by_all(preparation.statistics)
             with self._lock:
                 _keep(self._restricted, preparation.version, part, MAX_RESTRICTED)
@@ -221,7 +221,7 @@ class PartitionHost:
                 self._partition.refresh()
             if self._partition.state.info.last != preparation.position:
                 return False
-            part = self._partition.weigh(preparation.statistics, preparation.configuration)
+            part = self._partition.use(preparation.configuration, preparation.statistics)
             with self._lock:
                 _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True
@@ -325,6 +325,17 @@ class PartitionHost:
         if view is None:
             raise _UnpreparedError(version)
         return view
+
+    def _restricted_part(self, version: str, filter_: FilterLike) -> LocalPart:
+        """Return a version with the documents that match a filter, without their statistics."""
+        name = repr((version, key_of(filter_)))
+        with self._lock:
+            part = self._restricted.get(name)
+        if part is None:
+            part = self._view(version).restricted(filter_)
+            with self._lock:
+                _keep(self._restricted, name, part, MAX_RESTRICTED)
+        return part
 
     def _search(self, version: str, name: str, request: PartRequest) -> _Search:
         with self._lock:

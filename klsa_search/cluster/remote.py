@@ -15,7 +15,7 @@ from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current
 from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
@@ -26,14 +26,9 @@ from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
+from klsa_search.search.parts.open_parts import OpenParts
 from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
-from klsa_search.search.parts.partitions import (
-    OpenPartitions,
-    PartitionFiles,
-    PartitionsWriter,
-    facts_of,
-)
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
 from klsa_search.search.parts.rounds import run_rounds
@@ -41,7 +36,6 @@ from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.storage.columns.columns import Fields
 from klsa_search.storage.log import LogPosition
-from klsa_search.storage.partitions import generations_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,13 +66,15 @@ def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS)
     passes documents on; the processes of the partitions write their logs.
     """
 
-    def opens(files: PartitionFiles) -> RemotePartitions:
-        generations = generations_of(files.path, files.partition_set)
-        tokenizer = files.partition_set.manifest.checked_settings().tokenizer
-        return RemotePartitions(cluster.replicas(generations, tokenizer))
+    def opens(facts: IndexFacts) -> RemotePartitions:
+        if facts.terms is None:
+            raise IndexNotFound(
+                f"`{path}` has no partitions; open it again without the cluster, or divide it"
+            )
+        tokenizer = facts.configuration.settings.tokenizer
+        return RemotePartitions(cluster.replicas(facts.generations, tokenizer))
 
-    opened = OpenPartitions(path, opens)
-    return Index(Reader(opened, PartitionsWriter(opened)), models)
+    return Index(Reader(OpenParts(path, opens)), models)
 
 
 class Version(NamedTuple):
@@ -100,7 +96,7 @@ def _digest(*facts: object) -> str:
 class RemotePartitions:
     """The hosts of the partitions of one build of an index: see `host.PartitionHost`.
 
-    It is a `search.parts.partitions.PartitionGroup`.
+    It is a `search.parts.open_parts.PartGroup`.
     """
 
     def __init__(self, replicas: Replicas) -> None:
@@ -122,29 +118,26 @@ class RemotePartitions:
         before, self._positions = self._positions, answers.values
         return answers.values != before
 
-    def close(self) -> None:
-        """Do nothing: the processes end with the index."""
-
-    def weighed(self, files: PartitionFiles) -> RemoteParts:
+    def state(self, facts: IndexFacts) -> RemoteParts:
         """Prepare all partitions for their last writes; return this state. Cost: O(V).
 
         If a partition does not answer, the others use the statistics that it published before, and
         the version lacks it if it was written since. PartitionMissing if it never published.
         """
         for _ in range(_ATTEMPTS):
-            version, failed = self._published_version(files)
+            version, failed = self._published_version(facts)
             prepared = self.prepare(version, set(range(self.count)) - failed.keys())
             if all(number in prepared or number in failed for number in range(self.count)):
                 positions = [preparation.position for preparation in version.preparations]
                 self._positions = dict(enumerate(positions))
                 statistics = version.preparations[0].statistics
-                return RemoteParts.of(self, version, facts_of(files, statistics, positions))
+                return RemoteParts.of(self, version, facts.after(positions, statistics.documents))
         raise StoreError(
             "cannot read the partitions in one state: they are written faster than they are read, "
             "or restart; try again"
         )
 
-    def _published_version(self, files: PartitionFiles) -> tuple[Version, dict[int, str]]:
+    def _published_version(self, facts: IndexFacts) -> tuple[Version, dict[int, str]]:
         answers = self._call([("publish",)] * self.count, WRITER, alone=True)
         self._published |= answers.values
         self._unpublished -= answers.values.keys()
@@ -160,12 +153,12 @@ class RemotePartitions:
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
         ]
-        name = _digest(files.partition_set.folders, positions, files.configuration)
+        name = _digest(facts.generations, positions, facts.configuration)
         statistics = CollectionStatistics.of(
-            [partition.statistics for partition in published], files.partition_set.lengths
+            [partition.statistics for partition in published], facts.lengths
         )
         preparations = tuple(
-            Preparation(name, position, statistics, files.configuration) for position in positions
+            Preparation(name, position, statistics, facts.configuration) for position in positions
         )
         return Version(name, preparations), answers.failed
 

@@ -49,7 +49,7 @@ from klsa_search.lowrank.eigensolver import Spectrum
 from klsa_search.search.configuration import refuse_refit
 from klsa_search.search.index import Index
 from klsa_search.search.models import without_spaces
-from klsa_search.search.parts.opening import open_generation
+from klsa_search.search.parts.opening import open_reader
 from klsa_search.storage.arrays import has_array, write_arrays
 from klsa_search.storage.checksums import note_checked
 from klsa_search.storage.current import current_build
@@ -124,8 +124,8 @@ def build_generation(
             built = built._replace(counts={**built.counts, "passages": number})
         return built
 
-    generation = write_generation(path, collection, write, report, replace=replace, replay=replay)
-    return Index(open_generation(generation))
+    write_generation(path, collection, write, report, replace=replace, replay=replay)
+    return Index(open_reader(path))
 
 
 def refuse_unused_texts(collection: Collection) -> None:

@@ -127,8 +127,7 @@ def split(
                 `memory` is the limit of each
     changes     settings to change
     The documents are those that are stored. Searches and writes continue meanwhile; concurrent
-    writes are replayed. The index before is kept for `rollback`. An index that other processes have
-    open must be opened again if it had one partition, or gets one. Cost: that of `build`. Raise
+    writes are replayed. The index before is kept for `rollback`. Cost: that of `build`. Raise
     SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
 
     >>> split("index/reports", 2)

@@ -31,9 +31,9 @@ from klsa_search.kernels.weighting import (
     live_length,
     quantised_length,
 )
-from klsa_search.search.state.log_tailer import LogTailer
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.state.passages import PassageIndex
-from klsa_search.search.state.state import State, open_state
+from klsa_search.search.state.state import State
 from klsa_search.storage.current import current_build, step_for
 from klsa_search.storage.documents import passages_of
 from klsa_search.storage.forward_index import encoded
@@ -69,8 +69,8 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
 
 def _compare_generation(generation: Path, report: Progress, number: int, partitions: int) -> None:
     """Raise IndexDamaged unless a generation, one of several partitions, matches its documents."""
-    base = open_state(generation)
-    state = LogTailer(base).state(base)
+    opened = OpenGeneration(generation)
+    base, state = opened.built, opened.state
     _Comparison(state, base).run(report)
     if state.passages is not None and base.passages is not None:
         _compare_passages(state, state.passages)

@@ -24,7 +24,7 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.lowrank import sparse_expansion
-from klsa_search.search.parts import partitions
+from klsa_search.search.parts import open_parts
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
 from klsa_search.storage.partitions import PartitionSet, generations_of, partition_of
 from tests.support.waiting import PATIENCE
@@ -136,7 +136,7 @@ def test_a_failed_partition_is_named_and_written_again(
     write = GenerationWriter.write
 
     def failing(partition: GenerationWriter, *batch: Any) -> Any:
-        if partition.generation.parts.facts.path.parent.name.endswith("-2"):
+        if partition.generation.state.info.path.parent.name.endswith("-2"):
             raise StoreError("the disk is full")
         return write(partition, *batch)
 
@@ -156,7 +156,7 @@ def test_an_interrupted_refresh_loses_no_write(
     refresh = OpenGeneration.refresh
 
     def failing(partition: OpenGeneration, *log: Any) -> bool:
-        if partition.parts.facts.path.parent.name.endswith("-2"):
+        if partition.state.info.path.parent.name.endswith("-2"):
             raise StoreError("the log cannot be read")
         return refresh(partition, *log)
 
@@ -262,7 +262,7 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
             assert not any(each.exists() for each in removed)
         return generations_of(path, found)
 
-    monkeypatch.setattr(partitions, "generations_of", generations_slowly)
+    monkeypatch.setattr(open_parts, "generations_of", generations_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:

@@ -15,7 +15,7 @@ from klsa_search.search.pages.assembly import assemble_results
 from klsa_search.search.pages.collectors import collect
 from klsa_search.search.pages.hits import fetch_hits
 from klsa_search.search.pages.planning import plan_search
-from klsa_search.search.parts.opening import open_generation
+from klsa_search.search.parts.opening import open_reader
 from klsa_search.search.state.state import open_state
 
 PARTS = ("pump", "leak", "seal", "oil", "valve")
@@ -85,7 +85,7 @@ def searched(state, request, models):
 )
 def test_steps_on_a_state_find_what_the_index_finds(index, state, options):
     models = MODELS if "rerank" in options else NO_MODELS
-    with closing(Index(open_generation(index.path), models)) as opened:
+    with closing(Index(open_reader(index.path.parent), models)) as opened:
         for query in ("oil valve", "d4", "leak -w3"):
             expected = opened.search(query, **options)
             assert searched(state, Query(query, **options), models) == expected, query

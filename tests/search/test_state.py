@@ -15,9 +15,8 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.search.state import log_tailer
-from klsa_search.search.state import state as states
-from klsa_search.search.state.log_tailer import LogTailer
+from klsa_search.search.parts import generation, open_parts, part_set
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.search.state.state import open_state
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
@@ -66,15 +65,17 @@ def refused(index):
 def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch):
     index = open_index(path)
     add(path, "new")
-    closed_within(monkeypatch, index, LogTailer, "state")
+    closed_within(monkeypatch, index, OpenGeneration, "refresh")
     refused(index)
 
 
-@pytest.mark.parametrize("step", ["open_state", "LogTailer"])
-def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
+@pytest.mark.parametrize(
+    ("module", "step"), [(generation, "open_state"), (open_parts, "OpenGeneration")]
+)
+def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, module, step):
     index = open_index(path)
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
-    closed_within(monkeypatch, index, log_tailer, step)
+    closed_within(monkeypatch, index, module, step)
     refused(index)
     monkeypatch.undo()
     if Path("/proc/self/fd").exists():
@@ -86,11 +87,11 @@ def test_a_generation_whose_writes_cannot_be_read_is_not_left_open(path, monkeyp
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
     opened = []
 
-    def failing(following, state, **_):
-        opened.append(weakref.ref(state))
+    def failing(generation):
+        opened.append(weakref.ref(generation.state))
         raise StoreError("no log")
 
-    monkeypatch.setattr(LogTailer, "state", failing)
+    monkeypatch.setattr(OpenGeneration, "refresh", failing)
     with pytest.raises(StoreError, match="no log"):
         index.refresh()
     assert opened[0]() is None
@@ -137,7 +138,7 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
 
 def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
     with open_index(path) as index:
-        restrict, made = states.restricted_to, []
+        restrict, made = part_set.restricted_to, []
 
         def restricting(state, allowed):
             found = restrict(state, allowed)
@@ -146,7 +147,7 @@ def test_a_restricted_state_goes_with_its_state(path, monkeypatch):
                 index.add([{"id": "new", "text": "dough"}])
             return found
 
-        monkeypatch.setattr(states, "restricted_to", restricting)
+        monkeypatch.setattr(part_set, "restricted_to", restricting)
         index.restricted("year > 0")
         assert len(index.restricted("year > 0")) == len(index.restricted("year > 0"))
         assert len(made) == 2
@@ -175,7 +176,7 @@ def test_a_generation_that_is_removed_while_it_is_opened_is_followed(opens, path
             assert not generation.exists()
         return open_state(generation, terms)
 
-    monkeypatch.setattr(log_tailer, "open_state", open_slowly)
+    monkeypatch.setattr(generation, "open_state", open_slowly)
     if opens == "refresh":
         assert index.refresh()
     else:

@@ -1,11 +1,14 @@
-"""An open generation of an index: holds its state, replaces it by refreshes, and writes its log."""
+"""An open generation: all of an index, or one of its partitions, and what writes its log."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.searched_text import searched_texts
@@ -25,122 +28,156 @@ from klsa_search.search.engine.collection_statistics import (
     Weighing,
 )
 from klsa_search.search.models import has_same_text
-from klsa_search.search.parts.part_set import LocalPart, LocalParts
+from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import dimensions
-from klsa_search.search.state.log_tailer import (
-    LogTailer,
-    PointInTime,
-    QueryConfiguration,
-    open_tailed,
-)
-from klsa_search.search.state.state import State
+from klsa_search.search.query.rules import RuleSet
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.state.delta import Delta, QueryConfiguration
+from klsa_search.search.state.state import State, configured, open_state
 from klsa_search.storage.columns.declared import field_warnings
-from klsa_search.storage.current import current_generation, open_current
 from klsa_search.storage.generations import writing
-from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log import LogPosition, WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.names import index_of
-from klsa_search.storage.partitions import CollectionTerms
+from klsa_search.storage.partitions import CollectionTerms, partition_of
 
 
 class OpenGeneration:
-    """A generation with later writes: all of an index, or one of several partitions; thread-safe.
+    """A generation with later writes: the only one of an index, or a partition; thread-safe.
 
-    Its state is one immutable value, which `refresh` and `close` replace in one step. One of
-    several partitions weighs words by the statistics of all, which it gets by `weigh`.
+    Its state is one immutable value, which `refresh` and `use` replace in one step.
+
+    terms  of all partitions, if it is one of several
+    until  last write that is read; by default all are
     """
 
     def __init__(
-        self, state: State, tailer: LogTailer | None, terms: PartitionTerms | None
-    ) -> None:
-        self._terms, self._tailer = terms, tailer
-        self._parts = LocalParts.of(LocalPart(state, terms))
-        self._refresh_lock = threading.Lock()  # held during a refresh
-        self._swap_lock = threading.Lock()  # held briefly; guards writes of _parts and _tailer
-
-    @classmethod
-    def open(
-        cls,
+        self,
         generation: Path,
-        moment: PointInTime | None = None,
         terms: CollectionTerms | None = None,
-    ) -> OpenGeneration:
-        """Open a generation with its writes.
-
-        moment  until which writes are read; later ones are never read then
-        terms   of all partitions, if it is one of several
-        """
-        partition_terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
-        state, tailer = open_tailed(generation, partition_terms, moment)
-        return cls(state, tailer if moment is None else None, partition_terms)
-
-    @property
-    def parts(self) -> LocalParts:
-        """Return the present state, also once it is closed."""
-        return self._parts
+        until: LogPosition | None = None,
+    ) -> None:
+        self._terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
+        self.built = self.state = built = open_state(generation, self._terms)
+        self._log, self._until = WriteLog(generation), until
+        self._delta: Delta | None = None
+        self._applied = LogPosition()
+        self._saves = False  # if this process writes, it stores what it folds
+        self._synonyms, self._rules = built.synonyms, built.rules
+        self._settings = built.info.settings
+        self._weighing: Weighing | None = None  # None for an index without partitions
+        self._lock = threading.Lock()  # held while writes are read
+        self.refresh()
 
     @property
     def part(self) -> LocalPart:
-        """Return the present state; StoreError once it is closed."""
-        return self._parts.opened().parts[0]
-
-    @property
-    def state(self) -> State:
-        """Return the state of `part`."""
-        return self.part.state
+        """Return the present state as a part of an index."""
+        return LocalPart(self.state, self._terms)
 
     def refresh(self, log: WriteLog | None = None) -> bool:
-        """Read writes and new generations of other processes; return if there were any.
+        """Read the writes of other processes; return if there were any.
 
-        log  that of the generation in use, if this process writes it: folded writes are kept then
+        log  that of the generation, if this process writes it: folded writes are kept then
+        Cost: see `_after`.
         """
-        with self._refresh_lock:
-            tailer, before = self._tailer, self.state
-            if tailer is None:
+        with self._lock:
+            self._saves = self._saves or log is not None
+            log = log or self._log
+            last = self._until or log.last()
+            if last == self.state.info.last:
                 return False
-            path = before.info.path
-            if current_generation(path.parent) == path:
-                state = tailer.state(before, log)
-                if state is before:
-                    return False
-                self._swap(state, tailer)
-                return True
-            # Running calls keep the previous state, whose files close with the last of them.
-            self._swap(
-                *open_current(path.parent, lambda generation: open_tailed(generation, self._terms))
-            )
+            self.state = self._after(last, log)
             return True
 
-    def _swap(self, state: State, tailer: LogTailer) -> None:
-        """Replace the present state; StoreError if it was closed."""
-        with self._swap_lock:
-            self._parts.opened()
-            self._parts, self._tailer = LocalParts.of(LocalPart(state, self._terms)), tailer
+    def use(
+        self, chosen: QueryConfiguration, statistics: CollectionStatistics | None = None
+    ) -> LocalPart:
+        """Use what is common to all parts of an index; return the state.
 
-    def weigh(self, statistics: CollectionStatistics, chosen: QueryConfiguration) -> LocalPart:
-        """Weigh words by all partitions, and use what is common to them; return the state."""
-        assert self._terms is not None
-        with self._refresh_lock:
-            tailer = self._tailer
-            assert tailer is not None
-            tailer.configure(chosen)
-            self._swap(tailer.weighed(self.state, Weighing(self._terms, statistics)), tailer)
+        statistics  of all partitions, by which words are weighed; None if it is the only part
+        """
+        with self._lock:
+            analyzer = self.built.info.analyzer
+            if chosen.synonyms != self._synonyms.as_written:
+                self._synonyms = Synonyms(chosen.synonyms, analyzer)
+            if chosen.rules != self._rules.rules:
+                self._rules = RuleSet(chosen.rules, analyzer)
+            self._settings = chosen.settings
+            if self._terms is not None and statistics is not None:
+                self._weighing = Weighing(self._terms, statistics)
+                self.state = self._after(self.state.info.last, self._log)
+            else:
+                self.state = self._configured(self.state)
             return self.part
+
+    def _configured(self, state: State) -> State:
+        """Return a state with the present synonyms, rules and query settings."""
+        if (
+            state.synonyms is self._synonyms
+            and state.rules is self._rules
+            and state.info.settings == self._settings
+        ):
+            return state
+        return configured(state, self._settings, self._synonyms, self._rules)
+
+    def _after(self, last: LogPosition, log: WriteLog) -> State:
+        """Return the state after the writes of a log up to `last`.
+
+        Cost: reading the log, and applying each new write: see `DeltaIndex`.
+        """
+        if last.seq == 0 and self._weighing is None:
+            return self._configured(replace(self.built, info=replace(self.built.info, last=last)))
+        applied = self._applied
+        if last.undos != applied.undos and log.valid_until(applied) < applied.seq:
+            self._delta = None
+        if self._delta is None:
+            self._delta, self._applied = Delta(self.built), LogPosition()
+        try:
+            for write in log.rows(self._applied.seq, last):
+                self._delta.add(write, save=self._saves)
+            state = self._delta.state(last, self._weighing)
+        except BaseException:
+            self._delta = None  # the next call starts again
+            raise
+        self._applied = last
+        return self._configured(state)
 
     def save(self) -> None:
         """Store what was folded in files of the generation, for processes that open it later."""
-        with self._refresh_lock:
-            if self._tailer is not None:
-                self._tailer.save()
+        with self._lock:
+            if self._delta is not None:
+                self._delta.save()
 
-    def close(self) -> None:
-        """Release all files and memory."""
-        with self._swap_lock:
-            self._parts, self._tailer = LocalParts(self._parts.facts, ()), None
+
+class Batch(NamedTuple):
+    """What is written at once: deletions, then documents; or changes of documents.
+
+    embedded  results of changes with vectors by embedders, by ID; they are used if the text of the
+              document has not changed since
+    """
+
+    puts: list[Document]
+    deletes: list[str]
+    changes: list[Changes]
+    embedded: Mapping[str, Document]
+
+    def divided(self, count: int) -> dict[int, Batch]:
+        """Return what each of so many parts gets, by number, in order."""
+        divided: defaultdict[int, Batch] = defaultdict(lambda: Batch([], [], [], self.embedded))
+        for put in self.puts:
+            divided[partition_of(put.id, count)].puts.append(put)
+        for id_ in self.deletes:
+            divided[partition_of(id_, count)].deletes.append(id_)
+        for change in self.changes:
+            divided[partition_of(change.id, count)].changes.append(change)
+        return {number: divided[number] for number in sorted(divided)} or {0: self}
 
 
 class GenerationWriter:
-    """Writes to the log of a generation, and has it read the log: see `BatchWriter`."""
+    """Writes to the log of a generation, and has it read the log: see `PartsWriter`.
+
+    The caller has the lock of the index, and has checked that the generation is in use.
+    """
 
     def __init__(self, generation: OpenGeneration) -> None:
         self.generation = generation
@@ -163,97 +200,60 @@ class GenerationWriter:
                 "documents among several indexes"
             )
 
-    def check(self, puts: Sequence[Document]) -> None:
-        """Raise the error with which `write` would refuse documents."""
-        for put in self._prepared(self.generation.state, puts):
+    def check(self, batch: Batch) -> None:
+        """Raise the error with which `write` would refuse a batch."""
+        for put in self._puts(batch):
             document_as_json(put)
 
-    def check_patch(self, changes: Sequence[Changes]) -> None:
-        """Raise the error with which `patch` would refuse changes."""
-        self.check(self._patched(self.generation.state, changes))
-
-    def write(
-        self, puts: Sequence[Document], deletes: Sequence[str], time: str | None = None
-    ) -> WriteResult:
-        """Write a batch, deletions before documents; it is searchable on return.
+    def write(self, batch: Batch, time: str | None = None) -> WriteResult:
+        """Write a batch; it is searchable on return. No other process writes meanwhile.
 
         time  of a write to several partitions: see `LogWriter.append`
         """
-        return self._write(lambda _: (puts, deletes), time)
-
-    def patch(
-        self,
-        changes: Sequence[Changes],
-        embedded: Mapping[str, Document],
-        time: str | None = None,
-    ) -> WriteResult:
-        """Merge changes into documents, in one batch: see `Index.patch_many`.
-
-        embedded  results with vectors by embedders, by ID; they are used if the text of the
-                  document has not changed since
-        """
-
-        def batch(state: State) -> tuple[Sequence[Document], Sequence[str]]:
-            stored, documents = state.documents, self._patched(state, changes)
-            doc_ids = stored.doc_ids([document.id for document in documents])
-            return [
-                with_vectors_of(embedded.get(document.id), document)
-                for doc_id, document in zip(doc_ids, documents, strict=True)
-                if not stored.equals(doc_id, document)
-            ], ()
-
-        return self._write(batch, time)
-
-    def _patched(self, state: State, changes: Sequence[Changes]) -> list[Document]:
-        declared = declared_of(state.info.settings, state.fields)
-        stored = state.documents.get
-        return patched_documents(changes, stored, declared, state.info.manifest.vectors)
-
-    def _write(
-        self,
-        batch: Callable[[State], tuple[Sequence[Document], Sequence[str]]],
-        time: str | None,
-    ) -> WriteResult:
-        """Write the documents and deletions that a function returns for the present state.
-
-        No other process writes between that state and the batch.
-        """
-        generation = self.generation
-        path = generation.state.info.path.parent
-        with ExitStack() as stack:
-            with writing(path):
-                log = stack.enter_context(LogWriter(current_generation(path)))
-                generation.refresh(log)
-                before = generation.state
-                puts, deletes = batch(before)
-                puts = self._prepared(before, puts)
-                existing = [id_ for id_ in set(deletes) if before.documents.find(id_) is not None]
-                last = log.append(puts, deletes, time)
+        generation, path = self.generation, self.generation.state.info.path
+        # Hosts of partitions may write for several indexes that are open elsewhere.
+        lock = nullcontext() if generation.part.terms is None else writing(path.parent)
+        with lock, LogWriter(path) as log:
+            generation.refresh(log)
+            before, puts = generation.state, self._puts(batch)
+            existing = [id_ for id_ in {*batch.deletes} if before.documents.find(id_) is not None]
+            last = log.append(puts, batch.deletes, time)
             try:
                 generation.refresh(log)
             except (KlsaError, OSError, MemoryError) as error:
                 reason = str(error) or "there is not enough memory"
                 raise StoreError(
-                    f"the batch was written to index `{path.name}`, but is not searchable yet: "
-                    f"{reason}"
+                    f"the batch was written to index `{path.parent.name}`, but is not searchable "
+                    f"yet: {reason}"
                 ) from error
         generation.save()
         state = generation.state
         declared = declared_of(state.info.settings, state.fields)
         warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))
-        return WriteResult(before.info.path.name, last.seq, len(puts), len(existing), warnings)
+        return WriteResult(path.name, last.seq, len(puts), len(existing), warnings)
 
-    def _prepared(self, state: State, puts: Sequence[Document]) -> list[Document]:
-        """Return documents as they are stored; WritingRefused, BadDocument."""
+    def _puts(self, batch: Batch) -> list[Document]:
+        """Return the documents of a batch as they are stored; WritingRefused, BadDocument."""
+        state = self.generation.state
+        settings, stored, puts = state.info.settings, state.documents, batch.puts
+        declared, analyzer = declared_of(settings, state.fields), state.info.analyzer
+        if batch.changes:
+            vectors = state.info.manifest.vectors
+            patched = patched_documents(batch.changes, stored.get, declared, vectors)
+            doc_ids = stored.doc_ids([document.id for document in patched])
+            puts = [
+                with_vectors_of(batch.embedded.get(document.id), document)
+                for doc_id, document in zip(doc_ids, patched, strict=True)
+                if not stored.equals(doc_id, document)
+            ]
         self.check_room(len(puts))
-        declared, analyzer = declared_of(state.info.settings, state.fields), state.info.analyzer
         prepared = list(of_spaces(map(declared.divided, puts), dimensions(state)))
         for put in prepared:
             if fault := declared.fault(put.metadata):
                 raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
         if analyzer.tokenizes:  # a document that it refuses would block the log
             for document in prepared:
-                for text in searched_texts(document, state.info.settings.searched_fields):
+                for text in searched_texts(document, settings.searched_fields):
                     analyzer.terms(text)
         return prepared
 

@@ -128,29 +128,6 @@ class JoinedForward(Forward):
         counts.sort_indices()
         return counts
 
-    def term_counts(self, term: int, documents: DocIds) -> _Numbers:
-        """Return f(t,d) of one term in some documents: see `Forward.term_counts`."""
-        counts = np.zeros(len(documents), np.int64)
-        return self._filled(counts, term, documents, Forward.term_counts)
-
-    def part_counts(self, term: int, documents: DocIds) -> _Numbers:
-        """Return f(t,d) of one term in each part of documents: see `Forward.part_counts`."""
-        counts = np.zeros((len(documents), len(self.fields.names)), np.int64)
-        return self._filled(counts, term, documents, Forward.part_counts)
-
-    def _filled(
-        self,
-        counts: _Numbers,
-        term: int,
-        documents: DocIds,
-        count: Callable[[Forward, int, DocIds], _Numbers],
-    ) -> _Numbers:
-        """Return counts, of which those of documents with the term are set."""
-        for number, (at, local) in enumerate(self._divided(documents)):
-            for local_term in np.flatnonzero(self._numbers[number] == term).tolist():
-                counts[at] = count(self._partitions[number], local_term, local)
-        return counts
-
     def _divided(self, documents: DocIds) -> list[tuple[_Numbers, DocIds]]:
         """Return for each partition which of some documents are in it, and their rows there."""
         numbers = np.searchsorted(self._starts, documents, "right") - 1
@@ -158,25 +135,14 @@ class JoinedForward(Forward):
         return [(at, documents[at] - self._starts[n]) for n, at in enumerate(positions)]
 
 
-class JoinedArrays:
-    """The arrays of several partitions in one state, joined when they are first read.
+def joined(
+    partitions: Sequence[Snapshot], unrestricted: Callable[[], Snapshot] | None = None
+) -> JoinedSnapshot:
+    """Return the arrays of several partitions in one state.
 
-    unrestricted  those that these are a restriction of, if they are one
+    unrestricted  returns those that these are a restriction of, if they are one
+    Cost: O(max_doc + V); what is large is copied when it is used.
     """
-
-    def __init__(
-        self, partitions: Sequence[Snapshot], unrestricted: JoinedArrays | None = None
-    ) -> None:
-        self._partitions, self._unrestricted = partitions, unrestricted
-
-    @lazy_property
-    def snapshot(self) -> JoinedSnapshot:
-        """The arrays. Cost: O(max_doc + V); what is large is copied when it is used."""
-        unrestricted = None if self._unrestricted is None else self._unrestricted.snapshot
-        return _joined(self._partitions, unrestricted)
-
-
-def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> JoinedSnapshot:
     first = partitions[0]
     numbering, numbers = _numbering_of(partitions)
     starts = starts_of(np.array([len(partition) for partition in partitions], np.int64))
@@ -216,7 +182,7 @@ def _joined(partitions: Sequence[Snapshot], unrestricted: Snapshot | None) -> Jo
         "ordinals": ordinals,
         "numbering": numbering,
         "remote_rows": NO_REMOTE_ROWS,
-        "unrestricted": unrestricted,
+        "unrestricted": None if unrestricted is None else unrestricted(),
         "answers": AnswerCache().present(),
     }
     return JoinedSnapshot(

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
-from klsa_search.search.parts.partitions import LocalPartitions, OpenPartitions, PartitionsWriter
+from klsa_search.search.parts.open_parts import LocalGroup, OpenParts
+from klsa_search.search.parts.part_set import IndexFacts
 from klsa_search.search.parts.reader import Reader
-from klsa_search.search.state.log_tailer import PointInTime
-from klsa_search.storage.current import open_current
+from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.storage.directories import is_index
-from klsa_search.storage.partitions import is_partitioned
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.manifest import read_manifest
 
 
 def open_reader(path: Path) -> Reader:
     """Open the index in a folder in this process."""
-    if not is_partitioned(path):
-        return open_current(path, open_generation)
-    partitions = OpenPartitions(path, LocalPartitions)
-    return Reader(partitions, PartitionsWriter(partitions))
+    return Reader(OpenParts(path, LocalGroup))
 
 
-def open_generation(generation: Path) -> Reader:
-    """Open a generation of an index with its later writes."""
-    opened = OpenGeneration.open(generation)
-    return Reader(opened, GenerationWriter(opened))
-
-
-def reopening(reader: Reader) -> tuple[Path, str | None, PointInTime | None]:
+def reopening(
+    reader: Reader,
+) -> tuple[Path, str | None, tuple[LogPosition, QueryConfiguration] | None]:
     """Return the arguments by which `reopened` opens the state of a reader again.
 
     StoreError for a view of some documents, or of several partitions.
@@ -41,14 +35,17 @@ def reopening(reader: Reader) -> tuple[Path, str | None, PointInTime | None]:
                 "a restricted index, and a snapshot of several partitions, cannot be pickled; "
                 "pickle the index itself"
             )
-        moment = PointInTime(parts.facts.last_write, parts.facts.configuration)
+        moment = parts.facts.last_write, parts.facts.configuration
     return reader.path.absolute(), reader.settings.tokenizer, moment
 
 
-def reopened(path: Path, tokenizer: str | None, moment: PointInTime | None) -> Reader:
+def reopened(
+    path: Path, tokenizer: str | None, moment: tuple[LogPosition, QueryConfiguration] | None
+) -> Reader:
     """Open an index again whose reader had this path, or its generation as it was at a moment.
 
     tokenizer  trusted by the process that pickled the index; unpickling trusts that process
+    moment     last write, and what queries used
     """
     if tokenizer is not None:
         trust(tokenizer)
@@ -64,4 +61,6 @@ def reopened(path: Path, tokenizer: str | None, moment: PointInTime | None) -> R
             f"generation `{path}` of the pickled snapshot no longer exists; open the index and "
             "take a new snapshot"
         )
-    return Reader(OpenGeneration.open(path, moment), None)
+    last, configuration = moment
+    facts = IndexFacts(path, read_manifest(path), configuration, [path])
+    return Reader(OpenParts(path.parent, partial(LocalGroup, until=last), facts))

@@ -7,8 +7,9 @@ another one, to which the name of the function is sent.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
@@ -23,15 +24,14 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.snapshot import Snapshot
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.parts.joined import JoinedArrays
+from klsa_search.search.parts.joined import joined
 from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
-from klsa_search.search.state.log_tailer import QueryConfiguration
+from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.search.state.state import (
     GenerationInfo,
     RestrictedStates,
     State,
     bytes_of,
-    restricted_state,
     restricted_to,
     statistics_of,
     with_statistics,
@@ -103,7 +103,8 @@ class LocalPart(NamedTuple):
 
     def restricted(self, filter_: FilterLike) -> LocalPart:
         """Return the part with the documents that match a filter."""
-        return self._replace(state=restricted_state(self.state, filter_))
+        allowed = self.state.filters.of(filter_).allowed
+        return self._replace(state=restricted_to(self.state, allowed))
 
     def restricted_by_all(self, statistics: CollectionStatistics) -> LocalPart:
         """Return a restricted part that weighs words by the restricted parts of all partitions."""
@@ -113,19 +114,33 @@ class LocalPart(NamedTuple):
 class IndexFacts(NamedTuple):
     """What is known of an index in one state without its parts.
 
-    path        of the generation, or of that which names the partitions
-    manifest    of all documents of the build; without files if there are several parts
-    documents   number of live documents
-    last_write  last write to the only part, or the number of writes to all parts
-    terms       generation of the terms of all partitions, and its manifest; None without partitions
+    path         of the generation, or of that which names the partitions
+    manifest     of all documents of the build; without files if there are several parts
+    generations  that have the documents, by number of the partition
+    lengths      of the build, if it has partitions: see `PartitionSet.lengths`
+    terms        generation of the terms of all partitions, and its manifest; None without any
+    documents    number of live documents
+    last_write   last write to the only part, or the number of writes to all parts
     """
 
     path: Path
     manifest: Manifest
     configuration: QueryConfiguration
-    documents: int
-    last_write: LogPosition
+    generations: Sequence[Path]
+    lengths: tuple[float, ...] = ()
     terms: tuple[Path, Manifest] | None = None
+    documents: int = 0
+    last_write: LogPosition = LogPosition()
+
+    def after(self, positions: Iterable[LogPosition], documents: int) -> IndexFacts:
+        """Return the facts after the last writes of all parts, with so many live documents.
+
+        Writes to an index follow one another, and a state has all writes up to one of them, so
+        another process with this number of writes to all partitions, or a larger one, has the same
+        writes.
+        """
+        seqs, undos = zip(*positions, strict=True)
+        return self._replace(documents=documents, last_write=LogPosition(sum(seqs), sum(undos)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,24 +206,13 @@ class PartSet(ABC):
 class LocalParts(PartSet):
     """The parts of an index in this process.
 
-    unrestricted  arrays of those that these are a restriction of, if they are several
+    unrestricted  returns the arrays of those that these are a restriction of, if they are several
     """
 
     parts: Sequence[LocalPart]
-    unrestricted: JoinedArrays | None = None
+    unrestricted: Callable[[], Snapshot] | None = None
     _restricted: RestrictedStates[LocalParts] = field(init=False, default_factory=RestrictedStates)
     _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
-
-    @classmethod
-    def of(cls, part: LocalPart) -> LocalParts:
-        """Return one part as all of an index."""
-        state = part.state
-        info = state.info
-        configuration = QueryConfiguration(
-            state.synonyms.as_written, state.rules.rules, info.settings
-        )
-        facts = IndexFacts(info.path, info.manifest, configuration, info.documents, info.last)
-        return cls(facts, (part,))
 
     @property
     def alone(self) -> State | None:
@@ -217,12 +221,13 @@ class LocalParts(PartSet):
 
     @property
     def arrays(self) -> Snapshot:
-        """Return the arrays of all documents. Cost: that of `JoinedArrays` for several parts."""
-        return self._joined.snapshot if self.alone is None else self.alone.snapshot
+        """Return the arrays of all documents. Cost: that of `joined` for several parts."""
+        return self._joined() if self.alone is None else self.alone.snapshot
 
     @lazy_property
-    def _joined(self) -> JoinedArrays:
-        return JoinedArrays([part.state.snapshot for part in self.parts], self.unrestricted)
+    def _joined(self) -> Callable[[], Snapshot]:
+        # Views of these keep it, and must not keep these.
+        return cache(partial(joined, [p.state.snapshot for p in self.parts], self.unrestricted))
 
     def searches(self) -> LocalSearches:
         """Return a new search of all parts."""
@@ -236,8 +241,6 @@ class LocalParts(PartSet):
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
         """Return the parts with the documents that match a filter."""
-        if len(self.parts) == 1:
-            return LocalParts.of(self.parts[0].restricted(filter_))
         return self._restricted.of(
             key_of(filter_),
             sum(bytes_of(part.state) for part in self.parts),
@@ -249,26 +252,10 @@ class LocalParts(PartSet):
         return 0.0 if key_of(filter_) in self._restricted else super().restriction_cost(filter_)
 
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
-        # Only the views by the statistics of all parts are cached, so that none is kept twice.
-        parts = [
-            part._replace(state=restricted_to(part.state, part.state.filters.of(filter_).allowed))
-            for part in self.parts
-        ]
-        statistics = CollectionStatistics.of([part.statistics() for part in parts])
-        parts = [part.restricted_by_all(statistics) for part in parts]
-        facts = self.facts._replace(documents=statistics.documents)
-        return LocalParts(facts, parts, self._joined)
-
-
-class Source(Protocol):
-    """Holds the parts of an index in their present state: `OpenGeneration`, `OpenPartitions`."""
-
-    @property
-    def parts(self) -> PartSet:
-        """Return the present state, also once it is closed."""
-
-    def refresh(self) -> bool:
-        """Make writes and builds of other processes visible; return if there were any."""
-
-    def close(self) -> None:
-        """Release all files and memory."""
+        parts, unrestricted = [part.restricted(filter_) for part in self.parts], None
+        if self.facts.terms is not None:
+            statistics = CollectionStatistics.of([part.statistics() for part in parts])
+            parts = [part.restricted_by_all(statistics) for part in parts]
+            unrestricted = self._joined
+        documents = sum(part.info.documents for part in parts)
+        return LocalParts(self.facts._replace(documents=documents), parts, unrestricted)

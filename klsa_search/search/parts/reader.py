@@ -26,9 +26,8 @@ from klsa_search.search.pages.applied_rules import rule_warnings
 from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts import reading
-from klsa_search.search.parts.generation import GenerationWriter
-from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet, Source
-from klsa_search.search.parts.partitions import PartitionsWriter
+from klsa_search.search.parts.open_parts import OpenParts, PartsWriter
+from klsa_search.search.parts.part_set import IndexFacts, Part, PartSet
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Fields
@@ -45,22 +44,16 @@ P = ParamSpec("P")
 _BATCH: Final = 100
 """Documents that are read at once."""
 
-BatchWriter = GenerationWriter | PartitionsWriter
-"""Writes batches to one generation, or to the partitions of an index."""
-
 
 class Reader:
     """The documents of an open index; `Index` has many of these methods.
 
     source  holds its present state
-    writer  writes to the index; None if this is a view, which reads one state
-    view    this state; None for that of the source
+    view    the one state that is read, if this is a view
     """
 
-    def __init__(
-        self, source: Source, writer: BatchWriter | None, view: PartSet | None = None
-    ) -> None:
-        self._source, self._writer, self._view = source, writer, view
+    def __init__(self, source: OpenParts, view: PartSet | None = None) -> None:
+        self._source, self._view = source, view
         self._process = os.getpid()
 
     @property
@@ -109,7 +102,7 @@ class Reader:
     @property
     def is_read_only(self) -> bool:
         """Return whether it cannot write, as it reads one state only."""
-        return self._writer is None
+        return self._view is not None or self._source.is_pinned
 
     @property
     def name(self) -> str:
@@ -267,24 +260,22 @@ class Reader:
     def partitions(self) -> tuple[Reader, ...]:
         """Return a view of each partition, by number, in one state; one of an undivided index."""
         parts = self.parts
-        return tuple(
-            Reader(self._source, None, parts.only(number)) for number in range(len(parts.parts))
-        )
+        return tuple(Reader(self._source, parts.only(number)) for number in range(len(parts.parts)))
 
     def view(self) -> Reader:
         """Return a reader of the present state, which closes with this one."""
-        return Reader(self._source, None, self.parts)
+        return Reader(self._source, self.parts)
 
     def restricted(self, filter_: FilterLike) -> Reader:
         """Return a view of the documents that match a filter: see `Index.restricted`."""
-        return Reader(self._source, None, self.parts.restricted(filter_))
+        return Reader(self._source, self.parts.restricted(filter_))
 
-    def require_writer(self) -> BatchWriter:
+    def require_writer(self) -> PartsWriter:
         """Return what writes to the index; StoreError if it is a view, or closed."""
         _ = self.parts
-        if self._writer is None:
+        if self.is_read_only:
             raise StoreError("a snapshot is read-only; write to the index itself")
-        return self._writer
+        return PartsWriter(self._source)
 
     def document_readers(self) -> list[DocumentReader]:
         """Return readers of the present documents, one for each partition."""

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -32,7 +32,7 @@ from klsa_search.search.engine.collection_statistics import (
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
 from klsa_search.search.explain.quality import Quality
-from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
+from klsa_search.search.filters.masks import FilterCache, FilterLike
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.rules import RuleSet
 from klsa_search.search.query.synonyms import Synonyms
@@ -103,7 +103,7 @@ class GenerationInfo:
     documents  number of live documents
     last       last write of the log that was applied
     drift      from the training
-    restricted whether documents are hidden: see `restricted_state`
+    restricted whether documents are hidden: see `restricted_to`
     """
 
     path: Path
@@ -134,7 +134,6 @@ class State:
 
     quality     of the build
     texts       titles and IDs of all documents, read at the first use
-    restricted  views of it: see `restricted_state`
     """
 
     info: GenerationInfo
@@ -147,7 +146,6 @@ class State:
     texts: SuggestedTexts
     synonyms: Synonyms
     rules: RuleSet
-    restricted: RestrictedStates[State] = field(init=False, default_factory=RestrictedStates)
 
     @lazy_property
     def searcher(self) -> Searcher:
@@ -285,19 +283,6 @@ _BYTES_OF_TERM: Final = 60
 _BYTES_OF_DOCUMENT: Final = 2
 
 
-def restricted_state(state: State, filter_: FilterLike) -> State:
-    """Return a state in which only documents that match a filter are live, cached in the state.
-
-    It differs from one after deletions in what is read from the generation alone: the mean length
-    of saturations and the calibration of quality. Cost: see `Index.restricted`.
-    """
-    return state.restricted.of(
-        key_of(filter_),
-        bytes_of(state),
-        lambda: restricted_to(state, state.filters.of(filter_).allowed),
-    )
-
-
 def statistics_of(state: State, terms: PartitionTerms) -> PartitionStatistics:
     """Return the statistics of the live documents of one of several partitions, and passages."""
     statistics = state.snapshot.statistics(terms)
@@ -326,7 +311,11 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
 
 
 def restricted_to(state: State, allowed: DocumentMask) -> State:
-    """Return a state in which only these documents, and their passages, are live."""
+    """Return a state in which only these documents, and their passages, are live.
+
+    It differs from one after deletions in what is read from the generation alone: the mean length
+    of saturations and the calibration of quality. Cost: see `Index.restricted`.
+    """
     live = allowed & state.snapshot.live_docs()
     snapshot = _weighed(state, Mask(live), _live_counts(state.snapshot, live))
     passages = state.passages

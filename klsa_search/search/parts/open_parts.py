@@ -1,0 +1,297 @@
+"""The open parts of an index: what reads their state, replaces it by refreshes, and writes to them.
+
+An index is one generation, or partitions of which each is one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from klsa_search.collection.model import Document
+from klsa_search.collection.vectors import of_spaces
+from klsa_search.errors import KlsaError, StoreError
+from klsa_search.search.batches import Changes, WriteResult
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.parts.generation import Batch, GenerationWriter, OpenGeneration
+from klsa_search.search.parts.part_set import IndexFacts, LocalParts, PartSet
+from klsa_search.search.parts.reading import dimensions
+from klsa_search.search.state.delta import QueryConfiguration
+from klsa_search.storage.catalog_entry import entry_stamp, read_entry
+from klsa_search.storage.current import current_build, has_partitions
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import LogPosition
+from klsa_search.storage.log_writer import write_time
+from klsa_search.storage.manifest import read_manifest, stored_settings
+from klsa_search.storage.partitions import (
+    generations_of,
+    open_collection_terms,
+    partitions_of,
+    stamp_of,
+    terms_generation,
+)
+from klsa_search.storage.rules import stored_rules
+from klsa_search.storage.synonyms import stored_synonyms
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class PartGroup(Protocol):
+    """The open parts of one build of an index, in this process or in others."""
+
+    def refresh(self) -> bool:
+        """Read writes of other processes to all parts; return if there were any."""
+
+    def write(
+        self,
+        number: int,
+        function: Callable[Concatenate[GenerationWriter, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return the result of a method of the writer of a part, where this is."""
+
+    def state(self, facts: IndexFacts) -> PartSet:
+        """Return their present state, with the statistics of all documents."""
+
+
+class LocalGroup:
+    """The open parts of one build of an index in this process: see `PartGroup`.
+
+    until  last write that is read; by default all are
+    """
+
+    def __init__(self, facts: IndexFacts, until: LogPosition | None = None) -> None:
+        terms = None if facts.terms is None else open_collection_terms(facts.terms[0])
+        self._writers = [
+            GenerationWriter(OpenGeneration(generation, terms, until))
+            for generation in facts.generations
+        ]
+
+    def refresh(self) -> bool:
+        """Read writes of other processes to all parts; return if there were any."""
+        return sum(writer.generation.refresh() for writer in self._writers) > 0  # all of them
+
+    def write(
+        self,
+        number: int,
+        function: Callable[Concatenate[GenerationWriter, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return the result of a method of the writer of a part."""
+        return function(self._writers[number], *args, **kwargs)
+
+    def state(self, facts: IndexFacts) -> LocalParts:
+        """Return the present state. Cost: O(V) if there are several parts."""
+        generations, statistics = [writer.generation for writer in self._writers], None
+        if facts.terms is not None:
+            statistics = CollectionStatistics.of(
+                [generation.part.statistics() for generation in generations], facts.lengths
+            )
+        parts = [generation.use(facts.configuration, statistics) for generation in generations]
+        documents = sum(part.info.documents for part in parts)
+        return LocalParts(facts.after((part.info.last for part in parts), documents), parts)
+
+
+class OpenParts:
+    """The parts of an index in their present state; thread-safe.
+
+    The state is one immutable value, so that a search sees all parts with the same statistics.
+    Synonyms and query settings belong to the index, not to a part, so that they change in all of
+    them in one step.
+
+    opens   the parts of a build
+    pinned  facts about the only build that is opened; by default that in use is, and its writes
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        opens: Callable[[IndexFacts], PartGroup],
+        pinned: IndexFacts | None = None,
+    ) -> None:
+        self._path, self._opens, self.is_pinned = path, opens, pinned is not None
+        self._lock = threading.Lock()  # held while files are read
+        self._swap_lock = threading.Lock()  # held briefly; guards writes of the state
+        self._writing = threading.Lock()  # held while parts are written
+        self._stamps, self._is_stale = self._stamps_now(), False
+        self._parts, self._group = self._of_current(lambda: self._opened(pinned or self._read()))
+
+    @property
+    def parts(self) -> PartSet:
+        """Return the present state, also once it is closed."""
+        return self._parts
+
+    @property
+    def group(self) -> PartGroup:
+        """Return the open parts; StoreError once they are closed."""
+        group = self._group
+        self._parts.opened()
+        assert group is not None
+        return group
+
+    def _opened(self, facts: IndexFacts) -> tuple[PartSet, PartGroup | None]:
+        """Open the parts of a build."""
+        group = self._opens(facts)
+        return group.state(facts), group
+
+    def _swap(self, parts: PartSet, group: PartGroup | None) -> None:
+        """Replace the present state; StoreError if it was closed."""
+        with self._swap_lock:
+            self._parts.opened()
+            self._parts, self._group = parts, group
+
+    def _of_current(self, read: Callable[[], T]) -> T:
+        """Return what a function reads of the build in use.
+
+        If it fails because builds have replaced and removed that meanwhile, it is called again.
+        """
+        while True:
+            stamp = stamp_of(self._path)
+            try:
+                return read()
+            except (StoreError, OSError):
+                if stamp_of(self._path) in (stamp, None):
+                    raise
+
+    def _stamps_now(self) -> object:
+        return stamp_of(self._path), entry_stamp(self._path)
+
+    def _read(self) -> IndexFacts:
+        """Read the files of the index that all parts have in common."""
+        build = current_build(self._path)
+        manifest = read_manifest(build)
+        with read_entry(self._path) as entry:
+            settings = stored_settings(entry, build.name, manifest.checked_settings())
+            chosen = QueryConfiguration(stored_synonyms(entry), stored_rules(entry), settings)
+        if not has_partitions(build):
+            return IndexFacts(build, manifest, chosen, [build])
+        partition_set = partitions_of(build)
+        terms = terms_generation(self._path / partition_set.folders[0])
+        return IndexFacts(
+            build,
+            manifest,
+            chosen,
+            generations_of(self._path, partition_set),
+            partition_set.lengths,
+            (terms, read_manifest(terms)),
+        )
+
+    def refresh(self) -> bool:
+        """Make writes and builds of other processes visible; return if there were any.
+
+        Logs are read until none has changed, so that the state has all writes up to one of them.
+        While another thread writes, nothing changes: all earlier writes are visible, and those of
+        that thread will be in one step.
+        """
+        with self._lock:
+            self._parts.opened()
+            if self.is_pinned or self._writing.locked():
+                return False
+            return self._of_current(self._refreshed)
+
+    def _refreshed(self) -> bool:
+        """Read all writes and builds; return if there were any."""
+        before, group, stamps = self._parts, self.group, self._stamps_now()
+        facts = before.facts if stamps == self._stamps else self._read()
+        parts: tuple[PartSet, PartGroup | None] = before, group
+        if facts.path != before.facts.path:
+            parts = self._opened(facts)  # running calls keep the previous state
+        else:
+            is_changed = self._is_stale or facts.configuration != before.facts.configuration
+            self._is_stale = True  # until all parts were read
+            while group.refresh():
+                is_changed = True
+            if is_changed:
+                parts = group.state(facts), group
+        self._swap(*parts)
+        self._stamps, self._is_stale = stamps, False
+        return self._parts is not before
+
+    @contextmanager
+    def writing(self) -> Iterator[PartGroup]:
+        """Return a context to write to parts; all becomes visible at its end, at once."""
+        with self._writing:
+            group = self.group
+            try:
+                yield group
+            finally:
+                with self._lock:
+                    self._swap(group.state(self._parts.facts), group)
+
+    def close(self) -> None:
+        """Release all files and memory."""
+        with self._swap_lock:
+            self._parts, self._group = replace(self._parts, parts=()), None
+
+
+class PartsWriter:
+    """Writes batches to the parts of an index.
+
+    Writers of all processes take turns, by the lock of the index. A write is atomic in each part.
+    Documents for several partitions are checked before the first is written. If a partition cannot
+    be written, StoreError says how many were; writing the same again completes it, as it does after
+    a process was killed.
+    """
+
+    def __init__(self, opened: OpenParts) -> None:
+        self._opened = opened
+
+    def check_room(self, puts: int) -> None:
+        """Raise WritingRefused if so many documents cannot be added, or a partition is full.
+
+        Which documents a partition gets is not known yet.
+        """
+        count = len(self._opened.parts.opened().parts)
+        for number in range(count):
+            room = puts if count == 1 else min(puts, 1)
+            self._opened.group.write(number, GenerationWriter.check_room, room)
+
+    def write(self, puts: Iterable[Document], deletes: Iterable[str]) -> WriteResult:
+        """Write documents and deletions; they are searchable on return."""
+        return self._write(Batch([*puts], [*deletes], [], {}))
+
+    def patch(self, changes: Iterable[Changes], embedded: Mapping[str, Document]) -> WriteResult:
+        """Merge changes into documents: see `Index.patch_many` and `Batch`."""
+        return self._write(Batch([], [], [*changes], embedded))
+
+    def _write(self, batch: Batch) -> WriteResult:
+        opened = self._opened
+        path = opened.parts.facts.path.parent
+        with writing(path):
+            opened.refresh()
+            results: list[WriteResult] = []
+            with opened.writing() as group:
+                parts, facts = opened.parts.parts, opened.parts.facts
+                batches, time = batch.divided(len(parts)), write_time()
+                if len(batches) > 1:
+                    _ = list(of_spaces(batch.puts, parts[0].read(dimensions)))  # in all alike
+                    for number, of_part in batches.items():
+                        group.write(number, GenerationWriter.check, of_part)
+                for number, of_part in batches.items():
+                    try:
+                        results.append(group.write(number, GenerationWriter.write, of_part, time))
+                    except (KlsaError, OSError, MemoryError) as error:
+                        if not results:
+                            raise
+                        folder = facts.generations[number].parent.name
+                        raise StoreError(
+                            f"wrote to {len(results)} of {len(batches)} partitions of index "
+                            f"`{path.name}`, not to `{folder}`: {error}; write the same again to "
+                            "complete it"
+                        ) from error
+            # PartitionMissing if a partition that was written does not answer.
+            last = sum(part.info.last.seq for part in opened.parts.parts)
+        return WriteResult(
+            facts.path.name,
+            last,
+            sum(result.added for result in results),
+            sum(result.deleted for result in results),
+            tuple(warning for result in results for warning in result.warnings),
+        )
