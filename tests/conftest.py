@@ -1,7 +1,5 @@
 """Fixtures shared by the tests of all packages."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

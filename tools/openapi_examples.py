@@ -12,8 +12,6 @@ from pathlib import Path
 from unittest import mock
 from urllib.parse import quote, urlencode
 
-from starlette.testclient import TestClient
-
 from klsa_search import build
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission, Writes
@@ -30,6 +28,7 @@ from klsa_search.service.signing import PAGE_HEADER
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 PAGE = ROOT / "docs" / "reference" / "http-examples.md"
 WIDTH = 100
@@ -392,7 +391,7 @@ def service(home, **options):
         app = catalog_app(
             catalog, jobs=refits, **({"writes": Writes(), "recorder": Visited(home)} | options)
         )
-        yield TestClient(app, raise_server_exceptions=False)
+        yield AppClient(app, raise_server_exceptions=False)
 
 
 def answered(client, route, example):

@@ -1,7 +1,5 @@
 """Folding of accents by language: each way of typing a word gives the same term."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Language detection, and user-defined stop words."""
 
-from __future__ import annotations
-
 import pytest
 
 import klsa_search as klsa

@@ -1,7 +1,5 @@
 """Word offsets: native segmentation equals the analyser in every script."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """An index of several languages: each document has the stems and stop words of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

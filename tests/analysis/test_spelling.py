@@ -1,7 +1,5 @@
 """British and American spellings of English words."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

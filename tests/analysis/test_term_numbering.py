@@ -1,7 +1,5 @@
 """Term numbers: equal to the analyser's terms, in this process and in workers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

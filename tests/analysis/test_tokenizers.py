@@ -1,7 +1,5 @@
 """User-defined tokenizers: their tokens are the words, and they run only if trusted."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Writers that run out of memory raise an error and keep acknowledged writes."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

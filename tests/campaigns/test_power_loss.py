@@ -1,7 +1,5 @@
 """Power loss during builds, writes and refits: the index opens in an acknowledged state."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

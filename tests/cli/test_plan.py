@@ -1,7 +1,5 @@
 """klsa-index plan, and the memory limit of klsa-index build."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.core.progress import format_duration

@@ -1,7 +1,5 @@
 """Sources of klsa-index build: columns, standard input, damaged files."""
 
-from __future__ import annotations
-
 import io
 import sys
 

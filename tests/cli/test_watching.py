@@ -1,7 +1,5 @@
 """klsa-index sync --watch: each change is in the index, whatever happens to the source."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build, open_index

@@ -1,7 +1,5 @@
 """An index whose partitions are in other hosts: the same results, and honest ones if some fail."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor

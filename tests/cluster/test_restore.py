@@ -1,7 +1,5 @@
 """Machines that restore the partitions they do not have from a repository of backups."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 

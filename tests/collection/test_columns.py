@@ -1,7 +1,5 @@
 """Columns by name, numbers as IDs, JSON arrays, streams and compressed files."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """CSV in the dialects and encodings of other programs, and the messages about what is wrong."""
 
-from __future__ import annotations
-
 import csv
 import io
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Encodings of tables, texts and mail: detected, named or refused."""
 
-from __future__ import annotations
-
 from itertools import cycle, islice
 
 import pytest

@@ -1,7 +1,5 @@
 """A file cache: files are read again if they have changed, or were not stored."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

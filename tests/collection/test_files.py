@@ -1,7 +1,5 @@
 """Common file formats: what is read of each, and how damaged files are handled."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Words divided by a hyphen at the end of a line are found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

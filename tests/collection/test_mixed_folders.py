@@ -1,7 +1,5 @@
 """Folders that mix texts, tables and ZIP archives."""
 
-from __future__ import annotations
-
 import json
 import stat
 import zipfile

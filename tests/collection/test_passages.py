@@ -1,7 +1,5 @@
 """Where texts are cut into passages."""
 
-from __future__ import annotations
-
 import doctest
 import re
 

@@ -1,7 +1,5 @@
 """Query files with lines of ID, tab and text."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.collection.queries import read_query_lines

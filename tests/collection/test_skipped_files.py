@@ -1,7 +1,5 @@
 """Files of a folder that are read, files that are skipped, and links."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from zipfile import ZipFile

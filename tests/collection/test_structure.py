@@ -1,7 +1,5 @@
 """The structure of document files: headings, paragraphs, lists, tables, code and pages."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """Tables of SQLite databases, cursors of other databases, Parquet files and workbooks."""
 
-from __future__ import annotations
-
 import sqlite3
 import zipfile
 from contextlib import closing

@@ -1,7 +1,5 @@
 """XML as feeds, search engines, shops and wikis write it."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

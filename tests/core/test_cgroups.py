@@ -1,7 +1,5 @@
 """Limits of control groups, read from directory trees made for the test."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.core import parallel

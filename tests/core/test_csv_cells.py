@@ -1,7 +1,5 @@
 """Values of CSV are quoted wherever a spreadsheet may end a line."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """A lazy property is computed once, at its first use."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -1,7 +1,5 @@
 """Logging: the library is silent; commands and the service show its records."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

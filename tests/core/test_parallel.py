@@ -1,7 +1,5 @@
 """map_in_order keeps the order and limits the work in progress."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """Plug-ins are found by name, in packages that are installed; built-in names stay what they are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Steps of a phase are counted from 1, with or without a callback."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.core.progress import steps

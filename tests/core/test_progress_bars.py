@@ -1,7 +1,5 @@
 """Progress bars are drawn in terminals and notebooks only."""
 
-from __future__ import annotations
-
 import builtins
 import io
 import sys

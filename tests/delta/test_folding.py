@@ -1,7 +1,5 @@
 """Folding in depends on the build and the documents alone, and K equals the reference."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Term pairs: decoding inverts encoding; features are numbered as in a sparse D."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Quantised mean lengths, and saturated postings shared between processes."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 

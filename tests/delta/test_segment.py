@@ -1,7 +1,5 @@
 """Delta segments in files: reading inverts writing, and damage is detected."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cached segments make opening faster and never change results."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 from dataclasses import fields

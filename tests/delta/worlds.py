@@ -1,7 +1,5 @@
 """Collections whose last documents are folded into an index of the first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from klsa_search import Index

@@ -1,7 +1,5 @@
 """Alignment, its derivative, and the γ that the kernels choose by it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Invalid arguments raise a ValueError that names the argument and its limit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

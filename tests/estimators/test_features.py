@@ -1,7 +1,5 @@
 """BM25 and log-tf·idf weights as estimators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """The Gram-Schmidt factorisation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

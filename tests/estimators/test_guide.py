@@ -1,7 +1,5 @@
 """The examples of the guide run."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

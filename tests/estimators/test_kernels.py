@@ -1,7 +1,5 @@
 """Invariants of every kernel estimator, and the definition of each."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

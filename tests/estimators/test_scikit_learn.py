@@ -1,7 +1,5 @@
 """scikit-learn's estimator checks, and the pipelines of the guide."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Term networks, and the files of WordNet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

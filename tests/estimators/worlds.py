@@ -1,7 +1,5 @@
 """Points whose kernels can be written out, and a table of all kernel estimators."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

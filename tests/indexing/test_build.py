@@ -1,7 +1,5 @@
 """Builds: the files they write, reproducibility, and what is refused."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

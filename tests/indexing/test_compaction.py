@@ -1,7 +1,5 @@
 """Compactions: the same answers, from one segment without deleted documents."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 from dataclasses import replace

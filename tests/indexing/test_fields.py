@@ -1,7 +1,5 @@
 """Metadata fields, detected and declared, survive every kind of rebuild."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Writes during a rebuild are replayed into the new generation, or the rebuild is abandoned."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

@@ -1,7 +1,5 @@
 """The preset `paper` equals the published method to the bit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds of partitions: in any process, again after a process died, with any number of workers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

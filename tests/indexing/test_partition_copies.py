@@ -1,7 +1,5 @@
 """Verify, repair, back up and restore an index in partitions."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

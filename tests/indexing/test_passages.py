@@ -1,7 +1,5 @@
 """Passages are built, described, backed up, verified and repaired with their documents."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Estimates agree with builds, and builds beyond their memory are divided or refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

@@ -1,7 +1,5 @@
 """Reading gives the same for any number of processes, and leaves no files on failure."""
 
-from __future__ import annotations
-
 import os
 import signal
 

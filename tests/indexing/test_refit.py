@@ -1,7 +1,5 @@
 """Refits of an index that is written to meanwhile."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

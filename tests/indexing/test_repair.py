@@ -1,7 +1,5 @@
 """Deep verification and repair: all that follows from the documents is restored."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import closing

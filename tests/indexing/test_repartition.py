@@ -1,7 +1,5 @@
 """Refit, split and rollback of an index in partitions, while it is searched and written."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

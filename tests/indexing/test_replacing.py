@@ -1,7 +1,5 @@
 """Which builds may replace an existing index."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

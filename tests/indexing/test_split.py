@@ -1,7 +1,5 @@
 """Fields of several values: texts that are split, and lists, in the build and in later writes."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import random

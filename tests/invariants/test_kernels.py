@@ -1,7 +1,5 @@
 """Invariants of the document kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

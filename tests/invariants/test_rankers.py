@@ -1,7 +1,5 @@
 """Invariants of the rankers, on built indexes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Invariants of the ranking by stored rows: against exact scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Invariants of the spectrum and of the expansion."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD

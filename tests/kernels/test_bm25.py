@@ -1,7 +1,5 @@
 """BM25: worked examples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

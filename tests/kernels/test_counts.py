@@ -1,7 +1,5 @@
 """Counts: a worked example, the order of the vocabulary, and empty documents."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

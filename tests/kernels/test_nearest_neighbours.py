@@ -1,7 +1,5 @@
 """Nearest neighbours against all rows of K."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

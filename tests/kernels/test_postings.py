@@ -1,7 +1,5 @@
 """Postings: worked example, definition on random counts, and files."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

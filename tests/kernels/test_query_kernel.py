@@ -1,7 +1,5 @@
 """The query kernel: bm25s as an oracle, and fixed statistics."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import get_args

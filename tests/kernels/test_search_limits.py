@@ -1,7 +1,5 @@
 """Nearest neighbours found in parts equal those found at once, with any limits."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

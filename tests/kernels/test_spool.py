@@ -1,7 +1,5 @@
 """Spools: the same values in memory and in a file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

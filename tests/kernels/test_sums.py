@@ -1,7 +1,5 @@
 """Sums over sparse matrices: worked examples, in both precisions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Terms in sorted runs are those of a list that is sorted at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

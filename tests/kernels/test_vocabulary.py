@@ -1,7 +1,5 @@
 """Vocabularies whose terms are in arrays: the same terms and numbers as those of strings."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from hypothesis import given

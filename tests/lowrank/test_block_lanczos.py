@@ -1,7 +1,5 @@
 """The block Lanczos solver against a dense one, also for degenerate K."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Coverage against its definition over dense arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The spectrum of a Gram matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The largest entries, ties by document order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

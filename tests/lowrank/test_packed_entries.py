@@ -1,7 +1,5 @@
 """Packing of entries into 32 bits and back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Indexes of documents of four topics, with a copy and an empty document."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

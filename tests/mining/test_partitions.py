@@ -1,7 +1,5 @@
 """Exploring an index in partitions, compared with the same documents in one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Mining by vectors, and by the sum of words and vectors."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mining an index with later writes: no deleted documents, and all added ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

@@ -1,7 +1,5 @@
 """Arrays that do not fit together are refused before anything outside them is read or written."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The module as a whole: its descriptions and the choice of the instruction set."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Products of sparse features: sums in order, the same bits on every instruction set."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

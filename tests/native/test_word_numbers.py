@@ -1,7 +1,5 @@
 """Words of ASCII texts: those of the analyser, each form asked for once."""
 
-from __future__ import annotations
-
 import string
 
 import numpy as np

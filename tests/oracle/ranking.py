@@ -3,8 +3,6 @@
 Its steps are those of klsa_search/native/engine/rank.hpp, for all documents at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rankers of the template, against the formulas written out, also after writes."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Plug-ins of the template and built-in parts keep the invariants of plug-ins."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -5,7 +5,6 @@ import re
 import shlex
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.evaluation.replay import record_run, write_record
@@ -15,6 +14,7 @@ from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tests.service.test_guide import sent
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tools.openapi_examples import LAMP
 from tools.reference_page import COMMANDS
 
@@ -71,7 +71,7 @@ def test_examples_of_features_run(folder, command, capsys):
     program, *arguments = shlex.split(command)
     if program == "curl":
         with Catalog(folder / "index", interval=0) as catalog:
-            client = TestClient(catalog_app(catalog, writes=Writes()))
+            client = AppClient(catalog_app(catalog, writes=Writes()))
             assert sent(client, *arguments).text
     else:
         COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)

@@ -1,7 +1,5 @@
 """Examples of guides in Python print what they show."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conftest import ROOT

@@ -1,7 +1,5 @@
 """Keyword arguments match the settings, and type checkers refuse all others."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """The layers of ARCHITECTURE.md: a package imports itself and packages of lower layers only."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

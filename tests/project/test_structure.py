@@ -1,7 +1,5 @@
 """Size of modules and functions, imports without circles, and types of the core packages."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

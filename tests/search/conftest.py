@@ -1,7 +1,5 @@
 """A small index of documents about wings and bread."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

@@ -1,7 +1,5 @@
 """Boosts of fields: BM25F by worked example and by invariants."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Caches outlive writes, and answers are those of an index that is opened again."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """A closed index frees its resources and raises an error on use."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

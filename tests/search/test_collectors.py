@@ -1,7 +1,5 @@
 """Each stage of a search alone: rankings of scores, and orders of what they find."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import SimpleNamespace
 

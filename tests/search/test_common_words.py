@@ -1,7 +1,5 @@
 """Common words: indexed, found, half weight, and no document features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

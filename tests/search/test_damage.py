@@ -3,8 +3,6 @@
 Compiled code trusts the values of arrays: undetected damage could crash it or change answers.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

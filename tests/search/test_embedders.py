@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.collection.vectors import quantised, vectors_of
@@ -18,6 +17,7 @@ from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.embedders import Meanings
 from tests.support.waiting import PATIENCE
 
@@ -206,7 +206,7 @@ def test_over_http_and_in_a_restricted_view(path):
         return open_index(path, embedders={"m": Meanings()})
 
     with Catalog(path.parent, interval=0, opener=opener) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()))
+        client = AppClient(catalog_app(catalog, writes=Writes()))
         answer = client.get("/search?q=car").json()
         assert answer["hits"][0]["id"] == "a"
         assert "warnings" not in answer
@@ -217,7 +217,7 @@ def test_over_http_and_in_a_restricted_view(path):
         return open_index(path, embedders={"m": Meanings(fault=fail)})
 
     with Catalog(path.parent, interval=0, opener=failing) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()))
+        client = AppClient(catalog_app(catalog, writes=Writes()))
         assert "is down" in client.get("/search?q=care").json()["warnings"][0]
         answer = client.put("/indexes/cars/documents/f", json={"text": "A pump."}).json()
         assert answer["warnings"][0]["field"] == "_vectors"

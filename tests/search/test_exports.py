@@ -1,7 +1,5 @@
 """Rows of CSV and JSON lines have the hits of a search, and no formulas."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """An index is not used in a forked child, but opened there."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

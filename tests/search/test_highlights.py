@@ -1,7 +1,5 @@
 """Highlights mark the words of the query, and only those, in safe HTML."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

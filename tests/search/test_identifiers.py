@@ -1,7 +1,5 @@
 """Identifiers are found by their parts, in code and in texts about it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The open index: hits, their order, and invalid arguments."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Masks restrict the hits of every ranker."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Searches with filter, sort, facets and pages, against the complete ranking."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from itertools import product

@@ -1,7 +1,5 @@
 """Writes to an index in partitions: as to one index, in all partitions at once."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """An index in partitions: the same words weigh the same, and a search sees all documents."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator

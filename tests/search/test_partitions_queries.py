@@ -1,7 +1,5 @@
 """A query means the same in all partitions of an index: corrections, prefixes, phrases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passages together with undone writes, copies in other processes, mining and rules."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 from contextlib import closing

@@ -2,8 +2,6 @@
 passage, whatever was written, filtered or refitted.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 from contextlib import closing

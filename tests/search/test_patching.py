@@ -1,7 +1,5 @@
 """Patches: changes of single fields, merged under the lock of the writer."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from contextlib import closing

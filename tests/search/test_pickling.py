@@ -1,7 +1,5 @@
 """A pickled index opens at the same path in another process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

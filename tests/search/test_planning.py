@@ -1,7 +1,5 @@
 """A search is a request, a plan and its execution, each of which can run on its own."""
 
-from __future__ import annotations
-
 import pickle
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Pseudo-relevance feedback: worked example, definition, and where it equals BM25."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quality: covering more of a query is never worse; words of one document beat random ones."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np

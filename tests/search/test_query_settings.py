@@ -1,7 +1,5 @@
 """Query settings change without a refit, for every reader, and no copy or rebuild loses them."""
 
-from __future__ import annotations
-
 import pickle
 import sqlite3
 import uuid

@@ -1,7 +1,5 @@
 """Words of queries to term numbers."""
 
-from __future__ import annotations
-
 from klsa_search.analysis import Analyzer
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.search.engine import query_terms as query

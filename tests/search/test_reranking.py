@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 import klsa_search as klsa
 from klsa_search.cli.search import klsa_search as command
@@ -16,6 +15,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 DOCUMENTS = [
     {"id": f"d{n}", "title": f"Note {n}", "text": "wet roads " * (n + 1) + "and so on"}
@@ -164,7 +164,7 @@ def test_over_http(folder):
         return open_index(path, reranker=longest)
 
     with Catalog(folder.parent, interval=0, opener=opener) as catalog:
-        client = TestClient(catalog_app(catalog))
+        client = AppClient(catalog_app(catalog))
         answer = client.get("/search?q=wet+roads&k=2&rerank=8").json()
         with open_index(folder, reranker=longest) as index:
             expected = index.search("wet roads", 2, rerank=8)
@@ -178,7 +178,7 @@ def test_over_http(folder):
         return open_index(path, reranker=WRONG["raises"])
 
     with Catalog(folder.parent, interval=0, opener=failing) as catalog:
-        answer = TestClient(catalog_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
+        answer = AppClient(catalog_app(catalog)).get("/search?q=wet+roads&rerank=8").json()
         assert "ZeroDivisionError" in answer["warnings"][0]
         assert read(ResultsJson)(answer).warnings == tuple(answer["warnings"])
 

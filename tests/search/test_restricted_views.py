@@ -1,7 +1,5 @@
 """Restricted views: as if the other documents were deleted, in any number of partitions."""
 
-from __future__ import annotations
-
 import gc
 import random
 import tracemalloc

@@ -1,7 +1,5 @@
 """Rules change which documents a search finds and where, as if the hits were rearranged by hand."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from contextlib import closing

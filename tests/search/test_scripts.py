@@ -1,7 +1,5 @@
 """Words of twelve scripts are found as they are typed, with the default settings."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

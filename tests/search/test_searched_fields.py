@@ -1,7 +1,5 @@
 """Searched fields: any number of them, with weights; title and text are one case."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The state of an index is replaced as a whole, and a closed index stays closed."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 import sys

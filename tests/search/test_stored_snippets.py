@@ -1,7 +1,5 @@
 """Passages equal the snippets of whole texts, to the character."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 

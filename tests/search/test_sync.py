@@ -1,7 +1,5 @@
 """A sync: the index contains what the source contains, and equal documents are not written."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import closing

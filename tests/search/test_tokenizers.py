@@ -1,7 +1,5 @@
 """An index with a user-defined tokenizer."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

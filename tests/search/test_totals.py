@@ -1,7 +1,5 @@
 """Totals: every page, facet and filter counts the same documents, for every ranker."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectors of documents: stored in every way in, and one more part of scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

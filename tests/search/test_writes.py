@@ -1,7 +1,5 @@
 """An index with later writes: exact at once, and the same for every reader."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 from contextlib import closing

@@ -1,13 +1,13 @@
 import shutil
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware import auth
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 DOCUMENTS = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},
@@ -93,7 +93,7 @@ def client_of(catalog_of):
     """A client of the service over a home; a slip of the service is an answer, not an exception."""
 
     def client(home, **options):
-        return TestClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)
+        return AppClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)
 
     return client
 
@@ -108,11 +108,11 @@ def writer(client_of, home):
 def client(tiny_home):
     """A client of a service over that home."""
     with Catalog(tiny_home, interval=0) as catalog:
-        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
+        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="session")
 def schema(tiny_home):
     """The OpenAPI schema, which takes half a second."""
     with Catalog(tiny_home) as catalog:
-        return TestClient(catalog_app(catalog)).get("/openapi.json").json()
+        return AppClient(catalog_app(catalog)).get("/openapi.json").json()

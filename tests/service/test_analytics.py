@@ -6,7 +6,6 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.cli.index import klsa_index
 from klsa_search.errors import StoreError
@@ -21,6 +20,7 @@ from klsa_search.service.analytics.store import EventRow, SearchRow, Store
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
 
@@ -114,7 +114,7 @@ def today():
 
 
 def test_without_analytics_nothing_is_recorded(catalog_of, home):
-    client = TestClient(catalog_app(catalog_of(home), writes=Writes()))
+    client = AppClient(catalog_app(catalog_of(home), writes=Writes()))
     assert "search_id" not in search(client, "wing")
     event = {"type": "click", "search_id": "0" * 16, "id": "1", "position": 1}
     assert failure_of(client.post(EVENTS, json=event), 403)["code"] == "analytics_off"
@@ -129,7 +129,7 @@ def test_tenants_record_clicks_on_documents_that_they_see(catalog_of, home, reco
     app = catalog_app(
         catalog_of(home), writes=Writes(), recorder=recorder, keys=Keys(keys, ("search",))
     )
-    client = TestClient(app, raise_server_exceptions=False)
+    client = AppClient(app, raise_server_exceptions=False)
 
     def token_of(key):
         body = {"filters": {"first": "year > 1940"}, "expires_in": 3600}
@@ -330,7 +330,7 @@ def test_ended_days_become_counts_without_rare_queries(tmp_path):
 
 def test_rare_queries_are_not_listed(home, catalog_of):
     recorder = Recorder(home, days=90, min_searches=2)
-    client = TestClient(catalog_app(catalog_of(home), writes=Writes(), recorder=recorder))
+    client = AppClient(catalog_app(catalog_of(home), writes=Writes(), recorder=recorder))
     for q in ("wing", "wing", "my name"):
         search(client, q)
     recorder.flush()
@@ -343,7 +343,7 @@ def test_rare_queries_are_not_listed(home, catalog_of):
 
 def test_two_processes_share_the_file(home, catalog_of):
     recorders = [Recorder(home, days=90, min_searches=1) for _ in range(2)]
-    clients = [TestClient(catalog_app(catalog_of(home), recorder=each)) for each in recorders]
+    clients = [AppClient(catalog_app(catalog_of(home), recorder=each)) for each in recorders]
     found = search(clients[0], "wing")
     click(clients[1], found)  # the click arrives at the other, and is stored first
     recorders[1].flush()
@@ -496,7 +496,7 @@ def test_a_word_that_visitors_replaced_is_proposed_and_then_found(catalog_of, tm
     build_tiny(tmp_path, "first", HELP)
     recorder = Recorder(tmp_path, days=90, min_searches=1)
     app = catalog_app(catalog_of(tmp_path), writes=Writes(), recorder=recorder)
-    client = TestClient(app)
+    client = AppClient(app)
     for q, following in (
         ("laptop", "notebook"),
         ("laptop battery", "notebook battery"),

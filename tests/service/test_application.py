@@ -1,7 +1,5 @@
 """The application that any ASGI server runs, and that can be mounted into another."""
 
-from __future__ import annotations
-
 from contextlib import asynccontextmanager, closing
 
 import pytest

@@ -3,11 +3,10 @@
 import logging
 import threading
 
-from starlette.testclient import TestClient
-
 from klsa_search.errors import StoreError
 from klsa_search.service.background import PeriodicTask
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE
 
 
@@ -72,5 +71,5 @@ def test_a_failure_reported_after_the_call_is_logged_once(caplog):
 def test_failures_are_a_metric(catalog_of, tiny_home):
     catalog = catalog_of(tiny_home)
     catalog.watch.report(ValueError())
-    told = TestClient(catalog_app(catalog)).get("/metrics").text
+    told = AppClient(catalog_app(catalog)).get("/metrics").text
     assert 'klsa_background_failures_total{work="catalog"} 1.0' in told

@@ -1,12 +1,12 @@
 """Batch search and evaluation by given judgements."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.service.catalog import Catalog
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 TEXTS = {
     "a": "Coolant leaks from the hose.",
@@ -31,7 +31,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(home):
     with Catalog(home, interval=0) as catalog:
-        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
+        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
 
 
 def without_time(answer):

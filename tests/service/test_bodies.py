@@ -4,12 +4,12 @@ import gzip
 import json
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import BodyTooSlow
 from klsa_search.service.admission import Writes
 from klsa_search.service.middleware.bodies import RequestBody
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
 
@@ -60,7 +60,7 @@ def test_body_too_long(client, announced):
 def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, path):
     """As many synonyms as an index may have do not fit into the body of a search."""
     build_tiny(tmp_path)
-    client = TestClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
+    client = AppClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
     url = f"/indexes/tiny/{path}"
     body = json.dumps({"synonyms": {f"{'word' * 20}{n}": ["x" * 90] for n in range(6_000)}})
     assert 2**20 < len(body) < 2**25
@@ -94,7 +94,7 @@ def test_gzip_bodies_are_decompressed(client, body, size):
 
 def test_a_stream_of_lines_may_be_compressed(catalog_of, tmp_path):
     build_tiny(tmp_path)
-    client = TestClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
+    client = AppClient(catalog_app(catalog_of(tmp_path), writes=Writes()))
     lines = b"".join(b'{"id": "n%d", "text": "a flamingo"}\n' % number for number in range(2000))
     headers = GZIP | {"Content-Type": "application/x-ndjson"}
     answer = client.post("/indexes/tiny/documents", content=gzip.compress(lines), headers=headers)

@@ -3,7 +3,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.search.opening import open_index
@@ -17,6 +16,7 @@ from klsa_search.storage.maintenance import delete_index, indexes_in
 from klsa_search.storage.manifest import read_manifest
 from tests.storage.worlds import point_current
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -316,7 +316,7 @@ def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
 @pytest.mark.parametrize("path", ["/metrics", "/health", "/indexes", "/indexes/first"])
 def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path, monkeypatch):
     catalog = catalog_of(home)
-    client = TestClient(catalog_app(catalog))
+    client = AppClient(catalog_app(catalog))
     statuses = catalog.statuses
 
     def swapped():

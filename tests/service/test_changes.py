@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import cycle
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
@@ -21,6 +20,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE
 
 
@@ -42,7 +42,7 @@ def service(built_home, tmp_path):
     command = command_of(CHILD, "refit", "--home", str(home))
     jobs = [Jobs(catalog, command, share=None) for catalog in catalogs]
     clients = [
-        TestClient(catalog_app(catalog, writes=Writes(), jobs=each, keys=keys))
+        AppClient(catalog_app(catalog, writes=Writes(), jobs=each, keys=keys))
         for catalog, each in zip(catalogs, jobs, strict=True)
     ]
     turns = cycle(clients)

@@ -1,7 +1,6 @@
 """Pages of other sites: CORS."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Catalog
@@ -9,6 +8,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 OURS, ANOTHER = "https://one.example", "https://evil.example"
 
@@ -18,7 +18,7 @@ def client(tiny_home, tmp_path):
     add_key(tmp_path / "keys.json", "web", ["search"])
     with Catalog(tiny_home, interval=0) as catalog:
         keys = Keys(tmp_path / "keys.json", ())
-        yield TestClient(catalog_app(catalog, origins=[OURS], keys=keys))
+        yield AppClient(catalog_app(catalog, origins=[OURS], keys=keys))
 
 
 def asking_first(client, origin, method="GET", headers="authorization,content-type"):
@@ -53,7 +53,7 @@ def test_an_allowed_site_may_read_failures(client):
 def test_pages_can_read_refusals_of_a_busy_service(catalog_of, tiny_home):
     full = Admission(running=1, waiting=-1)
     app = catalog_app(catalog_of(tiny_home), admission=full, origins=[OURS], allowed_hosts=["ours"])
-    client = TestClient(app, base_url="http://ours")
+    client = AppClient(app, base_url="http://ours")
     refused = client.get("/search?q=wing", headers={"Origin": OURS})
     failure_of(refused, 503)
     assert refused.headers["access-control-allow-origin"] == OURS

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from starlette.testclient import TestClient
 
 import klsa_search
 from klsa_search.cli.index import klsa_index
@@ -24,6 +23,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.conftest import ROOT
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .test_guide import BLOCK, sent
 
@@ -67,7 +67,7 @@ def client(tmp_path, monkeypatch):
     with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:
         jobs.watch.stop()
         app = catalog_app(catalog, writes=Writes(), jobs=jobs, keys=Keys(keys, ()))
-        yield TestClient(app, headers={"Authorization": f"Bearer {key}"})
+        yield AppClient(app, headers={"Authorization": f"Bearer {key}"})
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_commands_that_move_an_index_run(exported):
         if program == "klsa-index":
             klsa_index.main(arguments, standalone_mode=False)
     with Catalog(Path("index"), interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()))
+        client = AppClient(catalog_app(catalog, writes=Writes()))
         assert client.get("/aliases").json()["aliases"] == [
             {"name": "products", "index": "products-1"}
         ]

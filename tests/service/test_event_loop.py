@@ -7,13 +7,13 @@ from collections import Counter
 from contextlib import contextmanager
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.search.parts.reader import Reader
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.jobs import Jobs
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 
 from .test_scopes import ask
@@ -58,7 +58,7 @@ def client(two_home, tmp_path_factory):
     home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
     with Catalog(home, interval=3600) as catalog:
         jobs = Jobs(catalog, [], share=None)
-        yield TestClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
+        yield AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
 
 
 @pytest.mark.parametrize("reads", [True, False], ids=["reads", "writes"])
@@ -103,7 +103,7 @@ def test_cheap_searches_run_in_the_event_loop(two_home, parameters, inline):
 
     with Catalog(two_home, interval=3600) as catalog:
         admission = Noticing(inline_seconds=300.0)
-        client = TestClient(catalog_app(catalog, admission=admission, heavy=Noticing(running=1)))
+        client = AppClient(catalog_app(catalog, admission=admission, heavy=Noticing(running=1)))
         answer = client.get(f"/search?index=first&{parameters}")
     assert answer.status_code == 200, answer.text
     assert bool(runs) != inline

@@ -1,7 +1,5 @@
 """Exports over HTTP and by the clients equal those of the index."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.search.opening import open_index

@@ -4,7 +4,6 @@ import os
 import shutil
 
 import pytest
-from fastapi.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.errors import StoreError
@@ -12,6 +11,7 @@ from klsa_search.service import catalog
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.maintenance import indexes_in
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
 from .conftest import build_tiny, failure_of
@@ -136,7 +136,7 @@ def test_an_index_damaged_during_service_is_reported(catalog_of, home):
     opened = catalog_of(home)
     # Else the comparison of checksums may find the damage before a request does.
     wait_until(lambda: opened.statuses()[0].sums == "whole")
-    client = TestClient(catalog_app(opened), raise_server_exceptions=False)
+    client = AppClient(catalog_app(opened), raise_server_exceptions=False)
     assert client.get("/documents/1?index=first").status_code == 200
     path = home / "first" / "000002" / "documents.npy"
     with path.open("r+b") as stream:

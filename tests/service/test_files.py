@@ -16,7 +16,6 @@ import time
 import zipfile
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.collection.files.sandbox import Limits
@@ -33,6 +32,7 @@ from klsa_search.service.resources import Resources
 from klsa_search.service.routes import documents, files
 from klsa_search.storage.columns.declared import DeclaredFields
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import ForkedWorker, prepare
 
@@ -255,7 +255,7 @@ def test_an_alias_that_moves_between_batches_splits_nothing(
 
     monkeypatch.setattr(IndexService, "write", move)
     rows = [json.dumps({"id": f"m{n}", "text": f"word {n}"}) for n in range(35)]
-    client = TestClient(catalog_app(catalog, writes=Writes()))
+    client = AppClient(catalog_app(catalog, writes=Writes()))
     send = client.put if path.startswith("files") else client.post
     kind = {"Content-Type": "application/x-ndjson"}
     assert send(f"/indexes/now/{path}", content="\n".join(rows), headers=kind).status_code == 200

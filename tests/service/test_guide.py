@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.cli.index import klsa_index
@@ -14,6 +13,7 @@ from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 REPORTS = [
@@ -53,7 +53,7 @@ def test_its_shell_commands_run(blocks, capsys):
 
 def test_its_requests_are_answered(blocks):
     with Catalog(Path.cwd() / "index", interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()))
+        client = AppClient(catalog_app(catalog, writes=Writes()))
         told = [sent(client, *arguments).json() for _, *arguments in blocks[1]]
     assert [(each.get("added"), each.get("deleted")) for each in told] == [
         (1, 0), (None, None), (1, 0), (0, 1), (0, 1)

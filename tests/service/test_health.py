@@ -1,7 +1,6 @@
 """/health/live and /health/ready, for supervisors and load balancers."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.service.admission import Writes
@@ -12,6 +11,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import build_tiny
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_one_whose_newest_generation_cannot_be_opened_goes_on(ready, home):
 
 def test_one_that_proved_damaged_makes_it_unready(catalog_of, home):
     catalog = catalog_of(home)
-    client = TestClient(catalog_app(catalog))
+    client = AppClient(catalog_app(catalog))
     assert client.get("/health/ready").status_code == 200
     with pytest.raises(IndexDamaged), catalog.use("first"):
         raise IndexDamaged("a file is cut short: rebuild it")
@@ -63,7 +63,7 @@ def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
 
 def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
     follower = Replication("follow", tmp_path, [])
-    client = TestClient(catalog_app(catalog_of(tmp_path), replications=[follower]))
+    client = AppClient(catalog_app(catalog_of(tmp_path), replications=[follower]))
     assert client.get("/health").status_code == 503
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200
@@ -79,7 +79,7 @@ def test_health_is_degraded_while_writes_fail(home, tmp_path, monkeypatch, caplo
     key = add_key(tmp_path / "keys.json", "all", ["search", "write"])
     with Catalog(home, interval=0) as catalog:
         keys = Keys(tmp_path / "keys.json", ())
-        client = TestClient(catalog_app(catalog, writes=Writes(), keys=keys))
+        client = AppClient(catalog_app(catalog, writes=Writes(), keys=keys))
         with_key = {"Authorization": f"Bearer {key}"}
 
         def health(**headers):
@@ -125,7 +125,7 @@ def test_health_without_a_key_has_no_paths(client_of, home, tmp_path):
         app = catalog_app(
             catalog, keys=Keys(tmp_path / "keys.json", ()), jobs=Jobs(catalog, (), share=1)
         )
-        health = TestClient(app).get("/health")
+        health = AppClient(app).get("/health")
     assert health.json()["degraded"]
     assert str(home) not in health.text
     assert "first" not in health.text

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.search import costs
@@ -18,6 +17,7 @@ from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
 from klsa_search.service.visible_indexes import cost_for
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
 from .sockets import serving
@@ -102,7 +102,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
     light, heavy = Admission(running=1), Admission(running=1, waiting=0)
     app = catalog_app(catalog, admission=light, heavy=heavy)
     searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
-    with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
+    with AppClient(app) as client, ThreadPoolExecutor(1) as thread, held:
         answer = thread.submit(client.post, "/multi-search", json={"queries": searches})
         assert held.begun.acquire(timeout=PATIENCE)
         wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted

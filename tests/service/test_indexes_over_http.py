@@ -1,7 +1,6 @@
 """Indexes that are created, changed and deleted over HTTP."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Writes
@@ -10,6 +9,7 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
 
@@ -26,7 +26,7 @@ def service(catalog_of, tmp_path):
     catalog = catalog_of(tmp_path)
     with Jobs(catalog, command_of(CHILD, "refit", "--home", str(tmp_path)), share=0.5) as refits:
         refits.watch.stop()
-        yield TestClient(catalog_app(catalog, writes=Writes(), jobs=refits)), refits
+        yield AppClient(catalog_app(catalog, writes=Writes(), jobs=refits)), refits
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
     key = add_key(file, "shop", scopes=["write"], indexes=["shop"])
     reader = add_key(file, "reader", scopes=["search"])
     app = catalog_app(catalog_of(tmp_path / "home"), writes=Writes(), keys=Keys(file, ()))
-    client = TestClient(app, headers={"Authorization": f"Bearer {key}"})
+    client = AppClient(app, headers={"Authorization": f"Bearer {key}"})
     for answer in (
         client.post("/indexes", json={"name": "other"}),
         client.delete("/indexes/tiny"),
@@ -145,7 +145,7 @@ def test_keys_create_and_delete_only_their_indexes(catalog_of, tmp_path):
 
 
 def test_a_read_only_service_creates_nothing(catalog_of, tmp_path):
-    client = TestClient(catalog_app(catalog_of(tmp_path)))
+    client = AppClient(catalog_app(catalog_of(tmp_path)))
     for answer in (client.post("/indexes", json={"name": "a"}), client.delete("/indexes/a")):
         assert failure_of(answer, 403)["code"] == "writing_refused"
 

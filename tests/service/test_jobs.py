@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import list_indexes, open_index
 from klsa_search.core.child_processes import command_of
@@ -19,6 +18,7 @@ from klsa_search.service.job_ledger import JobLedger
 from klsa_search.service.jobs import Jobs, retry_time
 from klsa_search.storage.current import current_generation
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -72,7 +72,7 @@ def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     catalog = catalog_of(home)
     refits = refits_of(home, refitting(home), catalog=catalog, share=0.3)
     app = catalog_app(catalog, writes=Writes(), jobs=refits)
-    client = TestClient(app)
+    client = AppClient(app)
     add(home, 2)  # 2 of 7
     assert not refits.run_due()
     assert client.get("/health").json()["refits"] == {}
@@ -356,7 +356,7 @@ def test_a_directory_that_is_read_only_has_no_jobs_and_is_served(catalog_of, hom
     jobs = Jobs(catalog, ("false",), share=0.2)
     assert not jobs.run_due()
     assert list(home.glob(".jobs*")) == []
-    client = TestClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
+    client = AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
     assert client.get("/jobs").json() == {"jobs": []}
     assert client.get("/health").json()["refits"] == {}
 

@@ -19,6 +19,7 @@ from klsa_search.service.middleware.guard import Guard
 from klsa_search.service.settings import ServiceSettings
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 SEARCH = "/search?q=wing&index=first"
 LAMP = {"id": "lamp", "text": "A lamp."}
@@ -36,13 +37,13 @@ def client(home, file):
         keys = Keys(file, {"search", "write"})
         recorder = Recorder(file.parent, days=90, min_searches=1)
         app = catalog_app(catalog, writes=Writes(), keys=keys, recorder=recorder)
-        yield TestClient(app, raise_server_exceptions=False)
+        yield AppClient(app, raise_server_exceptions=False)
         recorder.close()
 
 
 def test_a_read_only_service_does_not_ask_for_a_key_that_would_not_help(home, file):
     with Catalog(home, interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, keys=Keys(file, {"search"})))
+        client = AppClient(catalog_app(catalog, keys=Keys(file, {"search"})))
         for method, path in (
             ("PUT", "/indexes/first/documents/lamp"),
             ("PUT", "/aliases/other"),

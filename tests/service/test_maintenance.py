@@ -4,7 +4,6 @@ import shutil
 import sys
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.core.child_processes import command_of
@@ -14,6 +13,7 @@ from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
@@ -43,7 +43,7 @@ def service(catalog_of, home):
         refits = Jobs(catalog, command, share=None)
         opened.append(refits)
         app = catalog_app(catalog, writes=Writes(), jobs=refits, **options)
-        return TestClient(app, raise_server_exceptions=False), refits
+        return AppClient(app, raise_server_exceptions=False), refits
 
     yield made
     for each in opened:

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service.admission import Admission, Writes
@@ -25,6 +24,7 @@ from klsa_search.storage.repository import (
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
 
@@ -45,7 +45,7 @@ def client(home, tmp_path):
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
             rates=Rates(1e6),
         )
-        yield TestClient(app, raise_server_exceptions=False)
+        yield AppClient(app, raise_server_exceptions=False)
 
 
 def measured(client, **headers):
@@ -112,7 +112,7 @@ def test_metrics_describe_the_present_indexes(client, home):
 
 def test_refusals_are_counted(catalog_of, home):
     nowhere = Admission(running=1, waiting=-1)
-    client = TestClient(catalog_app(catalog_of(home), admission=nowhere))
+    client = AppClient(catalog_app(catalog_of(home), admission=nowhere))
     for _ in range(3):
         failure_of(client.get("/search?q=wing&index=first"), 503)
     counted = measured(client)
@@ -122,7 +122,7 @@ def test_refusals_are_counted(catalog_of, home):
 
 def test_refits_are_counted(catalog_of, home):
     refits = Jobs(catalog_of(home), ("false",), share=None)
-    client = TestClient(catalog_app(catalog_of(home), jobs=refits))
+    client = AppClient(catalog_app(catalog_of(home), jobs=refits))
     refits.request("first", "000001", {})
     assert refits.run_due()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
@@ -161,7 +161,7 @@ def test_failing_writes_are_measured_until_one_succeeds(home, tmp_path, monkeypa
     watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(catalog, writes=Writes(), keys=Keys(tmp_path / "keys.json", ()))
-        client = TestClient(app, raise_server_exceptions=False)
+        client = AppClient(app, raise_server_exceptions=False)
         write = add_key(tmp_path / "keys.json", "all", ["write", "metrics"])
         client.headers["Authorization"] = f"Bearer {write}"
         monkeypatch.setattr("klsa_search.search.index.Index.write", full_disk)
@@ -189,7 +189,7 @@ FAILING = "klsa_index_writes_failing"
 PROCESS = """
 import sys
 from pathlib import Path
-from starlette.testclient import TestClient
+from tests.support.client import AppClient
 from klsa_search.errors import StoreError
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
@@ -202,7 +202,7 @@ def full_disk(*_, **__):
 
 admission = Admission(running=1, waiting=-1)
 with Catalog(Path(sys.argv[1]), interval=0) as catalog:
-    client = TestClient(catalog_app(catalog, heavy=admission, writes=Writes()))
+    client = AppClient(catalog_app(catalog, heavy=admission, writes=Writes()))
     client.get("/indexes/first/map")
     if sys.argv[2] == "failing":
         Index.write = full_disk

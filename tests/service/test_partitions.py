@@ -3,7 +3,6 @@
 import shutil
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.service.admission import Writes
@@ -12,6 +11,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 DOCUMENTS = [
     {"id": f"d{number}", "title": f"Wing {number}", "text": f"a wing and word{number % 5}",
@@ -39,7 +39,7 @@ def client(home, tmp_path):
     key = add_key(file, "all", ["search", "write"])
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()))
-        with TestClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
+        with AppClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
             yield client
 
 

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
-from starlette.testclient import TestClient
 
 from klsa_search.cli.search import klsa_search
 from klsa_search.client import Client
@@ -15,6 +14,7 @@ from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
 from .sockets import serving
@@ -47,7 +47,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(home):
     catalog = Catalog(home)
-    yield TestClient(catalog_app(catalog))
+    yield AppClient(catalog_app(catalog))
     catalog.close()
 
 

@@ -5,7 +5,6 @@ import logging
 from functools import partial
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import InvalidApiKey, RateExceeded, SettingsError
 from klsa_search.service import keys as passwords
@@ -20,6 +19,7 @@ from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.service.test_sessions import PAGE, Forgetful, call
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 
 @pytest.fixture(autouse=True)
@@ -271,7 +271,7 @@ def test_people_are_listed_at_once_if_the_file_is_elsewhere(home, tmp_path):
     file = tmp_path / "elsewhere.json"
     headers = {"X-API-Key": add_key(file, "chief", ["people"])}
     with Catalog(home, interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, keys=Keys(file, ())))
+        client = AppClient(catalog_app(catalog, keys=Keys(file, ())))
         for name in ("anna", "ben"):
             body = {"name": name, "scopes": ["search"]}
             assert client.post("/people", json=body, headers=headers).status_code == 201

@@ -1,15 +1,13 @@
 """Plug-ins over HTTP: by name in requests, and in the schema of a service that has them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.plugins import forget, use, write_package, write_template
 from tests.support.waiting import PATIENCE
 
@@ -23,7 +21,7 @@ def client(tmp_path, monkeypatch):
     use(monkeypatch, *write_template(site))
     build_tiny(tmp_path / "home")
     with Catalog(tmp_path / "home") as catalog:
-        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
+        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
     forget()
 
 

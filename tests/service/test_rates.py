@@ -1,7 +1,6 @@
 """Rate limits: a token bucket for each client."""
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import RateExceeded
 from klsa_search.service.catalog import Catalog
@@ -11,6 +10,7 @@ from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 
 class Clock:
@@ -74,7 +74,7 @@ def client(home, tmp_path, clock):
             keys=Keys(tmp_path / "keys.json", {"search", "metrics"}),
             rates=Rates(2, clock),
         )
-        yield TestClient(app, raise_server_exceptions=False)
+        yield AppClient(app, raise_server_exceptions=False)
 
 
 def test_each_key_has_its_own_rate(client, tmp_path, clock):

@@ -6,7 +6,6 @@ import signal
 import sys
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.core.child_processes import command_of
@@ -19,6 +18,7 @@ from klsa_search.storage.backup_writer import back_up
 from klsa_search.storage.repository import Repository, read_state
 from klsa_search.storage.restore import follow
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.waiting import wait_until
 
 WRITES_ITS_ID = """
@@ -78,7 +78,7 @@ def test_a_follower_serves_what_was_backed_up(tiny_home, tmp_path, replication_o
     )
     following = replication_of("follow", *follow, home=own)
     catalog = catalog_of(own)
-    with TestClient(catalog_app(catalog, replications=[following])) as client:
+    with AppClient(catalog_app(catalog, replications=[following])) as client:
         assert client.get("/indexes").json()["follow"]["number"] is None
 
         def number():
@@ -119,14 +119,14 @@ def test_a_service_backs_up_at_intervals(tiny_home, tmp_path, replication_of, ca
     )
     for _ in range(2):
         backups.wait_for_attempt()
-    with TestClient(catalog_app(catalog_of(home), replications=[backups])) as client:
+    with AppClient(catalog_app(catalog_of(home), replications=[backups])) as client:
         assert client.get("/health").json()["backup"]["number"] >= 2
         assert "klsa_backup_number " in client.get("/metrics").text
 
 
 def test_metrics_report_that_there_is_no_backup_yet(tiny_home, tmp_path, catalog_of):
     backups = Replication("backup", tmp_path, [])
-    with TestClient(catalog_app(catalog_of(tiny_home), replications=[backups])) as client:
+    with AppClient(catalog_app(catalog_of(tiny_home), replications=[backups])) as client:
         assert "klsa_backup_timestamp_seconds 0.0" in client.get("/metrics").text
 
 
@@ -147,7 +147,7 @@ def test_a_catalogue_that_cannot_be_read_is_named(tiny_home, tmp_path, catalog_o
     (home / "catalog.db").write_text("[")
     jobs = Jobs(catalog, [], share=None)
     app = catalog_app(catalog, jobs=jobs, replications=[Replication("backup", home, [])])
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["refits"]) == (200, {})
         assert all("catalog.db" in fault for fault in health.json()["faults"])

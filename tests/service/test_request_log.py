@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
@@ -15,6 +14,7 @@ from klsa_search.service.keys import KeyUses, add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.request_log import JsonLog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'
 
@@ -57,7 +57,7 @@ def client_with(home):
 
         def client(**options):
             app = catalog_app(catalog, writes=Writes(), **options)
-            return TestClient(app, raise_server_exceptions=False)
+            return AppClient(app, raise_server_exceptions=False)
 
         yield client
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import pytest
 from fastapi import FastAPI, Query, Request
-from starlette.testclient import TestClient
 
 from klsa_search.service.routes.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.schemas import errors
 from klsa_search.service.schemas.base import documented_parameters, read_parameters
 from klsa_search.service.schemas.documents import DocumentRequest
 from klsa_search.service.schemas.search_requests import SearchRequest
+from tests.support.client import AppClient
 
 from .conftest import failure_of
 
@@ -61,7 +61,7 @@ def test_parameters_are_described_as_fastapi_does(model):
 
 @pytest.fixture(scope="module")
 def clients():
-    return [TestClient(app) for app in apps_of(SearchRequest)]
+    return [AppClient(app) for app in apps_of(SearchRequest)]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
 import klsa_search
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
@@ -12,6 +11,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.auth import needs_key
 from klsa_search.service.schemas.search_requests import SearchRequest
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 TEXTS = {
     "/indexes/{name}/export",
@@ -27,7 +27,7 @@ KEYS = {"401", "403"}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     with Catalog(tmp_path_factory.mktemp("none")) as catalog:
-        yield TestClient(catalog_app(catalog))
+        yield AppClient(catalog_app(catalog))
 
 
 def operations(schema):

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi.routing import APIRoute
-from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission, Writes
 from klsa_search.service.application import ROUTERS
@@ -18,6 +17,7 @@ from klsa_search.service.dependencies import Requires
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
 
@@ -69,7 +69,7 @@ def home(two_home, tmp_path_factory):
             jobs=jobs,
         )
         app.user_middleware[0].kwargs["admission"] = Admission()  # the guard lets all pass
-        yield TestClient(app, raise_server_exceptions=False), tokens
+        yield AppClient(app, raise_server_exceptions=False), tokens
 
 
 def ask(home, endpoint, key, index="first"):

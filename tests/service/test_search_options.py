@@ -3,12 +3,12 @@
 from itertools import chain
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.service.catalog import Catalog
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 YEARS = {"a": 2019, "b": 2021, "c": 2023, "d": None, "e": 2021}
 KINDS = {"a": "report", "b": "note", "c": "report", "d": "note", "e": "draft, old"}
@@ -29,7 +29,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(home):
     with Catalog(home, interval=0) as catalog:
-        yield TestClient(catalog_app(catalog), raise_server_exceptions=False)
+        yield AppClient(catalog_app(catalog), raise_server_exceptions=False)
 
 
 def ids(answer):

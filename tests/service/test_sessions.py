@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
@@ -13,6 +12,7 @@ from klsa_search.service.signing import PAGE_HEADER, Signer
 from tests.service.conftest import failure_of
 from tests.service.test_keys import ELSEWHERE
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 HOST = "search.example:8000"
 PAGE = {PAGE_HEADER: "klsa", "Host": HOST, "Origin": f"http://{HOST}"}
@@ -39,7 +39,7 @@ def client(service):
     return Forgetful(service)
 
 
-class Forgetful(TestClient):
+class Forgetful(AppClient):
     """A client that sends the cookies that a test gives it only."""
 
     def request(self, *args, **kwargs):

@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
-from starlette.testclient import TestClient
 
 from klsa_search.collection.model import MAX_ID_BYTES
 from klsa_search.core.service_reports import ListName
@@ -29,6 +28,7 @@ from klsa_search.service.routes.search import router
 from klsa_search.service.routes.suggest import router as suggesting
 from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import build_tiny, failure_of
 
@@ -214,7 +214,7 @@ def test_analytics_at_their_limits_answer_within_the_bound(catalog_of, tmp_path)
     )
     store.close()
     recorder = Recorder(tmp_path, days=90, min_searches=1)
-    client = TestClient(catalog_app(catalog_of(tmp_path), recorder=recorder))
+    client = AppClient(catalog_app(catalog_of(tmp_path), recorder=recorder))
     reading = {route.path for route in analytics.router.routes if "GET" in route.methods}
     path = "/indexes/{name}/analytics"
     assert reading == {path, f"{path}.csv", f"{path}/synonyms"}

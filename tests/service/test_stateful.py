@@ -1,7 +1,5 @@
 """Any sequence of requests leaves the service in the state of a plain Python model."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
@@ -20,7 +18,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from starlette.testclient import TestClient
 
 from klsa_search.indexing import refit
 from klsa_search.indexing.build import build
@@ -28,6 +25,7 @@ from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.storage.maintenance import rollback, undo_writes
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
 COLOURS = ("red", "blue", "light green")
@@ -70,7 +68,7 @@ def machine_over(built):
 
         def begin(self):
             self.catalog = Catalog(self.home, interval=0)
-            self.client = TestClient(catalog_app(self.catalog, writes=Writes()))
+            self.client = AppClient(catalog_app(self.catalog, writes=Writes()))
             self.client.__enter__()
 
         def end(self):

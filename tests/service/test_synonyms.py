@@ -2,10 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from starlette.testclient import TestClient
-
 from klsa_search.storage.synonyms import read_synonyms
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import failure_of
 
@@ -64,7 +63,7 @@ def test_invalid_synonyms_are_refused(writer, home, catalog_of):
     for body in ({}, {"synonyms": "a, b"}, {"synonyms": {"a": "b"}}, {"synonyms": [1]}, []):
         assert writer.put(PATH, json=body).status_code == 422
     assert writer.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
-    reading = TestClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
+    reading = AppClient(catalog_app(catalog_of(home)), raise_server_exceptions=False)
     assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.patch(PATH, json={"synonyms": RULES}).status_code == 403
     assert reading.delete(PATH).status_code == 403

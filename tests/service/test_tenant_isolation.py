@@ -16,7 +16,6 @@ from urllib.parse import quote, urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
@@ -27,6 +26,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import scopes_of, takes_tenant_tokens
 
@@ -158,7 +158,7 @@ def world(built, folder, hidden):
     catalog = Catalog(home, interval=0, opener=partial(open_index, reranker=_lengths))
     recorder = Recorder(home, days=90, min_searches=1)
     app = catalog_app(catalog, writes=Writes(), keys=Keys(file, ()), recorder=recorder)
-    client = TestClient(app, raise_server_exceptions=False)
+    client = AppClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
         json={"filters": dict.fromkeys(KINDS, FILTER)},

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import jwt
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
@@ -14,6 +13,7 @@ from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.signing import Signer
 from tests.service.conftest import failure_of
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 OLD = "year = 1950"
 """Filter that only the document `a/b c?%` of each index matches."""
@@ -28,7 +28,7 @@ def file(tmp_path):
 def client(home, file):
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(catalog, writes=Writes(), keys=Keys(file, {"search", "write"}))
-        yield TestClient(app, raise_server_exceptions=False)
+        yield AppClient(app, raise_server_exceptions=False)
 
 
 def bearing(token):
@@ -186,7 +186,7 @@ def test_the_clients_of_a_key_have_a_rate_limit_each(home, file):
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(catalog, keys=Keys(file, ()), rates=Rates(1))
         key = add_key(file, "shop", ["search"])
-        one, two = (TestClient(app, client=(f"10.0.0.{n}", 1)) for n in (1, 2))
+        one, two = (AppClient(app, client=(f"10.0.0.{n}", 1)) for n in (1, 2))
         token = create(one, key, {"first": OLD}).json()["token"]
         statuses = [
             client.get("/search?q=wing", headers=bearing(token)).status_code

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search import build, open_index
 from klsa_search.collection.vectors import MAX_DIMENSION, quantised, vectors_of
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 from .conftest import failure_of
 
@@ -32,7 +32,7 @@ def record(number, **changes):
 def client(tmp_path):
     build([record(n) for n in range(12)], name="one", home=tmp_path).close()
     with Catalog(tmp_path, interval=0) as catalog:
-        yield TestClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
+        yield AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.service.admission import Writes
@@ -16,6 +15,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.write_failures import WriteFailures
 from tests.support.application import catalog_app
+from tests.support.client import AppClient
 
 METRIC = 'klsa_index_writes_failing{{index=""}} {}.0'
 
@@ -110,7 +110,7 @@ def test_a_creation_counts_as_failing_until_there_is_room(home, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with Catalog(home, interval=0) as catalog:
-        client = TestClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
+        client = AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
         monkeypatch.setattr("klsa_search.service.index_service.build", no_room)
         monkeypatch.setattr("klsa_search.service.write_failures.write_fresh", no_room)
         assert client.post("/indexes", json={"name": "third"}).status_code == 503

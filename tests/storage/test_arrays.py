@@ -1,7 +1,5 @@
 """Arrays are read as written; files that are not arrays are named."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import gc

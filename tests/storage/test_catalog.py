@@ -1,7 +1,5 @@
 """The catalogue: rows follow their index, a change is whole or absent, damage is named."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Checksums of a generation are compared once on a machine, and again after any change."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

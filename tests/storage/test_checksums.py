@@ -1,7 +1,5 @@
 """Checksums detect a changed file, at once or in the background."""
 
-from __future__ import annotations
-
 import errno
 import threading
 

@@ -1,7 +1,5 @@
 """CURRENT: generation and checksums, or an error with the next step."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents are read as written; damage is named."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

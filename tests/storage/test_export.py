@@ -1,7 +1,5 @@
 """Export of documents, and backup of an index in use."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

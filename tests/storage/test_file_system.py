@@ -1,7 +1,5 @@
 """Logs on network file systems: no writes, and reads only without other writers."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

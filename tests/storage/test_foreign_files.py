@@ -1,7 +1,5 @@
 """Files of the user in or next to an index are never changed."""
 
-from __future__ import annotations
-
 import errno
 import os
 

@@ -1,7 +1,5 @@
 """The forward index: counts and offsets are read as written; invalid bytes are not followed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

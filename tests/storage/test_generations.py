@@ -1,7 +1,5 @@
 """Generations: what readers see while builds start, fail and are killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -4,8 +4,6 @@ Changes of the file system are counted; from a given one on, all of them raise. 
 a killed process leaves it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Locks exclude other threads and processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

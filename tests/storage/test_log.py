@@ -1,7 +1,5 @@
 """The log contains exactly the acknowledged writes, in order."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

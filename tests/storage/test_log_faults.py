@@ -1,7 +1,5 @@
 """The log contains exactly the acknowledged writes after kills and disk errors."""
 
-from __future__ import annotations
-
 import os
 import random
 import resource

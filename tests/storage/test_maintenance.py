@@ -1,7 +1,5 @@
 """List, roll back and remove indexes of a directory."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

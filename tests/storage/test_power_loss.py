@@ -1,7 +1,5 @@
 """Power loss at any moment: acknowledged writes are there, all others complete or absent."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.collection import Document

@@ -1,7 +1,5 @@
 """One changed byte: CURRENT and offsets are recovered, or damage is named."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Backups of an index directory in a repository, and what is restored from them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid

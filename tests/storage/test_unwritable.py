@@ -1,7 +1,5 @@
 """Full and read-only disks: every write raises the same kind of error."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

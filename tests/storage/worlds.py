@@ -1,7 +1,5 @@
 """Small indexes made by the storage package alone, and files of the user next to them."""
 
-from __future__ import annotations
-
 import hashlib
 
 from klsa_search.storage.current import current_generation

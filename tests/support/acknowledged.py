@@ -1,7 +1,5 @@
 """Changes of each kind that a service acknowledges, and what any of its processes answers then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

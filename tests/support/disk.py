@@ -1,7 +1,5 @@
 """Whether what is written also waits for the disk."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An embedder for tests: words of one meaning have one direction."""
 
-from __future__ import annotations
-
 import numpy as np
 
 MEANINGS = (("car", "automobile"), ("road", "street"), ("wet", "rain"), ("pump", "valve"))

@@ -4,8 +4,6 @@ The requests are the examples of the OpenAPI schema (`tools.openapi_examples`), 
 documents of `tests/service/conftest.py`.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Exact nearest neighbours by complete rows of K: the oracle of the search for neighbours."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

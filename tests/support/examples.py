@@ -1,7 +1,5 @@
 """How many examples a property is tried with that costs more than others."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 

@@ -1,7 +1,5 @@
 """Run work in a forked child, with a time limit, while another thread works."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

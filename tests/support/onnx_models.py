@@ -3,8 +3,6 @@
 The numbers of fields and types are those of onnx.proto.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

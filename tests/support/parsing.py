@@ -1,7 +1,5 @@
 """One child process that parses the files of all tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Child processes of this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.waiting import wait_until

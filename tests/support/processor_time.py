@@ -5,8 +5,6 @@ fixtures. `make test` runs a test above the limit a second time, which is the on
 everything is imported and cached that the test was the first to use.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ A skip for any other reason fails. Skips of the kinds in `KLSA_REQUIRE=collectio
 too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any

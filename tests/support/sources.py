@@ -1,7 +1,5 @@
 """Syntax trees of the sources, parsed once for all tests that read them."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator

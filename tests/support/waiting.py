@@ -1,7 +1,5 @@
 """Wait for an event, with a generous limit."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Worker processes that are forked from one which has imported what they need."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

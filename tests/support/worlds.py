@@ -1,7 +1,5 @@
 """Small collections of known structure, for tests of invariants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """A short run of `benchmarks.faults`: the same trials and limits, fewer of each."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.children import scratch

@@ -1,7 +1,5 @@
 """A damaged file is refused with its name, or has no effect; nothing crashes."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults import damage

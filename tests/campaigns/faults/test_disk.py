@@ -1,7 +1,5 @@
 """Full disks and unwritable folders raise a clear error and lose nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults import disk

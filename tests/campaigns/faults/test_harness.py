@@ -1,7 +1,5 @@
 """The fault campaign detects the faults that it looks for."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

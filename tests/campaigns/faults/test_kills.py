@@ -1,7 +1,5 @@
 """An index in partitions survives a kill at a random moment of any change."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults import partition_kills

@@ -1,7 +1,5 @@
 """Acknowledged writes survive any fault of a writer, and no others appear."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults import (

@@ -1,7 +1,5 @@
 """Guarded memory: detects reads and writes of native code outside an array."""
 
-from __future__ import annotations
-
 import numpy as np
 
 FENCE = 4096

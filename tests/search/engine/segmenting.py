@@ -1,7 +1,5 @@
 """Division of postings and sparse expansions into segments."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

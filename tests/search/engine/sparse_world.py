@@ -1,7 +1,5 @@
 """A small collection with a sparse D in memory, without files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

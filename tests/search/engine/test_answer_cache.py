@@ -1,7 +1,5 @@
 """Answers about documents are found again only after a write that may have changed them."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search.search.engine import answer_cache as module

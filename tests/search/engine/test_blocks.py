@@ -1,7 +1,5 @@
 """KlsaEngine over a built index: blocks of any size, and scores against the exact ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bm25Engine equals the scores of the query kernel to the bit."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

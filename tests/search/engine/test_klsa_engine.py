@@ -4,8 +4,6 @@ Searches do not check bounds, so every array lies in guarded memory here. After 
 queries, an engine answers as before the first.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 

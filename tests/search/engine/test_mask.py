@@ -1,7 +1,5 @@
 """Masks: sets of documents as bits, made in any way."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Any division of a collection into segments gives the same ranking to the bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

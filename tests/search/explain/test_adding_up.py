@@ -1,7 +1,5 @@
 """Explanations add up to the score of the hit, whatever the index and the search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

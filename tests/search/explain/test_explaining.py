@@ -1,7 +1,5 @@
 """Explanations of any document, and what they name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Filters in all three forms select the documents that a plain reading of the metadata does."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Documents of few words, including stop words, so that phrases occur by chance."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

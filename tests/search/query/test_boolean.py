@@ -1,7 +1,5 @@
 """AND, OR and NOT between words are operators; what is not read as typed is reported."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Codes are found as they are typed, before documents that contain their parts."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

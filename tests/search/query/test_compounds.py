@@ -1,7 +1,5 @@
 """Words that some documents write joined and others apart are found both ways."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

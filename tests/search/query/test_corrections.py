@@ -1,7 +1,5 @@
 """What people type in the search box of a shop, and what they find."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

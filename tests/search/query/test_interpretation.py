@@ -1,7 +1,5 @@
 """Interpretations of queries that are made when they are read."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Which words of a query a hit must contain: any, most of their weight, or all."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

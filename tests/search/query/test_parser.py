@@ -1,7 +1,5 @@
 """Ranked and allowed documents of a query, against a word-by-word reading."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Words that documents have in compounds only are found there."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

@@ -1,7 +1,5 @@
 """Pieces of queries between blanks: analysis and syntax never look across a blank."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a search does for people who type: ids, completions of the last word, short words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Spelling: unknown words, and only these, are corrected to words of the documents."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

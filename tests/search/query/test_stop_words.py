@@ -1,7 +1,5 @@
 """Queries that mean stop words: names, capitals, quotes, and queries of nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from klsa_search import build

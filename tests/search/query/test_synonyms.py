@@ -1,7 +1,5 @@
 """Synonyms count like query words, each once, and change nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

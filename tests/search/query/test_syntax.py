@@ -1,7 +1,5 @@
 """Text to clauses: every text parses, and what is not an operator is a word."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Caches of looked-up words are bounded and safe with threads."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 

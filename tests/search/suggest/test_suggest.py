@@ -1,7 +1,5 @@
 """Suggestions against a word-by-word reading of the documents."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 

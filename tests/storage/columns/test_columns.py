@@ -1,7 +1,5 @@
 """Metadata columns: against a plain model in Python, and worked examples."""
 
-from __future__ import annotations
-
 import math
 import operator
 import tempfile

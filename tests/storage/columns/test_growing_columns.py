@@ -1,7 +1,5 @@
 """Fields of later documents equal those of a new build of the live documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
