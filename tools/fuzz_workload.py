@@ -12,7 +12,7 @@ from scipy import sparse
 
 import klsa_search
 from klsa_search import _native
-from klsa_search.analysis.character_tables import all_characters, ascii_characters
+from klsa_search.analysis.segmentation import all_characters, ascii_characters
 from klsa_search.lowrank.sparse_expansion import pack_partition_table
 
 _SUBJECTS = ("The engine", "A cold pump", "Every valve", "Some lanes of the road", "No garden")

@@ -56,20 +56,19 @@ def run(
     folder: Path,
     *,
     changes: tuple[Change, ...] = CHANGES,
-    spectral: str = "gvsm",
     step: int = 1,
 ) -> list[Tally]:
     """Allow 0, `step`, 2 · `step`, ... pages more than are taken, then so many files more.
 
     Where no disk of one's own can be mounted, files may be so many pages long instead.
     """
-    known = call(known_of, folder / "known", spectral).given()
+    known = call(known_of, folder / "known").given()
     disk = folder / "disk"
     disk.mkdir()
     mountable = call(own_disk, disk, _AMPLE, _MANY).well
     tallies = []
     for change in changes:
-        template = Place(folder / change.name, spectral)
+        template = Place(folder / change.name)
         call(_prepare, template, change).given()
         full = Tally(f"full disk: {change.name}", "so many pages or files left on a disk of memory")
         if _refused(template, change, folder, full):
@@ -83,7 +82,7 @@ def run(
                     break
         closed = Tally(f"no permission: {change.name}", "a file or folder that may not be used")
         for name in ("", *_names(template)):
-            trial = Place(folder / "trial", spectral)
+            trial = Place(folder / "trial")
             shutil.copytree(template.folder, trial.folder)
             met = call(_closed, trial, change, name, known)
             _count(closed, change, met, name or "the home", _RIGHTS)
@@ -100,7 +99,7 @@ def _prepare(place: Place, change: Change) -> None:
 
 def _refused(template: Place, change: Change, folder: Path, tally: Tally) -> bool:
     """Whether it cannot be done with ample room either."""
-    trial = Place(folder / "trial", template.spectral)
+    trial = Place(folder / "trial")
     shutil.copytree(template.folder, trial.folder)
     said = call(trial.do, change.what).given()
     shutil.rmtree(trial.folder)
@@ -116,7 +115,7 @@ def _names(place: Place) -> list[str]:
 
 
 def _full(template: Place, disk: Path, change: Change, kind: str, more: int, known: Known) -> Met:
-    place = Place(disk / "trial", template.spectral)
+    place = Place(disk / "trial")
     if kind != "length":
         own_disk(disk, _AMPLE, _MANY)
     shutil.copytree(template.folder, place.folder)

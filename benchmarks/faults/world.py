@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from klsa_search import Index, open_index
+from klsa_search import open_index
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
-from klsa_search.indexing.rewrite import rebuild
-from klsa_search.search.rankers import needs_eigenvectors
 from klsa_search.storage.maintenance import verify
 
-SPECTRAL = ("truncation", "gvsm")
 NAME = "reports"
+_COUNT = 30
 VERSIONS = ("first", "old", "new", "next")
 
 QUERIES = ("boat7 sail3", "bread1", "shared2 wing5 wing6", "nowhere")
@@ -32,17 +30,17 @@ Answers = dict[str, Any]
 """By query: documents with their scores to the last bit, and the sum of all documents."""
 
 
-def documents(version: str, count: int = 30) -> list[dict[str, str]]:
+def documents(version: str) -> list[dict[str, str]]:
     """Documents of three subjects that differ from version to version; the last is empty."""
-    chance = random.Random(f"{version} {count}")
+    chance = random.Random(version)
     found = []
-    for number in range(count - 1):
+    for number in range(_COUNT - 1):
         subject = ("boat", "bread", "wing")[number % 3]
         words = [f"{subject}{chance.randrange(12)}" for _ in range(chance.randint(5, 14))]
         words += [f"shared{chance.randrange(6)}", f"sail{chance.randrange(4)}"]
         text = " ".join(words)
         found.append({"id": f"{version}{number}", "title": words[0], "text": text})
-    return [*found, {"id": f"{version}{count - 1}", "title": "", "text": ""}]
+    return [*found, {"id": f"{version}{_COUNT - 1}", "title": "", "text": ""}]
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,6 @@ class Place:
     """
 
     folder: Path
-    spectral: str = "gvsm"
-    count: int = 30
 
     @property
     def home(self) -> Path:
@@ -111,7 +107,7 @@ class Place:
         # Each of its own: two builders at once do not read what the other is asked to.
         source = self.folder / version / "reports.jsonl"
         source.parent.mkdir(exist_ok=True)
-        rows = documents("new" if version == "broken" else version, self.count)
+        rows = documents("new" if version == "broken" else version)
         text = "".join(json.dumps(row) + "\n" for row in rows)
         text += '{"id":\n' if version == "broken" else ""
         if not source.exists() or source.read_text() != text:
@@ -120,25 +116,14 @@ class Place:
 
     def build(self, version: str) -> Said:
         """Build the index of a version."""
-        options = ["--spectral", self.spectral, "--dimensions", 4, "--latent-dimensions", 4]
+        options = ["--dimensions", 4, "--latent-dimensions", 4]
         place = ["--name", NAME, "--home", self.home, "--replace"]
         return command("build", self.write(version), *place, *options)
 
-    def rebuild(self) -> Said:
-        """Build the index again, from the documents that it holds."""
-        try:
-            with closing(open_index(self.index)) as index:
-                rebuild(index).close()
-        except KlsaError as error:
-            return Said(1, "", f"error: {error.message}\n")
-        return Said(0, "", "")
-
     def do(self, what: str) -> Said:
-        """Build a version; or `rebuild`, `rollback`, `delete` or `verify` the index."""
+        """Build a version; or `rollback` or `delete` the index."""
         if what in (*VERSIONS, "broken"):
             return self.build(what)
-        if what == "rebuild":
-            return self.rebuild()
         sure = ["--yes"] if what == "delete" else []
         return command(what, NAME, "--home", self.home, *sure)
 
@@ -173,9 +158,9 @@ class Known:
         return sorted(left - self.left)
 
 
-def known_of(folder: Path, spectral: str, count: int = 30) -> Known:
+def known_of(folder: Path) -> Known:
     """Build each version of an index, where nothing disturbs it."""
-    place = Place(folder, spectral, count)
+    place = Place(folder)
     found = {}
     for version in VERSIONS:
         place.do(version).expect_done()
@@ -198,27 +183,16 @@ def whole(path: Path) -> bool:
     return True
 
 
-def answers(path: Path, *, thoroughly: bool = False) -> Answers:
+def answers(path: Path) -> Answers:
     """Everything an index says: what it ranks and every document it holds."""
-    with closing(open_index(path)) as index:
-        return answers_of(index, thoroughly=thoroughly)
-
-
-def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
-    """The same of an open index; `thoroughly` with every ranker, so that every array is read."""
-    asked: list[dict[str, Any]] = [{}, {"ranker": "bm25"}]
-    if thoroughly:
-        asked.append({"exact": True})
-    if thoroughly and needs_eigenvectors(index.settings):
-        asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
-        asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
     found: Answers = {}
-    for parameters in asked:
-        for query in QUERIES:
-            results = index.search(query, 10, **parameters)
-            hits = [(hit.id, hit.score.hex(), hit.title, hit.snippet) for hit in results]
-            found[f"{query} {parameters}"] = (results.total, hits)
-    ids = index.ids()
-    held = [index.document(id) for id in ids]  # noqa: A001 - the field's own name
+    with closing(open_index(path)) as index:
+        for ranker in ("klsa", "bm25"):
+            for query in QUERIES:
+                results = index.search(query, 10, ranker=ranker)
+                hits = [(hit.id, hit.score.hex(), hit.title, hit.snippet) for hit in results]
+                found[f"{query} {ranker}"] = (results.total, hits)
+        ids = index.ids()
+        held = [index.document(id_) for id_ in ids]
     found["documents"] = hashlib.sha256(repr([(ids, held)]).encode()).hexdigest()
     return found

@@ -19,20 +19,27 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search._native import Characters
 from klsa_search.analysis.unicode import (
     APOSTROPHE_LETTERS,
     APOSTROPHES,
+    DOUBLE_QUOTES,
     IGNORED,
     QUOTE_IN_HEBREW,
+    leads_with_mark,
+    nfkc,
 )
 
 NON_JOINER: Final = "\u200c"
 """The zero-width non-joiner: a mark, but after Arabic letters and their marks it separates."""
 _SEPARATING: Final = f"(?<=[\u0600-\u06ff]){NON_JOINER}"
 
-APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
+_APOSTROPHE: Final = f"[{APOSTROPHES}]"
 LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
-_ENDING: Final = rf"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
+_ENDING: Final = rf"(?:{_APOSTROPHE}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
 _ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
 _WITHOUT_SPACES: Final = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
@@ -47,8 +54,8 @@ _UNSPACED: Final = f"{_WITHOUT_SPACES}\uac00-\ud7a3"  # with syllables of Hangul
 UNSPACED_PATTERN: Final = f"[{_UNSPACED}]"
 _HAS_UNSPACED: Final = re.compile(UNSPACED_PATTERN)
 
-FLAG_PATTERN: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
-EMOJI_PATTERN: Final = (
+_FLAG: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
+_EMOJI: Final = (
     "[\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620"
     "\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u2648-\u2653\u265f\u2660\u2663"
     "\u2665\u2666\u2668\u267b\u267e\u267f\u2692-\u2697\u2699\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab"
@@ -147,7 +154,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     word = f"{letter}+(?:(?:{inside}){letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{inside}){spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"
-    emoji = f"(?:{EMOJI_PATTERN}|{FLAG_PATTERN}{{1,2}})(?:{more})*"
+    emoji = f"(?:{_EMOJI}|{_FLAG}{{1,2}})(?:{more})*"
     return (
         re.compile(f"{word}|{emoji}"),
         re.compile(f"{spaced_word}|((?:{unit})+)|{emoji}"),
@@ -167,3 +174,77 @@ def marks() -> tuple[tuple[int, int], ...]:
             else:
                 ranges.append([point, point])
     return tuple((first, last) for first, last in ranges)
+
+
+SEPARATOR: Final = 0
+LETTER: Final = 1  # or digit, of a script with spaces
+MARK: Final = 2  # belongs to the preceding character
+SPACE: Final = 3  # separates; runs are folded to one blank
+UNSPACED: Final = 4  # letter of a script without spaces
+UNSPACED_MARK: Final = 5  # belongs to the preceding character, or begins one
+APOSTROPHE: Final = 6  # separates, unless an English ending follows or within a Hebrew word
+EMOJI: Final = 7  # a word
+FLAG: Final = 8  # half of an emoji
+JAMO: Final = 9  # NFKC may compose it and its neighbours to a letter of a script without spaces
+QUOTE: Final = 10  # separates, unless within a Hebrew word
+JOINER: Final = 11  # a mark that separates after Arabic
+# Flags added to these:
+CHANGED: Final = 16  # NFKC replaces it
+REORDERED: Final = 32  # a mark that NFKC may move to the left
+
+_POINTS: Final = 0xE0200
+# Other planes have only separators so far.
+_ASSIGNED: Final = (*range(0xD800), *range(0xE000, 0x34000), *range(0xE0000, _POINTS))
+_LINE_END: Final = "\n"  # separates forms: NFKC never composes it
+
+
+@cache
+def ascii_characters() -> Characters:
+    """Return the tables of ASCII."""
+    nothing = np.zeros(0, np.uint32)
+    classes = _classes("".join(map(chr, range(128))))
+    return Characters(classes, nothing, np.zeros(1, np.int32), nothing)
+
+
+@cache
+def all_characters() -> Characters:
+    """Return the tables of Unicode. Cost: 0.1 s and 1 MB, once."""
+    text = "".join(map(chr, _ASSIGNED))
+    classes = np.zeros(_POINTS, np.uint8)
+    classes[list(_ASSIGNED)] = _classes(text)
+    for first, last in marks():
+        run = classes[first : last + 1]
+        run[:] = np.where(run == UNSPACED, UNSPACED_MARK, MARK)
+    classes[ord(NON_JOINER)] = JOINER
+    normal = nfkc(_LINE_END.join(text.replace(_LINE_END, " ")))
+    changes = [
+        (character, form)
+        for character, form in zip(text, normal.split(_LINE_END), strict=True)
+        if form != character and character != _LINE_END
+    ]
+    changed = np.array([ord(character) for character, _ in changes], np.uint32)
+    classes[changed] |= CHANGED
+    candidates = chain(changed.tolist(), *(range(first, last + 1) for first, last in marks()))
+    classes[[point for point in candidates if leads_with_mark(chr(point))]] |= REORDERED
+    starts = np.cumsum([0, *(len(form) for _, form in changes)]).astype(np.int32)
+    forms = [ord(character) for character in chain.from_iterable(form for _, form in changes)]
+    return Characters(classes, changed, starts, np.array(forms, np.uint32))
+
+
+def _classes(text: str) -> npt.NDArray[np.uint8]:
+    """Return the classes of the characters of a text, except marks."""
+    classes = np.zeros(len(text), np.uint8)
+    for pattern, kind in (
+        (LETTER_PATTERN, LETTER),
+        (UNSPACED_PATTERN, UNSPACED),
+        (_EMOJI, EMOJI),
+        (_FLAG, FLAG),
+        ("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]", JAMO),
+        (r"\s", SPACE),
+        (f"[{DOUBLE_QUOTES}]", QUOTE),
+    ):
+        for run in re.finditer(f"(?:{pattern})+", text):
+            classes[slice(*run.span())] = kind
+    for apostrophe in re.finditer(_APOSTROPHE, text):
+        classes[apostrophe.start()] = APOSTROPHE
+    return classes

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from klsa_search.collection.public_collections import fetch as fetch
     from klsa_search.collection.queries import read_qrels as read_qrels
     from klsa_search.collection.queries import read_queries as read_queries
+    from klsa_search.collection.queries import read_topics as read_topics
     from klsa_search.collection.reading_options import FORMATS as FORMATS
     from klsa_search.collection.reading_options import Reading as Reading
-    from klsa_search.collection.trec import read_topics as read_topics
 else:
     from klsa_search.core.lazy import lazy_exports
 
@@ -26,8 +26,7 @@ else:
         "collection.opened_collection": "OpenedCollection",
         "collection.opening": "open_collection",
         "collection.public_collections": "COLLECTIONS fetch",
-        "collection.queries": "read_qrels read_queries",
+        "collection.queries": "read_qrels read_queries read_topics",
         "collection.reading_options": "FORMATS Reading",
-        "collection.trec": "read_topics",
     }
     __all__, __getattr__, __dir__ = lazy_exports(globals(), _NAMES)

@@ -102,7 +102,7 @@ def _detection(text: Iterable[bytes]) -> _Detection:
     sample = b"".join(_sampled(text))
     beyond = [c for c in sample.decode("utf-8", "surrogateescape") if c > "\x7f"]
     invalid = sum("\udc80" <= c <= "\udcff" for c in beyond)
-    if len(beyond) - invalid > 2 * invalid:
+    if not invalid or len(beyond) > 3 * invalid:
         return _Detection("utf-8")
     words = [word for word in _WORD.findall(sample) if not word.isascii()]
     high = sum(byte > 0x7F for word in words for byte in word)
@@ -147,12 +147,9 @@ def decoded_lines(
         return
     detected: str | None = None
     decode: Callable[[bytes], str] = bytes.decode
-    escaped: str | None = ""  # until the first escape sequence
     for number, line in lines(path):
-        if escaped == "" and escape_in(line):
-            escaped = _escaped(path)
-        if detected is None and (escaped or not _is_utf8(line)):
-            detected, further = _Detection(escaped) if escaped else _detected(path)
+        if detected is None and (escape_in(line) or not _is_utf8(line)):
+            detected, further = _detected(*_version(path))
             if detected is None:
                 raise TruncatedFile(
                     f"{path}:{number}: the encoding is not UTF-8 and cannot be told; {STEP}"
@@ -184,24 +181,11 @@ def _note(detected: str, further: Sequence[str], number: int) -> str:
     )
 
 
-def _detected(path: Path) -> _Detection:
-    """Return the encoding of a file, read once for each of its versions."""
-    return _detected_version(*_version(path))
-
-
 @lru_cache(maxsize=64)
-def _detected_version(path: Path, _size: int, _changed: int) -> _Detection:
-    return _detection(_encoded(path))
-
-
-def _escaped(path: Path) -> str | None:
-    """Return the codec of ISO 2022 if all lines are valid in it; read once for each version."""
-    return _escaped_version(*_version(path))
-
-
-@lru_cache(maxsize=64)
-def _escaped_version(path: Path, _size: int, _changed: int) -> str | None:
-    return escaped_encoding(_encoded(path), is_complete=True)
+def _detected(path: Path, _size: int, _changed: int) -> _Detection:
+    """Return the encoding of a version of a file: of ISO 2022 if all lines are valid in it."""
+    escaped = escaped_encoding(_encoded(path), is_complete=True)
+    return _Detection(escaped) if escaped else _detection(_encoded(path))
 
 
 def _version(path: Path) -> tuple[Path, int, int]:

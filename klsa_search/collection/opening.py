@@ -1,30 +1,36 @@
-"""`open_collection`: opens paths, named collections and Python objects as a collection."""
+"""`open_collection`: opens files, folders, named collections and Python objects."""
 
 from __future__ import annotations
 
 import io
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, Unpack, cast
 
-from klsa_search.collection import irds, mappings, tables
-from klsa_search.collection.detection import detect_format
-from klsa_search.collection.folder import Selection
-from klsa_search.collection.intake import Intake
-from klsa_search.collection.model import Document, Row
-from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.paths import (
-    READERS,
-    one_file,
-    open_path,
-    refuse_encoding,
-    smart_collection,
+from klsa_search.collection import irds, json_files, mappings, queries, smart, tables, trec
+from klsa_search.collection.detection import (
+    corpus_file,
+    detect_format,
+    is_sidecar,
+    smart_documents,
+    smart_judgements,
+    smart_queries,
+    sniff,
+    table_format,
 )
+from klsa_search.collection.encodings import check_encoding
+from klsa_search.collection.files.formats import is_archive, missing_extra
+from klsa_search.collection.files.reading import READERS as TABLE_READERS
+from klsa_search.collection.files.reading import Reader, folder_documents, paths
+from klsa_search.collection.folder import Selection, record_unread, single_file, walk
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.model import Document, Row, Unread
+from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
     COLLECTIONS,
     PYTHON_DOCS,
@@ -33,9 +39,11 @@ from klsa_search.collection.public_collections import (
     python_documents,
     standard_library,
 )
-from klsa_search.collection.reading_options import Folders, PathLike, Reading, ReadingOptions
+from klsa_search.collection.reading_options import PLAIN, Folders, PathLike, Reading, ReadingOptions
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
+READERS: Final[dict[str, Reader]] = {**TABLE_READERS, "trec": trec.documents}
 _ROWS: Final = Path("documents")  # in messages
 
 
@@ -126,6 +134,151 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
     return open_path(path, options)
 
 
+def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
+    """Open a file or folder that exists; CollectionError."""
+    selection = Selection(options.follow_links, options.exclude)
+    if not (path.is_file() or path.is_dir()):
+        raise CollectionError(
+            f"{path}: a pipe or device cannot be read as a source; send its "
+            "content to standard input and give - as the source, or copy it to a "
+            "file",
+            field="source",
+        )
+    kind = options.format or detect_format(path, selection)
+    within = path.is_dir()
+    has_tables = kind == "text" and (within or is_archive(path))
+    if options.columns != PLAIN and kind not in TABLE_READERS and not has_tables:
+        raise CollectionError(
+            f"{path}: the format {kind} has no columns; formats with columns are: "
+            f"{', '.join(TABLE_READERS)}, and text if it is a folder with such files",
+            field=f"columns.{next(iter(options.columns.as_mapping()))}",
+        )
+    if selection.exclude and not (within or is_archive(path)):
+        raise CollectionError(
+            f"{path}: a file; exclude is for folders and archives of files", field="exclude"
+        )
+    if options.sections and kind != "text":
+        raise CollectionError(
+            f"{path}: the format {kind} has no sections; only text files have", field="sections"
+        )
+    _refuse_encoding(options.encoding, kind, str(path))
+    # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
+    address = os.fsencode(path.resolve()).decode("utf-8", "replace")
+    name = address.rpartition(os.sep)[2]
+    if kind == "smart":
+        return smart_collection(name, path, options, selection, address=address)
+    if kind == "beir":
+        corpus = corpus_file(path, selection) if within else None
+        if corpus is None:
+            raise CollectionError(
+                f"{path}: not a BEIR folder, because it has no corpus.jsonl; name the folder that "
+                "has it"
+            )
+        # Judgements refer to ids, so documents are not numbered.
+        documents = partial(_read, partial(json_files.documents, may_number=False), [corpus])
+        files = partial(single_file, corpus, partial(is_sidecar, path), path, selection)
+    elif kind == "text":
+        documents = partial(folder_documents, path, selection=selection)
+        files = partial(paths, path, selection)
+        if next(files(Unread()), None) is None:
+            for extra in filter(None, map(missing_extra, walk(path, selection))):
+                require(extra)  # all files need packages that are not installed
+    else:
+        files = partial(_files, path, kind, selection) if within else partial(walk, path, selection)
+        documents = partial(_read, READERS[kind], files if within else [path])
+    return OpenedCollection(
+        name,
+        kind,
+        options,
+        documents,
+        queries=partial(queries.queries, path, selection) if within else list,
+        judgements=partial(queries.judgements, path, selection) if within else list,
+        files=files,
+        root=path,
+        address=address,
+    )
+
+
+def smart_collection(
+    name: str,
+    path: Path,
+    options: ReadingOptions,
+    selection: Selection,
+    *,
+    target: str | None = None,
+    address: str | None = None,
+) -> OpenedCollection:
+    """Open a folder of SMART files, or a file of documents; CollectionError.
+
+    target  public collection that it is
+    """
+    within = path.is_dir()
+    file = smart_documents(path, selection) if within else path
+    if file is None:
+        raise CollectionError(
+            f"{path}: no SMART documents found (one file with `.all` in its name, "
+            "which begins with `.I`); name the file itself"
+        )
+    rules = smart.smart_rules(file, target)
+    query_file = smart_queries(path, selection) if within else None
+    qrels_file = smart_judgements(path, selection) if within else None
+    if target and not (query_file and qrels_file):
+        raise CollectionError(
+            f"{path}: the queries or judgements of {target} are missing; "
+            f"delete the folder and run `klsa-eval fetch {path.name.lower()}`"
+        )
+    return OpenedCollection(
+        name,
+        "smart",
+        options,
+        partial(_read, partial(smart.documents, rules=rules), [file]),
+        queries=partial(smart.queries, query_file, rules) if query_file else list,
+        judgements=partial(smart.judgements, qrels_file, rules) if qrels_file else list,
+        files=partial(
+            single_file,
+            file,
+            lambda other: other in (query_file, qrels_file),
+            path,
+            selection,
+        ),
+        root=path,
+        address=address,
+    )
+
+
+def _files(
+    root: Path, kind: str, selection: Selection, unread: Unread | None = None
+) -> Iterator[Path]:
+    for path in walk(root, selection, unread):
+        if is_sidecar(root, path):
+            continue
+        if (table_format(path) or sniff(path)) == kind:
+            yield path
+        else:
+            record_unread(path, root, unread)
+
+
+def _read(
+    reader: Reader, files: Iterable[Path] | Callable[[], Iterable[Path]], intake: Intake
+) -> Iterator[Document]:
+    """Yield the documents of files, which a function may find at each pass."""
+    paths = list(files() if callable(files) else files)
+    intake.is_single_file = len(paths) == 1
+    for path in paths:
+        yield from intake.read_file(reader(path, intake))
+
+
+def _refuse_encoding(encoding: str | None, kind: str, name: str) -> None:
+    """Raise CollectionError for an unknown encoding, or of a format that has its own."""
+    check_encoding(encoding)
+    if encoding is not None and kind not in ("csv", "text", "tsv"):
+        raise CollectionError(
+            f"{name}: the format {kind} has an encoding of its own; leave out --encoding "
+            "(in Python encoding=), which is for csv, tsv and text",
+            field="encoding",
+        )
+
+
 def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     """Open a stream by copying it to a temporary file, because format detection reads it first."""
     folder = TemporaryDirectory(prefix="klsa-stream-")
@@ -138,15 +291,9 @@ def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
             f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
             field="format",
         )
-    refuse_encoding(options.encoding, kind, "stdin")
-    documents = partial(one_file, READERS[kind], path)
-    return OpenedCollection(
-        "stdin",
-        kind,
-        options,
-        documents,
-        holding=folder,
-    )
+    _refuse_encoding(options.encoding, kind, "stdin")
+    documents = partial(_read, READERS[kind], [path])
+    return OpenedCollection("stdin", kind, options, documents, holding=folder)
 
 
 def _python_docs(options: ReadingOptions) -> OpenedCollection:
@@ -157,11 +304,7 @@ def _python_docs(options: ReadingOptions) -> OpenedCollection:
             "file or folder instead"
         )
     return OpenedCollection(
-        PYTHON_DOCS,
-        PYTHON_DOCS,
-        options,
-        lambda _: python_documents(root),
-        root=root,
+        PYTHON_DOCS, PYTHON_DOCS, options, lambda _: python_documents(root), root=root
     )
 
 
@@ -216,6 +359,4 @@ def _frame_rows(frame: Any) -> Iterator[Mapping[str, Any]]:
 def _folders(data: Folders | None) -> list[Path]:
     if data is None:
         return collection_directories()
-    return (
-        [Path(data)] if isinstance(data, str | os.PathLike) else [Path(folder_) for folder_ in data]
-    )
+    return list(map(Path, [data] if isinstance(data, str | os.PathLike) else data))

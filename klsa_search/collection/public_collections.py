@@ -15,8 +15,9 @@ import tempfile
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.folder import Selection, walk
@@ -142,7 +143,6 @@ def text_sum(path: Path) -> str:
 BASE_URL = "https://ir.dcs.gla.ac.uk/resources/test_collections"
 TIMEOUT = 30  # seconds without data
 LARGEST = 64 * 2**20  # bytes of an archive and of each file in it; the real ones are below 3 MB
-CHUNK = 65_536
 
 
 def fetch(
@@ -157,7 +157,7 @@ def fetch(
     names     names of collections: cran, cisi, cacm, med (cran-1837 is cran)
     data      folder of collections, as in `open_collection`
     base_url  URL of the folder with `cran/cran.tar.gz` and the others
-    progress  called with (name, bytes done, total bytes or None)
+    progress  called with (name, bytes, bytes) after each download
 
     A complete folder is not downloaded again. Only files with the right checksum replace others, so
     a failure changes nothing. FetchError names the URL and the manual steps.
@@ -186,12 +186,12 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
     public = PUBLIC[name]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        archive = _downloaded(url, target)
+        if progress:
+            progress(name, len(archive), len(archive))
         with tempfile.TemporaryDirectory(prefix=f".fetch-{name}-", dir=target.parent) as temporary:
-            archive, unpacked = Path(temporary, "archive"), Path(temporary, name)
+            unpacked = Path(temporary, name)
             unpacked.mkdir()
-            _download(
-                url, archive, target, lambda done, all_: progress and progress(name, done, all_)
-            )
             _unpack(archive, unpacked, public, url)
             wrong = _wrong(public, unpacked)
             if wrong is not None:
@@ -211,43 +211,26 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
         ) from None
 
 
-def _download(
-    url: str, path: Path, target: Path, progress: Callable[[int, int | None], object]
-) -> None:
-    done, expected = 0, None
-    with path.open("wb") as stream:
-        for chunk, expected in _chunks(url, target):
-            done += len(chunk)
-            if done > LARGEST:
-                raise FetchError(f"{url} is larger than {LARGEST:,} bytes: not the archive")
-            stream.write(chunk)
-            progress(done, expected)
-    if expected is not None and done != expected:
-        raise FetchError(
-            f"the download of {url} ended after {done:,} of {expected:,} bytes; try again"
-        )
-
-
-def _chunks(url: str, target: Path) -> Iterator[tuple[bytes, int | None]]:
-    """Yield the content of a URL, with the bytes of all of it if they are known; FetchError."""
+def _downloaded(url: str, target: Path) -> bytes:
+    """Return the content of a URL; FetchError."""
     import http.client
     import urllib.request
 
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310 - sums are checked
-            length = answer.headers.get("Content-Length")
-            expected = int(length) if length and length.isdecimal() else None
-            while chunk := answer.read(CHUNK):
-                yield chunk, expected
+            content: bytes = answer.read(LARGEST + 1)
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise FetchError(
             f"cannot download {url} ({reason}); check the network and try again, "
             f"or download it yourself and unpack it into `{target}`"
         ) from None
+    if len(content) > LARGEST:
+        raise FetchError(f"{url} is larger than {LARGEST:,} bytes: not the archive")
+    return content
 
 
-def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> None:
+def _unpack(archive: bytes, folder: Path, public: PublicCollection, url: str) -> None:
     """Copy the needed files out of the archive, under fixed names.
 
     Member names never become paths, and links and devices are not read.
@@ -256,7 +239,7 @@ def _unpack(archive: Path, folder: Path, public: PublicCollection, url: str) -> 
 
     names = {name.lower(): name for name in public.sums} | dict(public.aliases)
     try:
-        with tarfile.open(archive) as tar:
+        with tarfile.open(fileobj=BytesIO(archive)) as tar:
             for member in tar:
                 if member.size > LARGEST:
                     raise FetchError(

@@ -11,8 +11,7 @@ from klsa_search.collection import json_files
 from klsa_search.collection.detection import sniff
 from klsa_search.collection.folder import EVERYTHING, Selection, list_files, uncompressed_name
 from klsa_search.collection.lines import checked_lines, lines
-from klsa_search.collection.model import Judgement, Topic, document_fault
-from klsa_search.collection.trec import read_topics
+from klsa_search.collection.model import Judgement, Topic, document_fault, text_fault
 from klsa_search.errors import CollectionError
 
 
@@ -22,7 +21,7 @@ def read_query_lines(path: Path) -> list[Topic]:
     A line is an id, a tab and the text. CollectionError names file and line if there is no tab, if
     the id is blank or repeated, or if the line is not UTF-8.
     """
-    return _topics(_cells_of_lines(path))
+    return unique_topics(_cells_of_lines(path))
 
 
 def _cells_of_lines(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -44,7 +43,7 @@ def _cells_of_json(path: Path) -> Iterator[tuple[str, str, str]]:
             yield where, document.id, document.text
 
 
-def _topics(cells: Iterable[tuple[str, str, str]]) -> list[Topic]:
+def unique_topics(cells: Iterable[tuple[str, str, str]]) -> list[Topic]:
     """Return queries by their origins, ids and texts; CollectionError for a bad id.
 
     Always strict: a skipped query would change every measure.
@@ -53,9 +52,47 @@ def _topics(cells: Iterable[tuple[str, str, str]]) -> list[Topic]:
     for where, name, text in cells:
         if not name.strip() or name in topics:
             fact = f"{name!r} is used before" if name.strip() else "is blank"
-            raise CollectionError(f"{where}: the query id {fact}; correct the line")
+            raise CollectionError(f"{where}: the query id {fact}; correct it")
         topics[name] = Topic(id=name, text=text)
     return list(topics.values())
+
+
+TAG: Final = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
+_TOPIC: Final = re.compile(r"<top>(.*?)</top>", re.IGNORECASE | re.DOTALL)
+_TOPIC_FIELD: Final = re.compile(
+    r"<(num|title|desc|narr)>(?:\s*(?:Number|Topic|Description|Narrative)\s*:)?", re.IGNORECASE
+)
+
+
+def read_topics(path: str | Path) -> list[Topic]:
+    """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
+
+    CollectionError if there is no topic, or one without a number, or a number occurs twice. Memory:
+    the whole file.
+
+    >>> read_topics("topics.txt")
+    [Topic(id='301', text='wet roads')]
+    """
+    source = "".join(line for _, line in lines(Path(path)))
+    fault = text_fault(source)
+    if fault:
+        raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
+    topics = unique_topics(_cells_of_topics(source, path))
+    if not topics:
+        raise CollectionError(f"{path}: no <top> ... </top> in it; is it a TREC topics file?")
+    return topics
+
+
+def _cells_of_topics(source: str, path: str | Path) -> Iterator[tuple[str, str, str]]:
+    for topic in _TOPIC.finditer(source):
+        marks = list(_TOPIC_FIELD.finditer(topic[1]))
+        ends = [mark.start() for mark in marks[1:]] + [len(topic[1])]
+        fields = {
+            mark[1].lower(): " ".join(TAG.sub(" ", topic[1][mark.end() : end]).split())
+            for mark, end in zip(marks, ends, strict=True)
+        }
+        where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
+        yield where, fields.get("num", ""), fields.get("title") or fields.get("desc", "")
 
 
 def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:
@@ -63,7 +100,7 @@ def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:
     files = list_files(folder, selection)
     for file in files:
         if uncompressed_name(file) == "queries.jsonl":
-            return _topics(_cells_of_json(file))
+            return unique_topics(_cells_of_json(file))
     return [
         query
         for file in files
@@ -105,7 +142,7 @@ def read_queries(file: str | Path) -> list[Topic]:
     """
     path = Path(file)
     if sniff(path) == "jsonl":
-        return _topics(_cells_of_json(path))
+        return unique_topics(_cells_of_json(path))
     first = next((line for _, line in lines(path) if line.strip()), "")
     is_lines = "\t" in first and not first.lstrip().startswith("<")
     return read_query_lines(path) if is_lines else read_topics(path)

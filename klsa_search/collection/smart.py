@@ -11,7 +11,7 @@ from pathlib import Path
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Document, Judgement, Topic
-from klsa_search.collection.queries import deduplicate, parse_grade
+from klsa_search.collection.queries import deduplicate, parse_grade, unique_topics
 from klsa_search.errors import CollectionError
 
 MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")
@@ -86,15 +86,15 @@ def queries(path: Path, rules: SmartRules) -> list[Topic]:
 
     The later queries of CISI have both. Author, source and note (.A .B .N) are ignored.
     """
-    topics: dict[str, Topic] = {}
+    return unique_topics(_cells(path, rules))
+
+
+def _cells(path: Path, rules: SmartRules) -> Iterator[tuple[str, str, str]]:
     for order, record in enumerate(_records(path, rules), start=1):
-        number = str(order) if rules.queries_by_order else record.id
-        if record.fault or number in topics:
-            fault = record.fault or f"the query {number} is there before"
-            raise CollectionError(f"{record.origin}: {fault}; correct the file")
+        if record.fault:
+            raise CollectionError(f"{record.origin}: {record.fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
-        topics[number] = Topic(id=number, text=text)
-    return list(topics.values())
+        yield record.origin, str(order) if rules.queries_by_order else record.id, text
 
 
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:

@@ -1,4 +1,4 @@
-"""TREC files: documents in SGML, and topics."""
+"""Documents of TREC, in SGML."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ from pathlib import Path
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document, Topic, text_fault
-from klsa_search.errors import CollectionError
+from klsa_search.collection.model import Document
+from klsa_search.collection.queries import TAG
 
-TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
 START = re.compile(r"\s*<DOC>", re.IGNORECASE)
 END = re.compile(r"</DOC>\s*$", re.IGNORECASE)
 TITLES = ("title", "headline", "ttl", "head", "hl")
-TOPIC = re.compile(r"<top>(.*?)</top>", re.IGNORECASE | re.DOTALL)
-TOPIC_FIELD = re.compile(
-    r"<(num|title|desc|narr)>(?:\s*(?:Number|Topic|Description|Narrative)\s*:)?", re.IGNORECASE
-)
 
 
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
@@ -44,34 +39,6 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
                 record, begun = [], 0
     if record:
         intake.refuse(f"{path}:{begun}: <DOC> without </DOC>")
-
-
-def read_topics(path: str | Path) -> list[Topic]:
-    """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
-
-    CollectionError if there is no topic, or one without a number, or a number occurs twice. Memory:
-    the whole file.
-
-    >>> read_topics("topics.txt")
-    [Topic(id='301', text='wet roads')]
-    """
-    source = "".join(line for _, line in lines(Path(path)))
-    fault = text_fault(source)
-    if fault:
-        raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
-    topics: dict[str, Topic] = {}
-    for topic in TOPIC.finditer(source):
-        where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
-        fields = _topic_fields(topic[1])
-        number = fields.get("num", "")
-        if not number or number in topics:
-            fact = f"the topic {number!r} is there before" if number else "a topic without <num>"
-            raise CollectionError(f"{where}: {fact}; correct the file")
-        text = fields.get("title") or fields.get("desc", "")
-        topics[number] = Topic(id=number, text=text)
-    if not topics:
-        raise CollectionError(f"{path}: no <top> ... </top> in it; is it a TREC topics file?")
-    return list(topics.values())
 
 
 def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
@@ -129,12 +96,3 @@ def _elements(source: str) -> list[tuple[str, str]]:
 
 def _plain(source: str) -> str:
     return html.unescape(TAG.sub(" ", source)).strip()
-
-
-def _topic_fields(source: str) -> dict[str, str]:
-    marks = list(TOPIC_FIELD.finditer(source))
-    ends = [mark.start() for mark in marks[1:]] + [len(source)]
-    return {
-        mark[1].lower(): " ".join(TAG.sub(" ", source[mark.end() : end]).split())
-        for mark, end in zip(marks, ends, strict=True)
-    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -102,10 +103,12 @@ class TermNetwork:
         edges: Iterable[tuple[Hashable, Hashable]],
     ) -> None:
         self._meanings = {term: tuple(nodes) for term, nodes in meanings.items()}
-        self._neighbours: dict[Hashable, list[Hashable]] = {}
-        for one, other in edges:
-            self._neighbours.setdefault(one, []).append(other)
-            self._neighbours.setdefault(other, []).append(one)
+        pairs = list(edges)
+        nodes = dict.fromkeys(chain(*self._meanings.values(), *pairs))
+        self._numbers = {node: number for number, node in enumerate(nodes)}
+        ends = [(self._numbers[one], self._numbers[other]) for one, other in pairs]
+        directed = _matrix(ends, (len(nodes), len(nodes)))
+        self._edges = directed + directed.T
 
     @classmethod
     def of_terms(cls, edges: Iterable[tuple[str, str]]) -> TermNetwork:
@@ -139,37 +142,24 @@ class TermNetwork:
                 "the edges of the longest path",
                 field="longest",
             )
-        terms_at: dict[Hashable, list[int]] = {}
-        for number, term in enumerate(terms):
-            for node in self._meanings.get(term, ()):
-                terms_at.setdefault(node, []).append(number)
-        starts, columns = [0], list[int]()
-        values: list[float] = []
-        for number, term in enumerate(terms):
-            lengths = {number: 0}
-            for node, length in self._within(self._meanings.get(term, ()), longest).items():
-                for other in terms_at.get(node, ()):
-                    lengths.setdefault(other, length)
-            columns.extend(sorted(lengths))
-            values.extend(1 / (1 + lengths[other]) for other in sorted(lengths))
-            starts.append(len(columns))
-        shape = (len(terms), len(terms))
-        return sparse.csr_array((np.array(values, dtype=np.float64), columns, starts), shape=shape)
+        numbers = [
+            (row, self._numbers[node])
+            for row, term in enumerate(terms)
+            for node in self._meanings.get(term, ())
+        ]
+        reach = meanings = _matrix(numbers, (len(terms), len(self._numbers)))
+        proximities = sparse.eye_array(len(terms), format="csr")
+        for length in range(longest + 1):
+            together = (reach @ meanings.T).astype(bool)
+            proximities = proximities.maximum(together.astype(np.float64) / (1 + length))
+            reach = (reach + reach @ self._edges).astype(bool).astype(np.float64)
+        return proximities
 
-    def _within(self, nodes: Iterable[Hashable], longest: int) -> dict[Hashable, int]:
-        """Return the distances of nodes within reach of `nodes`, nearest first."""
-        reached = dict.fromkeys(nodes, 0)
-        border = list(reached)
-        for length in range(1, longest + 1):
-            border = [
-                other
-                for other in dict.fromkeys(
-                    other for node in border for other in self._neighbours.get(node, ())
-                )
-                if other not in reached
-            ]
-            reached.update(dict.fromkeys(border, length))
-        return reached
+
+def _matrix(places: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
+    """Return a matrix that is not 0 in these rows and columns."""
+    rows, columns = np.array(places, np.int64).reshape(-1, 2).T
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
 class SemanticSmoothingKernel(Kernel):

@@ -82,68 +82,30 @@ def draw_grid(grid: Grid, path: Path) -> None:
 
     OSError; MissingExtra without matplotlib (extra `figures`).
     """
-    with save_figure(path, 7.2, 4.5) as figure:
-        axes = figure.add_subplot()
-        _draw_lines(axes, grid)
-        _mark_best(axes, grid)
-        _name_lines(axes, grid)
-        axes.set_title(f"Kernel LSA on {grid.collection}")
-        axes.set_xlabel("α, share of the expansion (0 is BM25)")
-        axes.set_ylabel("mean average precision")
-
-
-def _draw_lines(axes: Any, grid: Grid) -> None:
     values = [grid.bm25, grid.lsi, *(value for line in grid.points.values() for value in line)]
     margin = 0.08 * (max(values) - min(values)) or 0.01
     bottom = min(values) - margin
-    axes.set_ylim(bottom, max(values) + 2 * margin)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xticks(grid.alphas)
-    axes.axhspan(bottom, grid.bm25, color=PALE, linewidth=0, zorder=0)
-    axes.axhline(grid.lsi, color=GREY, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
-    looks = zip(grid.points.values(), _COLOURS, _MARKERS, strict=True)
-    for line, colour, marker in looks:
-        axes.plot(grid.alphas, line, color=colour, marker=marker, markersize=4.5, linewidth=1.6)
-
-
-def _mark_best(axes: Any, grid: Grid) -> None:
-    z, alpha, value = grid.best()
-    align = "right" if alpha > 0.8 else "left" if alpha < 0.2 else "center"
-    label(axes, f"z = {z}, α = {alpha:g}: {value:.3f}", (alpha, value), (0, 9), ha=align)
-
-
-def _name_lines(axes: Any, grid: Grid) -> None:
-    """Write the name of each line at its right end."""
-    names = [
-        (line[-1], f"z = {z}", colour)
-        for (z, line), colour in zip(grid.points.items(), _COLOURS, strict=True)
-    ]
-    names += [(grid.bm25, f"BM25 {grid.bm25:.3f}", GREY), (grid.lsi, f"LSI {grid.lsi:.3f}", GREY)]
-    names.sort()
-    low, high = axes.get_ylim()
-    heights = spread_heights([height for height, _, _ in names], (high - low) / 20)
-    for (_, name, colour), height in zip(names, heights, strict=True):
-        style = {"color": colour, "va": "center", "annotation_clip": False}
-        label(axes, name, (1.02, height), (6, 0), **style)
-
-
-def spread_heights(heights: Sequence[float], gap: float) -> list[float]:
-    """Return ascending heights with distances of at least `gap`, moved as little as possible.
-
-    Heights that collide form a block around their mean; blocks that collide are merged.
-    """
-    blocks: list[list[float]] = []
-    for height in heights:
-        block = [height]
-        while blocks and _foot(block, gap) < _foot(blocks[-1], gap) + gap * len(blocks[-1]):
-            block = blocks.pop() + block
-        blocks.append(block)
-    return [_foot(block, gap) + gap * i for block in blocks for i in range(len(block))]
-
-
-def _foot(block: Sequence[float], gap: float) -> float:
-    """Return the height of a block's lowest line."""
-    return sum(block) / len(block) - gap * (len(block) - 1) / 2
+    with save_figure(path, 7.2, 4.5) as figure:
+        axes = figure.add_subplot()
+        axes.set(
+            title=f"Kernel LSA on {grid.collection}",
+            xlabel="α, share of the expansion (0 is BM25)",
+            ylabel="mean average precision",
+            xlim=(-0.02, 1.02),
+            ylim=(bottom, max(values) + 2 * margin),
+            xticks=grid.alphas,
+        )
+        looks = zip(grid.points.items(), _COLOURS, _MARKERS, strict=True)
+        for (z, line), colour, marker in looks:
+            axes.plot(
+                grid.alphas, line, color=colour, marker=marker, markersize=4.5, label=f"z = {z}"
+            )
+        axes.axhspan(bottom, grid.bm25, color=PALE, zorder=0, label=f"BM25 {grid.bm25:.3f}")
+        axes.axhline(grid.lsi, color=GREY, linestyle=(0, (5, 3)), label=f"LSI {grid.lsi:.3f}")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        z, alpha, value = grid.best()
+        align = "right" if alpha > 0.8 else "left" if alpha < 0.2 else "center"
+        label(axes, f"z = {z}, α = {alpha:g}: {value:.3f}", (alpha, value), (0, 9), ha=align)
 
 
 ALPHAS = tuple(tenths / 10 for tenths in range(11))

@@ -1,4 +1,4 @@
-// Classes of characters, and their forms under NFKC: the tables of `analysis/character_tables.py`.
+// Classes of characters, and their forms under NFKC: the tables of `analysis/segmentation.py`.
 #pragma once
 
 #include <algorithm>

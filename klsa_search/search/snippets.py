@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.character_tables import all_characters, ascii_characters
+from klsa_search.analysis.segmentation import all_characters, ascii_characters
 from klsa_search.core.parameters import SNIPPET
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.storage.documents import DocumentReader

@@ -25,7 +25,7 @@ from klsa_search.collection.files.reading import check_size
 from klsa_search.collection.files.sandbox import LIMITS, Limits, limit_memory, limit_time
 from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.paths import open_path
+from klsa_search.collection.opening import open_path
 from klsa_search.collection.reading_options import ReadingOptions, with_parameters
 from klsa_search.collection.vectors import with_dimensions
 from klsa_search.core.child_processes import (

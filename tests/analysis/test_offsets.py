@@ -11,15 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from klsa_search._native import locate_words
-from klsa_search.analysis.character_tables import (
+from klsa_search.analysis.segmentation import (
     CHANGED,
+    LETTER_PATTERN,
     REORDERED,
     SEPARATOR,
     SPACE,
     all_characters,
     ascii_characters,
+    spans,
 )
-from klsa_search.analysis.segmentation import LETTER_PATTERN, spans
 from klsa_search.analysis.unicode import Alignment, nfkc
 
 ASCII = "abc XYZ 019 _-.,'"

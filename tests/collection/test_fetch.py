@@ -93,7 +93,7 @@ def test_fetch_once_and_not_again(server, tmp_path):
         "cran.qrels",
         "cran.qry",
     ]
-    assert seen[-1] == ("cran", len(GOOD), len(GOOD))
+    assert seen == [("cran", len(GOOD), len(GOOD))]
     assert fetch(["cran"], home, base_url=server.url) == folders
     assert server.asked == ["/collections/cran/cran.tar.gz"]
     assert [path.name for path in home.iterdir()] == ["cran"]
@@ -187,7 +187,7 @@ def test_failing_downloads_name_the_address_and_the_next_step(server, tmp_path):
     with pytest.raises(FetchError, match=r"cran/cran.tar.gz .*Not Found.* yourself"):
         fetch(["cran"], tmp_path, base_url=server.url)
     server.give(GOOD[:50], length=len(GOOD))
-    with pytest.raises(FetchError, match=r"50 of|cannot download"):
+    with pytest.raises(FetchError, match=r"not a complete tar archive .*try again"):
         fetch(["cran"], tmp_path, base_url=server.url)
 
 

@@ -95,8 +95,8 @@ def test_trec_folder_with_topics_and_qrels(tmp_path):
     ("content", "reason"),
     [
         ("nothing", "no <top>"),
-        ("<top>\n<title> x\n</top>", ":1: a topic without <num>"),
-        ("<top><num> 1</top>\n<top><num> 1</top>", ":2: the topic '1' is there before"),
+        ("<top>\n<title> x\n</top>", ":1: the query id is blank"),
+        ("<top><num> 1</top>\n<top><num> 1</top>", ":2: the query id '1' is used before"),
     ],
 )
 def test_bad_topics(tmp_path, content, reason):

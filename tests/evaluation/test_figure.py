@@ -10,7 +10,6 @@ from klsa_search.evaluation.figures import (
     Grid,
     draw_grid,
     measure_grid,
-    spread_heights,
 )
 from tests.evaluation.worlds import tiny
 
@@ -75,16 +74,3 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"klsa-search\[figures\]"):
         draw_grid(GRID, tmp_path / "f.png")
-
-
-@pytest.mark.parametrize(
-    ("heights", "spread"),
-    [
-        ([], []),
-        ([1.0, 5.0], [1.0, 5.0]),
-        ([1.0, 1.0], [0.5, 1.5]),
-        ([1.0, 1.0, 2.0], [1 / 3, 4 / 3, 7 / 3]),
-    ],
-)
-def test_names_move_apart_around_their_centre(heights, spread):
-    assert spread_heights(heights, 1.0) == pytest.approx(spread)

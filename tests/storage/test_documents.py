@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import _native
-from klsa_search.analysis.character_tables import all_characters
+from klsa_search.analysis.segmentation import all_characters
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage import documents

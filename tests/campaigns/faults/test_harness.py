@@ -58,7 +58,7 @@ def test_damages_change_an_array_and_nothing_when_they_cannot(name):
 
 def test_a_state_is_that_of_the_answers(folder):
     place = world.Place(folder)
-    known = call(world.known_of, folder / "known", "gvsm").given()
+    known = call(world.known_of, folder / "known").given()
     assert call(world.state, place.index, known).answer == "none"
     call(place.do, "new").given().expect_done()
     assert call(world.state, place.index, known).answer == "new"
