@@ -2,7 +2,7 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: disk, damage, readers, partitions, followers, calls; all of them by default.
+Parts: damage, readers, partitions, followers, calls; all of them by default.
 Prints a table of what was tried and what survived, then the first examples of each failure; N
 repeats what depends on chance. Kills at every step of a change are `tests/storage/test_kills.py`.
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 
 from benchmarks.faults import (
     damage,
-    disk,
     failing_calls,
     followers,
     partition_kills,
@@ -34,7 +33,6 @@ def _partitions(folder: Path, times: int) -> list[Tally]:
 
 
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
-    "disk": lambda folder, times: disk.run(folder),
     "damage": lambda folder, times: damage.run(folder, times=3 * times),
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,

