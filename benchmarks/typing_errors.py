@@ -1,30 +1,23 @@
 """Search as people type: MRR of the right document for queries with typing errors, by kind.
 
-    python -m benchmarks.typing_errors [NAME ...] [--queries N] [--indexes FOLDER]
+    python -m benchmarks.typing_errors [--queries N]
 
-Queries are titles of a made shop of 20,000 products, and judged queries of collections. In each
-query one word, drawn by a seed, gets an error; `none` are the queries as they are. MRR@10 is
-measured without and with `match="all"`, over the queries that can have the error, and the median
-time of a search with two misspelt words, which was not searched before.
+Queries are words of titles of a made shop of 20,000 products. In each query one word, drawn by a
+seed, gets an error; `none` are the queries as they are. MRR@10 is that of the queries that can have
+the error.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks.data import FOLDERS
-from klsa_search import Index, build, open_index
-from klsa_search.collection import open_collection
+from klsa_search import Index, build
+from studies import command_parser
 
-COLLECTIONS: Final = ("medquad", "awsdocs", "cosqa", "lohelp-de", "lohelp-fi", "lohelp-ja")
-LANGUAGES: Final = {"lohelp-de": "german", "lohelp-fi": "finnish", "lohelp-ja": "japanese"}
 PRODUCTS: Final = 20_000
 DEPTH: Final = 10
 
@@ -197,82 +190,27 @@ def with_errors(queries: list[Known], kind: str) -> list[Known]:
     return changed
 
 
-def reciprocal_rank(index: Index, known: Known, **options: Any) -> float:
+def reciprocal_rank(index: Index, known: Known) -> float:
     """Return 1 / rank of the first right document, 0 beyond `DEPTH`."""
-    for hit in index.search(known.query, DEPTH, **options):
+    for hit in index.search(known.query, DEPTH):
         if hit.id in known.relevant:
             return 1 / hit.rank
     return 0.0
 
 
-def index_of(name: str, indexes: Path) -> Index:
-    """Open the index of a collection, or build it."""
-    if (indexes / name).is_dir():
-        return open_index(indexes / name)
-    if name == "shop":
-        return build(products(random.Random(50)), name=name, home=indexes)
-    collection = open_collection(_folder(name))
-    return build(collection, name=name, home=indexes, language=LANGUAGES.get(name, "english"))
-
-
-def queries_of(name: str, number: int) -> list[Known]:
-    """Return the first judged queries of a collection."""
-    if name == "shop":
-        return [*shop_queries(random.Random(51), number)]
-    collection, relevant = open_collection(_folder(name)), dict[str, set[str]]()
-    for judged in collection.judgements():
-        if judged.grade > 0:
-            relevant.setdefault(judged.query_id, set()).add(judged.document_id)
-    queries = [query for query in collection.queries() if query.id in relevant]
-    return [Known(query.text, frozenset(relevant[query.id])) for query in queries[:number]]
-
-
-def _folder(name: str) -> Path:
-    folder = next((folder / name for folder in FOLDERS if (folder / name).is_dir()), None)
-    if folder is None:
-        places = ", ".join(map(str, FOLDERS))
-        raise SystemExit(
-            f"{name}: no such folder in {places}; set $KLSA_COLLECTIONS or $KLSA_DATASETS"
-        )
-    return folder
-
-
-def measure(name: str, number: int, indexes: Path) -> None:
-    """Print the table of a collection."""
-    queries = queries_of(name, number)
-    with index_of(name, indexes) as index:
+def main() -> None:
+    parser = command_parser("benchmarks.typing_errors", __doc__)
+    parser.add_argument("--queries", type=int, default=200, metavar="N")
+    options = parser.parse_args()
+    queries = [*shop_queries(random.Random(51), options.queries)]
+    with (
+        tempfile.TemporaryDirectory() as home,
+        build(products(random.Random(50)), name="shop", home=home) as index,
+    ):
         for kind in KINDS:
             changed = with_errors(queries, kind)
-            if changed:
-                means = (
-                    statistics.mean(reciprocal_rank(index, one, match=match) for one in changed)
-                    for match in ("any", "all")
-                )
-                figures = "  ".join(f"{match} {mean:.4f}" for match, mean in zip(
-                    ("any", "all"), means, strict=True))  # fmt: skip
-                print(f"{name:10} {kind:14} {len(changed):4}  {figures}", flush=True)
-        draw, taken = random.Random(3), []
-        for one in with_errors(queries, "one edit"):
-            query = " ".join(_in_one_word(one.query.split(), draw, two_edits))
-            begin = time.process_time()
-            index.search(query, DEPTH)
-            taken.append(time.process_time() - begin)
-        print(f"{name:10} two misspelt words: median {1000 * statistics.median(taken):.2f} ms")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.typing_errors",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="shop or a collection")
-    parser.add_argument("--queries", type=int, default=200, metavar="N")
-    parser.add_argument("--indexes", type=Path, help="folder that keeps the indexes")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for name in given.names or ("shop", *COLLECTIONS):
-            measure(name, given.queries, given.indexes or Path(folder))
+            mean = statistics.mean(reciprocal_rank(index, one) for one in changed)
+            print(f"{kind:14} {len(changed):4}  {mean:.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: damage, readers, partitions, followers, calls; all of them by default.
+Parts: damage, readers, partitions, calls; all of them by default.
 Prints a table of what was tried and what survived, then the first examples of each failure; N
 repeats what depends on chance. Kills at every step of a change are `tests/storage/test_kills.py`.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 from benchmarks.faults import (
     damage,
     failing_calls,
-    followers,
     partition_kills,
     write_readers,
 )
@@ -36,9 +35,6 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "damage": lambda folder, times: damage.run(folder, times=3 * times),
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,
-    "followers": lambda folder, times: followers.run(
-        folder, leaders=20 * times, followers=20 * times
-    ),
     "calls": lambda folder, times: failing_calls.run(folder),
 }
 

@@ -127,7 +127,7 @@ def chance(precisions: Precisions, base: Precisions) -> float:
 
 
 def percent(share: float) -> str:
-    return f"{share:+.1%}".replace("%", " %").replace("-", "−")
+    return f"{share:+.1%}".replace("-", "−")
 
 
 def row(*cells: object) -> None:

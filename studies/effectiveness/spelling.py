@@ -50,7 +50,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
             f"{chance(right, base):.2f}",
         )
     print()
-    heading("documents", "as by all", "otherwise", "two letters swapped: as by all", "otherwise")
+    heading("documents", "as by all", "otherwise")
     for size in SAMPLES:
         counted = [_sampled(bench, task_of(name, data), size) for name in names or KINDS]
         found[f"of {size}"] = np.sum(counted, axis=0).tolist()
@@ -59,12 +59,9 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
 
 
 def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
-    """Count the words that a sample corrects as all documents do, and otherwise.
-
-    Twice: the words that are an edit or two away, and those of which two letters changed places.
-    """
+    """Count the words that a sample corrects as all documents do, and otherwise."""
     if size >= len(task.documents):
-        return [0] * 4
+        return [0, 0]
     judged = {judgement.query_id for judgement in task.judgements}
     texts = [query.text for query in task.queries if query.id in judged][:_QUERIES]
     whole = bench.index(task, {})
@@ -73,13 +70,12 @@ def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
     by_all = [_corrected(whole, word) for word in drawn]
     few = random.Random(size).sample(list(task.documents), size)
     sample = bench.index(replace(task, documents=few, corpus=f"{task.name}-{size}"), {})
-    counts = [0] * 4
+    counts = [0, 0]
     with patch.object(corrections, "MIN_DOCUMENTS", 0):
         for word, all_say in zip(drawn, by_all, strict=True):
             said = _corrected(sample, word)
             if said is not None and " " not in said:  # a word that is parted stays what it is
-                swapped = sorted(said.casefold()) == sorted(word.casefold())
-                counts[2 * swapped + (said != all_say)] += 1
+                counts[said != all_say] += 1
     return counts
 
 

@@ -62,7 +62,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
             *(f"{np.mean(values):.4f}" for values in others.values()),
             f"{measures['map']:.4f}",
             percent(measures["gain"]),
-            f"{measures['hurt']:.0%}".replace("%", " %"),
+            f"{measures['hurt']:.0%}",
             f"{measures['tenth']:.3f}".replace("-", "−"),
             f"{p:.4f}" if p >= 0.0001 else "< .0001",
         )

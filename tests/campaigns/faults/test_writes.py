@@ -2,14 +2,10 @@
 
 import pytest
 
-from benchmarks.faults import damage, failing_calls, followers, write_readers
+from benchmarks.faults import damage, failing_calls, write_readers
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
 pytestmark = pytest.mark.slow
-
-
-def test_a_leader_and_a_follower_killed_at_random(folder, survived):
-    survived(followers.run(folder, leaders=1, followers=1))
 
 
 def test_readers_meanwhile(folder, survived):
