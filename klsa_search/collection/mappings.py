@@ -27,16 +27,29 @@ _NONE: Final = object()
 _LISTS: Final = (list, tuple)
 
 
-def value_at(record: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a name or path; None if it is missing.
+def value_at(record: Any, name: str, missing: Any = None) -> Any:
+    """Return the value of a name or path; by default None if it is missing.
 
     >>> value_at({"author": {"name": "Ann"}}, "author.name")
     'Ann'
     >>> value_at({"authors": [{"name": "Ann"}, {"name": "Bob"}]}, "authors.name")
     ['Ann', 'Bob']
     """
-    value = _at(record, name)
-    return None if value is _NONE else value
+    if isinstance(record, Mapping):
+        if name in record:
+            return record[name]
+        for outer, inner in _cuts(name):
+            if outer in record:
+                value = value_at(record[outer], inner, _NONE)
+                if value is not _NONE:
+                    return value
+    elif isinstance(record, _LISTS):
+        matches = [v for element in record if (v := value_at(element, name, _NONE)) is not _NONE]
+        values: list[Any] = []
+        for value in matches:
+            values += value if isinstance(value, _LISTS) else [value]
+        return values if matches else missing
+    return missing
 
 
 def has_path(record: Mapping[str, Any], name: str) -> bool:
@@ -45,7 +58,7 @@ def has_path(record: Mapping[str, Any], name: str) -> bool:
     >>> has_path({"author": {"name": None}}, "author.name")
     True
     """
-    return _at(record, name) is not _NONE
+    return value_at(record, name, _NONE) is not _NONE
 
 
 def without_paths(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -109,32 +122,13 @@ def holds_objects(value: Any) -> bool:
     return isinstance(value, _LISTS) and any(isinstance(element, Mapping) for element in value)
 
 
-def _at(record: Any, name: str) -> Any:
-    if isinstance(record, Mapping):
-        if name in record:
-            return record[name]
-        for outer, inner in _cuts(name):
-            if outer in record:
-                value = _at(record[outer], inner)
-                if value is not _NONE:
-                    return value
-        return _NONE
-    if isinstance(record, _LISTS):
-        matches = [value for element in record if (value := _at(element, name)) is not _NONE]
-        values: list[Any] = []
-        for value in matches:
-            values += value if isinstance(value, _LISTS) else [value]
-        return values if matches else _NONE
-    return _NONE
-
-
 def _without(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     if name in record:
         return {other: value for other, value in record.items() if other != name}
     left = dict(record)
     for outer, inner in _cuts(name):
         value: Any = left.get(outer)
-        if _at(value, inner) is not _NONE:
+        if value_at(value, inner, _NONE) is not _NONE:
             left[outer] = (
                 _without(value, inner)
                 if isinstance(value, Mapping)

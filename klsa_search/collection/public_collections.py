@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import inspect
 import os
 import shlex
 import sysconfig
@@ -306,8 +305,8 @@ def _module(path: Path, module: str) -> Iterator[Document]:
         return
     times: Counter[str] = Counter()
     for name, node in _definitions(tree, module):
-        docstring = ast.get_docstring(node, clean=False)
-        if not docstring or not docstring.strip():
+        docstring = ast.get_docstring(node)
+        if not docstring:
             continue
         times[name] += 1
         kind = _kind(node)
@@ -315,7 +314,7 @@ def _module(path: Path, module: str) -> Iterator[Document]:
         yield Document(
             id=name if times[name] == 1 else f"{name}#{times[name]}",
             title=f"{name} — {kind}",
-            text=inspect.cleandoc(docstring),
+            text=docstring,
             metadata={"kind": kind, "module": module, "line": line},
             origin=f"{path}:{line}",
         )

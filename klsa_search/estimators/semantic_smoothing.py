@@ -156,9 +156,9 @@ class TermNetwork:
         return proximities
 
 
-def _matrix(places: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
+def _matrix(cells: Sequence[tuple[int, int]], shape: tuple[int, int]) -> sparse.csr_array:
     """Return a matrix that is not 0 in these rows and columns."""
-    rows, columns = np.array(places, np.int64).reshape(-1, 2).T
+    rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
