@@ -31,11 +31,6 @@ NO_LENGTH = 1e-9
 """Squared distance from the mean document, relative to ‖φ(d)‖² + ‖μ‖², that counts as rounding."""
 
 
-def precision_of(documents: int) -> type[np.floating]:
-    """Return the type of the scaled features of so many documents."""
-    return np.float64 if documents <= EXACT else np.float32
-
-
 def scales_of(
     distances: npt.NDArray[np.number], squares: npt.NDArray[np.number], mean_square: float
 ) -> npt.NDArray[np.float64]:
@@ -95,24 +90,13 @@ class DocumentKernel:
         """
         N, F = Phi.shape
         mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
-        return cls.of_sample(Phi, mean, normalised=normalised, documents=N)
-
-    @classmethod
-    def of_sample(
-        cls,
-        Phi: sparse.csr_array,
-        mean: npt.NDArray[np.float64],
-        *,
-        normalised: bool,
-        documents: int,
-    ) -> DocumentKernel:
-        """Return the kernel of some of `documents` documents, with the mean of all."""
-        scales = np.ones(Phi.shape[0])
+        scales = np.ones(N)
         if normalised:
             squares, mean_square = squares_of_rows(Phi), np.einsum("f,f->", mean, mean)
             distances = squares - 2 * rows_with(Phi, mean) + mean_square
             scales = scales_of(distances, squares, mean_square)
-        return cls(scaled_rows(Phi, scales, precision_of(documents)), scales, mean)
+        precision = np.float64 if N <= EXACT else np.float32
+        return cls(scaled_rows(Phi, scales, precision), scales, mean)
 
     def __len__(self) -> int:
         """Return N, the number of documents."""

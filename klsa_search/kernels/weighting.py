@@ -91,20 +91,6 @@ class FeatureWeighting:
         weighted.data *= weights[weighted.indices]
         return weighted
 
-    def append_pairs(
-        self,
-        terms: sparse.csr_array,
-        pairs: sparse.csr_array,
-        lengths: npt.NDArray[np.number],
-        average: float,
-        weights: _Floats,
-    ) -> sparse.csr_array:
-        """Append the features of pairs to those of terms: (n, V), (n, P), (P,) → (n, V + P)."""
-        from scipy import sparse
-
-        both = terms, self.features(pairs, lengths, average, weights)
-        return sparse.csr_array(sparse.hstack(both, format="csr"))
-
     def of_columns(self, matrix: sparse.csr_array) -> _Floats:
         """Return weight(n_t, N) of counts (N, V) without stored zeros: (V,). Cost O(nnz)."""
         documents, columns = matrix.shape
@@ -116,13 +102,16 @@ class FeatureWeighting:
         pairs  weight of adjacent pairs of terms; above 0 they follow the V terms as columns,
                weighted by their own document frequency
         """
+        from scipy import sparse
+
         lengths = counts.lengths
         average = average_length(lengths)
         terms = self.features(counts.matrix, lengths, average, self.of_columns(counts.matrix))
         if pairs == 0:
             return terms
         weights = pairs * self.of_columns(counts.pairs)
-        return self.append_pairs(terms, counts.pairs, lengths, average, weights)
+        both = terms, self.features(counts.pairs, lengths, average, weights)
+        return sparse.csr_array(sparse.hstack(both, format="csr"))
 
 
 def bm25_weighting(*, k1: float, b: float, idf_power: float = 0.5) -> FeatureWeighting:

@@ -133,19 +133,15 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     try:
         with path.open("rb") as stream:
             if os.fstat(stream.fileno()).st_size <= _SMALL:
-                return array_of(stream.read())
+                content = stream.read()
+                kind, shape, begin = read_header(io.BytesIO(content))
+                return np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
             kind, shape, begin = read_header(stream)
         mapped = np.memmap(path, kind, "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
         raise unreadable(path, error, step_for(path)) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
-
-
-def array_of(content: bytes) -> npt.NDArray[Any]:
-    """Return an array over the bytes of a `.npy` file; ValueError if they are not one."""
-    kind, shape, begin = read_header(io.BytesIO(content))
-    return np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
 
 
 def read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:

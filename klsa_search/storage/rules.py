@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -236,10 +237,5 @@ def _replace(entry: Entry, rules: Sequence[Rule]) -> None:
 
 
 def _first_repeated(values: Iterable[Any]) -> Any | None:
-    """Return the first value that occurs before; None if all differ."""
-    seen: set[Any] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
+    """Return the first value that occurs again; None if all differ."""
+    return next((value for value, times in Counter(values).items() if times > 1), None)

@@ -124,12 +124,10 @@ def test_passages_are_compared_with_their_documents(path, monkeypatch):
 
 def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch):
     monkeypatch.setattr("klsa_search.indexing.weighing.SMALL", 20)
-    with closing(
-        build(documents(20), name="paper", home=tmp_path, preset="paper", passages=20)
-    ) as index:
+    with closing(build(documents(20), name="few", home=tmp_path, passages=20)) as index:
         files = index.manifest.files
-        assert "expansion.npy" in files
-        assert "passages/expansion.npy" not in files
+        assert "eigenvectors.npy" in files
+        assert "passages/eigenvectors.npy" not in files
         state = open_state(index.path)
         assert isinstance(state.searcher, PassageSearcher)
         assert index.search(documents(1)[0]["text"], group="passage").hits
