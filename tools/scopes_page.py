@@ -16,7 +16,7 @@ def scopes_of(route):
         for each in route.dependencies
         if isinstance(each.dependency, Requires)
     ]
-    assert declared, f"{route.path} declares no scope: add dependencies=requires(...) to it"
+    assert declared, f"{route.path} declares no scope: add it to a router of `router_for`"
     return declared[0]
 
 

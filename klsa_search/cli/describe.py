@@ -137,9 +137,8 @@ def writes_json(generation: Path) -> dict[str, Any]:
     }
 
 
-def writes_rows(generation: Path) -> list[tuple[str, str]]:
-    """Return the writes since the build of a generation as rows; none without writes."""
-    writes = writes_json(generation)
+def writes_rows(writes: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what `writes_json` describes as rows; none without writes."""
     if not writes["batches"] and not writes["undone"]:
         return []
     line = (
@@ -170,10 +169,10 @@ def partitions_json(generations: Sequence[Path]) -> list[dict[str, Any]]:
     return partitions
 
 
-def partitions_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
-    """Return documents, size and writes of each partition as rows."""
+def partitions_rows(partitions: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what `partitions_json` describes as rows: documents, size and writes of each."""
     rows = []
-    for partition in partitions_json(generations):
+    for partition in partitions:
         line = f"{partition['documents']:,} documents, {in_bytes(partition['bytes'])}"
         writes = partition["writes"]
         if writes["batches"]:
@@ -223,9 +222,8 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
     }
 
 
-def drift_rows(generations: Sequence[Path]) -> list[tuple[str, str]]:
-    """Return the drift of an index as rows; none without writes. See `drift_json`."""
-    drift = drift_json(generations)
+def drift_rows(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return what `drift_json` describes as rows; none without writes."""
     if drift is None:
         return []
     if "error" in drift:

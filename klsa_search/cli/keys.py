@@ -16,7 +16,7 @@ from klsa_search.cli.options import (
     settings_options,
     without_none,
 )
-from klsa_search.cli.output import echo, write_json, write_table
+from klsa_search.cli.output import echo, write_list
 from klsa_search.errors import SettingsError
 from klsa_search.service.keys import Key, KeyUses, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import ServiceSettings, read_settings
@@ -110,21 +110,17 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
             "NAME`"
         )
     keys, uses = read_keys(path), KeyUses(path)
-    if as_json:
-        shown = {"name", "scopes", "indexes", "created", "expires"}
-        write_json(
-            [
-                key.model_dump(mode="json", include=shown)
-                | {"person": key.is_person}
-                | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
-                for key in keys
-            ]
-        )
-    elif not keys:
-        echo(f"{path} has no keys: all requests that need one are refused")
-    else:
-        titles = ("name", "kind", "scopes", "indexes", "created", "expires", "used")
-        write_table(titles, [_row(key, uses.last(key)) for key in keys])
+    shown = {"name", "scopes", "indexes", "created", "expires"}
+    facts = [
+        key.model_dump(mode="json", include=shown)
+        | {"person": key.is_person}
+        | {"used": None if (used := uses.last(key)) is None else used.isoformat()}
+        for key in keys
+    ]
+    titles = ("name", "kind", "scopes", "indexes", "created", "expires", "used")
+    rows = [_row(key, uses.last(key)) for key in keys]
+    nothing = f"{path} has no keys: all requests that need one are refused"
+    write_list(as_json, facts, titles, rows, nothing)
 
 
 @klsa_keys.command()

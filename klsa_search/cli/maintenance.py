@@ -23,6 +23,7 @@ from klsa_search.cli.describe import (
 from klsa_search.cli.main import explain, klsa_index
 from klsa_search.cli.options import home_option, index_argument, json_option
 from klsa_search.cli.output import (
+    Columns,
     echo,
     in_bytes,
     numbers,
@@ -30,6 +31,7 @@ from klsa_search.cli.output import (
     wrapped,
     write_facts,
     write_json,
+    write_list,
     write_table,
 )
 from klsa_search.core.progress import progress_bar
@@ -60,14 +62,12 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
     elif name is not None:
         remove_alias(home, name)
     aliases = aliases_in(home)
-    if as_json:
-        write_json([{"name": alias, "index": target} for alias, target in aliases.items()])
-    elif name is not None:
+    if name is not None and not as_json:
         echo(f"{name} -> {index}" if index else f"removed alias {name}")
-    elif aliases:
-        write_table(["alias", "index"], list(aliases.items()))
-    else:
-        echo(f"no aliases in {home}")
+        return
+    listed = [{"name": alias, "index": target} for alias, target in aliases.items()]
+    rows = list(aliases.items())
+    write_list(as_json, listed, ["alias", "index"], rows, f"no aliases in {home}")
 
 
 @klsa_index.command("list")
@@ -83,24 +83,18 @@ def list_(home: Path, as_json: bool) -> None:
 
     paths = sorted([*indexes_in(home), *unfinished_in(home)])
     manifests = {path.name: _manifest_or_reason(manifest_in_use, path) for path in paths}
-    if as_json:
-        write_json(
-            [
-                {"name": name, "error": m} if isinstance(m, str) else manifest_json(name, m)
-                for name, m in manifests.items()
-            ]
-        )
-    elif not manifests:
-        echo(f"no indexes in {home}")
-    else:
-        rows = [
-            (name, "", "", "", f"unusable: {m}")
-            if isinstance(m, str)
-            else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
-            for name, m in manifests.items()
-        ]
-        titles = numbers("documents", "size")
-        write_table(["name", *titles, "built", *wrapped("source")], rows)
+    facts = [
+        {"name": name, "error": m} if isinstance(m, str) else manifest_json(name, m)
+        for name, m in manifests.items()
+    ]
+    rows = [
+        (name, "", "", "", f"unusable: {m}")
+        if isinstance(m, str)
+        else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
+        for name, m in manifests.items()
+    ]
+    columns: Columns = ["name", *numbers("documents", "size"), "built", *wrapped("source")]
+    write_list(as_json, facts, columns, rows, f"no indexes in {home}")
 
 
 @klsa_index.command()
@@ -117,29 +111,28 @@ def info(path: Path, as_json: bool) -> None:
     generations = [current_generation(part) for part in parts_of(path)]
     generation = generations[0]
     manifest = manifest_in_use(path)
-    kept = {
-        other.name: _manifest_or_reason(current_manifest, other)
-        for other in ([] if divided else committed_generations(path))
-        if other.name != generation.name
-    }
+    facts = manifest_json(path.name, manifest) | {"drift": drift_json(generations)}
+    if divided:
+        facts["partitions"] = partitions_json(generations)
+    else:
+        others = (other for other in committed_generations(path) if other.name != generation.name)
+        kept = {other.name: _manifest_or_reason(current_manifest, other) for other in others}
+        facts |= {"generation": generation.name, "writes": writes_json(generation)}
+        facts["kept"] = [_generation_json(*entry) for entry in kept.items()]
     if as_json:
-        facts = manifest_json(path.name, manifest) | {"drift": drift_json(generations)}
-        if divided:
-            facts |= {"partitions": partitions_json(generations)}
-        else:
-            kept_json = [_kept_json(*entry) for entry in kept.items()]
-            facts |= {"generation": generation.name, "writes": writes_json(generation)}
-            facts |= {"kept": kept_json}
         write_json(facts)
         return
     write_facts(
         [
             *manifest_rows(path.name, manifest),
-            *([] if divided else writes_rows(generation)),
-            *drift_rows(generations),
+            *([] if divided else writes_rows(facts["writes"])),
+            *drift_rows(facts["drift"]),
             ("partitions", f"{len(generations):,}") if divided else ("generation", generation.name),
-            *(partitions_rows(generations) if divided else ()),
-            *((f"kept {name}", _kept_text(entry)) for name, entry in kept.items()),
+            *(partitions_rows(facts["partitions"]) if divided else ()),
+            *(
+                (f"kept {one['generation']}", _generation_text(one))
+                for one in facts.get("kept", ())
+            ),
             *settings_rows(manifest.checked_settings()),
         ]
     )
@@ -202,7 +195,8 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
         echo(f"{path.name}: undid {batches} of writes; {left:,} writes remain in the log")
         return
     back = roll_back(path, to)
-    echo(f"{path.name}: generation {back.now} is current, {_of(back.manifest)}")
+    content = _generation_text(_generation_json(back.now, back.manifest))
+    echo(f"{path.name}: generation {back.now} is current, {content}")
     if back.before and back.before != back.now:
         command = ["klsa-index", "rollback", path.name]
         command += ["--home", str(path.parent), "--to", back.before]
@@ -238,24 +232,22 @@ def _manifest_or_reason(read: Callable[[Path], Manifest], path: Path) -> Manifes
         return explain(failure)
 
 
-def _kept_text(kept: Manifest | str) -> str:
-    return f"unusable: {kept}" if isinstance(kept, str) else _of(kept)
-
-
-def _kept_json(generation: str, kept: Manifest | str) -> dict[str, Any]:
-    if isinstance(kept, str):
-        return {"generation": generation, "error": kept}
+def _generation_json(name: str, manifest: Manifest | str) -> dict[str, Any]:
+    """Return what a generation contains, or why it cannot be used, for JSON."""
+    if isinstance(manifest, str):
+        return {"generation": name, "error": manifest}
     return {
-        "generation": generation,
-        "source": kept.source,
-        "documents": kept.counts.documents,
-        "created": kept.build.created,
+        "generation": name,
+        "source": manifest.source,
+        "documents": manifest.counts.documents,
+        "created": manifest.build.created,
     }
 
 
-def _of(manifest: Manifest) -> str:
-    counts, built = manifest.counts, manifest.build
-    return f"{counts.documents:,} documents of {manifest.source}, built {built.created}"
+def _generation_text(facts: dict[str, Any]) -> str:
+    if "error" in facts:
+        return f"unusable: {facts['error']}"
+    return f"{facts['documents']:,} documents of {facts['source']}, built {facts['created']}"
 
 
 @klsa_index.command()

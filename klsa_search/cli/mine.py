@@ -11,7 +11,16 @@ import click
 
 from klsa_search.cli.main import klsa_index
 from klsa_search.cli.options import FigurePath, index_argument, json_option
-from klsa_search.cli.output import echo, make_folders, numbers, wrapped, write_json, write_table
+from klsa_search.cli.output import (
+    Columns,
+    echo,
+    make_folders,
+    numbers,
+    wrapped,
+    write_json,
+    write_list,
+    write_table,
+)
 from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -35,16 +44,15 @@ def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
     related = related_terms(_open(path), term, k)
-    if as_json:
-        write_json([asdict(one) for one in related])
-    elif not related:
-        echo("no related terms found", err=rule)
-    elif rule:
+    nothing = "no related terms found"
+    if rule:
         words = " ".join(re.sub("=>|,", " ", term).split())  # without the syntax of rules
-        echo(f"{words} => {', '.join(one.word for one in related)}")
-    else:
-        rows = [(one.word, f"{one.similarity:.2f}", f"{one.documents:,}") for one in related]
-        write_table(["word", *numbers("similarity", "documents")], rows)
+        synonyms = ", ".join(one.word for one in related)
+        echo(f"{words} => {synonyms}" if related else nothing, err=not related)
+        return
+    rows = [(one.word, f"{one.similarity:.2f}", f"{one.documents:,}") for one in related]
+    columns: Columns = ["word", *numbers("similarity", "documents")]
+    write_list(as_json, [asdict(one) for one in related], columns, rows, nothing)
 
 
 @klsa_index.command()
@@ -68,17 +76,14 @@ def duplicates(path: Path, threshold: float, kernel: str, as_json: bool) -> None
 
     with progress_bar() as bar:
         groups = duplicate_groups(_open(path), threshold, kernel=kernel, progress=bar)
-    if as_json:
-        write_json([asdict(group)["documents"] for group in groups])
-    elif not groups:
-        echo("no near-duplicates found")
-    else:
-        rows = [
-            (str(number), f"{one.similarity:.3f}", one.id, one.title)
-            for number, group in enumerate(groups, start=1)
-            for one in group.documents
-        ]
-        write_table([*numbers("group", "similarity"), "id", *wrapped("title")], rows)
+    rows = [
+        (str(number), f"{one.similarity:.3f}", one.id, one.title)
+        for number, group in enumerate(groups, start=1)
+        for one in group.documents
+    ]
+    columns: Columns = [*numbers("group", "similarity"), "id", *wrapped("title")]
+    facts = [asdict(group)["documents"] for group in groups]
+    write_list(as_json, facts, columns, rows, "no near-duplicates found")
 
 
 @klsa_index.command()

@@ -42,6 +42,10 @@ class Column:
     wraps: bool = False
 
 
+Columns = Iterable[Column | str]
+"""Columns of a table; a `str` is one that is neither right nor wraps."""
+
+
 def numbers(*titles: str) -> list[Column]:
     """Return columns of numbers."""
     return [Column(title, right=True) for title in titles]
@@ -102,10 +106,10 @@ def make_folders(*files: Path | None) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write_table(columns: Iterable[Column | str], rows: Iterable[Sequence[Cell]]) -> None:
+def write_table(columns: Columns, rows: Iterable[Sequence[Cell]]) -> None:
     """Write a table as wide as the terminal; in a pipe, each row is one line.
 
-    Only columns with `wraps` are wrapped, so that no number is cut; a `str` is a column without.
+    Only columns with `wraps` are wrapped, so that no number is cut.
     """
     from rich.console import Console
     from rich.table import Table
@@ -130,6 +134,22 @@ def write_table(columns: Iterable[Column | str], rows: Iterable[Sequence[Cell]])
         console.print(table)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
+
+
+def write_list(
+    as_json: bool,
+    value: Any,
+    columns: Columns,
+    rows: Sequence[Sequence[Cell]],
+    nothing: str,
+) -> None:
+    """Write a value as JSON, or rows as a table, or a sentence if there are none."""
+    if as_json:
+        write_json(value)
+    elif rows:
+        write_table(columns, rows)
+    else:
+        echo(nothing)
 
 
 def _shown(cell: Cell, text: type[Text]) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -20,20 +20,23 @@ from klsa_search.cli.options import (
     without_none,
 )
 from klsa_search.cli.output import (
+    Columns,
     echo,
     make_folders,
     numbers,
     wrapped,
     write_facts,
     write_json,
+    write_list,
     write_table,
 )
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import QUERY_SETTINGS, Settings
+from klsa_search.core.service_reports import ListName
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
-    from klsa_search.core.service_reports import Analytics, ListName
+    from klsa_search.core.service_reports import Analytics
 
 
 @klsa_index.command()
@@ -60,14 +63,10 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         manifest = read_manifest(current_build(index_path(home, name)))
         analysis = manifest.checked_settings()
     tokens = Analyzer(analysis).tokens(text)
-    if as_json:
-        names = ("term", "position", "start", "end")
-        write_json([{name: getattr(token, name) for name in names} for token in tokens])
-    elif not tokens:
-        echo("no terms: the analyser removed every word")
-    else:
-        rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
-        write_table([*numbers("position"), "term", "text"], rows)
+    rows = [(str(token.position), token.term, text[token.start : token.end]) for token in tokens]
+    columns: Columns = [*numbers("position"), "term", "text"]
+    nothing = "no terms: the analyser removed every word"
+    write_list(as_json, [token._asdict() for token in tokens], columns, rows, nothing)
 
 
 @klsa_index.command()
@@ -137,15 +136,12 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
         synonyms = synonyms_of_text(text_of_file(file, "synonyms"))
         (add_synonyms if add else write_synonyms)(target, synonyms)
     synonyms = read_synonyms(target)
-    if as_json:
-        write_json(synonyms)
-    elif clear or file is not None:
+    if (clear or file is not None) and not as_json:
         echo(f"{path.name}: {len(synonyms):,} words have synonyms")
-    elif synonyms:
-        rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
-        write_table(wrapped("word", "synonyms"), rows)
-    else:
-        echo(f"{path.name} has no synonyms")
+        return
+    rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
+    columns = wrapped("word", "synonyms")
+    write_list(as_json, synonyms, columns, rows, f"{path.name} has no synonyms")
 
 
 @klsa_index.command()
@@ -182,17 +178,14 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
         write_rules(target, checked_rules(listed))
     with open_index(target) as index:
         rules, warnings = index.rules, index.rule_warnings()
-    if as_json:
-        write_json(rules)
-    elif clear or file is not None:
+    if (clear or file is not None) and not as_json:
         echo(f"{path.name}: {len(rules):,} rules")
-    elif rules:
-        rows = [
-            (rule["id"], _compact(rule.get("when", {})), _compact(rule["then"])) for rule in rules
-        ]
-        write_table(["rule", *wrapped("when", "then")], rows)
     else:
-        echo(f"{path.name} has no rules")
+        rows = [
+            (rule["id"], *(_compact(rule.get(n, {})) for n in ("when", "then"))) for rule in rules
+        ]
+        columns: Columns = ["rule", *wrapped("when", "then")]
+        write_list(as_json, rules, columns, rows, f"{path.name} has no rules")
     for warning in warnings:
         echo(f"warning: {warning}", err=True)
 
@@ -243,26 +236,18 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
                 f"was left out of {out}: qrels cannot hold IDs with white space",
                 err=True,
             )
-    elif as_json:
-        write_json(
-            [
-                {"number": judged.number, "query": judged.text, "grades": dict(judged.grades)}
-                for judged in queries
-            ]
-        )
-    elif not queries:
-        echo(f"{path.name} has no judgements")
-    else:
-        rows = []
-        for query in queries:
-            relevant = sum(grade > 0 for grade in query.grades.values())
-            rows.append(
-                (str(query.number), str(relevant), str(len(query.grades) - relevant), query.text)
-            )
-        write_table([*numbers("number", "relevant", "not"), *wrapped("query")], rows)
-
-
-_LISTS = ("days", "queries", "no_results", "low_quality", "documents")
+        return
+    facts = [
+        {"number": judged.number, "query": judged.text, "grades": dict(judged.grades)}
+        for judged in queries
+    ]
+    rows = []
+    for query in queries:
+        relevant = sum(grade > 0 for grade in query.grades.values())
+        irrelevant = len(query.grades) - relevant
+        rows.append((str(query.number), str(relevant), str(irrelevant), query.text))
+    columns: Columns = [*numbers("number", "relevant", "not"), *wrapped("query")]
+    write_list(as_json, facts, columns, rows, f"{path.name} has no judgements")
 
 
 @klsa_index.command()
@@ -286,10 +271,10 @@ _LISTS = ("days", "queries", "no_results", "low_quality", "documents")
     type=click.IntRange(1, 1000),
     help="List queries that were searched this often",
 )
-@click.option("--list", "list_", type=click.Choice(_LISTS), help="Show one list only")
+@click.option("--list", "list_", type=click.Choice(get_args(ListName)), help="Show one list only")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV; without --list the queries")
 def analytics(
-    path: Path, days: int, limit: int, min_searches: int, list_: str | None, as_csv: bool
+    path: Path, days: int, limit: int, min_searches: int, list_: ListName | None, as_csv: bool
 ) -> None:
     """Show frequent and failing queries that klsa-serve --analytics recorded."""
     from klsa_search.service.analytics import reports
@@ -300,7 +285,7 @@ def analytics(
     current_build(path)
     analytics = reports.report(path.parent, path.name, days=days, k=limit, least=min_searches)
     if as_csv:
-        text = reports.as_csv(analytics, cast("ListName", list_ or "queries"))
+        text = reports.as_csv(analytics, list_ or "queries")
         for line in text.removesuffix("\n").split("\n"):  # a query may have other line ends
             echo(line)
         return
@@ -315,7 +300,7 @@ def analytics(
                 ("clicked", f"{totals.clicked:,} ({_share(totals.click_through)})"),
             ]
         )
-    for name in (list_,) if list_ else _LISTS:
+    for name in (list_,) if list_ else get_args(ListName):
         echo("")
         _write_list(analytics, name)
 

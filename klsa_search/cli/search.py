@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 from click.core import ParameterSource
@@ -28,6 +28,8 @@ from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from klsa_search.client.blocking import RemoteIndex
     from klsa_search.collection.model import Topic
     from klsa_search.evaluation.measures import Ranking
@@ -163,10 +165,7 @@ def klsa_search(
     index = _open_local(home, name, models) if url is None else _open_remote(url, key, name)
     options = without_none(options)
     if batch is not None and run_file is not None:
-        if record_file is not None and _is_local(index):
-            _record_batch(index, batch, run_file, record_file, k, threads, options)
-        else:
-            _run_batch(index, batch, run_file, k, threads, options)
+        _run_batch(index, batch, run_file, record_file, k, threads, options)
         return
     assert query is not None
     if row_format is not None:
@@ -215,10 +214,9 @@ def _answered(
     index: Index | RemoteIndex, method: str, query: str, which: object, options: Mapping[str, Any]
 ) -> tuple[dict[str, str], Any]:
     """Return name and generation of the index, for JSON, and what a method of it returns."""
-    if _is_local(index):
+    if not _is_remote(index):
         facts = {"index": index.name, "generation": index.generation}
         return facts, getattr(index, method)(query, which, **options)
-    assert _is_remote(index)
     from klsa_search.client.calls import IndexCalls
 
     call = getattr(IndexCalls(index.name), method)(query, which, **options)
@@ -230,11 +228,7 @@ def _answered(
     return answered
 
 
-def _is_local(index: Index | RemoteIndex) -> TypeGuard[Index]:
-    return not _is_remote(index)
-
-
-def _is_remote(index: Index | RemoteIndex) -> TypeGuard[RemoteIndex]:
+def _is_remote(index: Index | RemoteIndex) -> TypeIs[RemoteIndex]:
     return hasattr(index, "send")
 
 
@@ -248,10 +242,9 @@ def _rankings(
     """Yield the ranking of each query; of a service, with many queries in a request."""
     from klsa_search.evaluation.measures import Ranking, rank_best
 
-    if _is_local(index):
+    if not _is_remote(index):
         yield from rank_best(index, queries, k, threads=threads, **options)
         return
-    assert _is_remote(index)
     import numpy as np
 
     from klsa_search.client.calls import search_body
@@ -279,21 +272,29 @@ def _run_batch(
     index: Index | RemoteIndex,
     batch: Path,
     run_file: Path,
+    record: Path | None,
     k: int,
     threads: int,
     options: dict[str, Any],
 ) -> None:
-    """Write the hits of every query to a run file."""
+    """Write the hits of every query to a run file, and a record of it if that is a file."""
     from klsa_search.collection.queries import read_query_lines
     from klsa_search.evaluation.measures import recorded
 
+    make_folders(run_file, record)
+    if record is not None and not _is_remote(index):
+        from klsa_search.evaluation.replay import record_run, write_record
+
+        run_record = record_run(index, batch, run_file, k, threads=threads, **options)
+        write_record(run_record, record)
+        counts = run_record.run
+        echo(f"{counts.queries:,} queries, {counts.hits:,} hits: {run_file}, {record}")
+        return
     queries = read_query_lines(batch)
-    make_folders(run_file)
     ranker = options.get("ranker")
-    if not ranker and _is_local(index):
-        ranker = index.settings.ranker
-    elif not ranker and _is_remote(index):
-        ranker = (index.info().settings or {})["ranker"]
+    if not ranker:
+        settings = index.info().settings if _is_remote(index) else index.settings.model_dump()
+        ranker = (settings or {})["ranker"]
     run_ = recorded(_rankings(index, queries, k, threads, options), run_file, tag=str(ranker))
     hits = sum(len(answer.document_ids) for answer in run_)
     echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
@@ -311,24 +312,6 @@ def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: 
         raise click.UsageError(f"--record needs a regular file for --run: `{run_file}` is not one")
     if record.resolve() in (batch.resolve(), run_file.resolve()):
         raise click.UsageError("--record must be another file than --batch and --run")
-
-
-def _record_batch(
-    index: Index,
-    batch: Path,
-    run_file: Path,
-    record: Path,
-    k: int,
-    threads: int,
-    options: dict[str, Any],
-) -> None:
-    """Write the hits of every query to a run file, and a record of it."""
-    from klsa_search.evaluation.replay import record_run, write_record
-
-    make_folders(run_file, record)
-    recorded = record_run(index, batch, run_file, k, threads=threads, **options)
-    write_record(recorded, record)
-    echo(f"{recorded.run.queries:,} queries, {recorded.run.hits:,} hits: {run_file}, {record}")
 
 
 def main() -> None:

@@ -63,21 +63,16 @@ def serve_until_stopped(
         settings.home.mkdir(parents=True, exist_ok=True)
     if settings.cluster is not None:
         report(f"Joining the cluster `{settings.cluster}`")
-    _report_opening(settings.home, report)
+    if count := len(indexes_in(settings.home)):
+        report(f"Opening {count} index{'es' if count > 1 else ''} in {settings.home}")
     with Catalog(settings.home, opener=opener_of(settings)) as catalog:
         served = _served(catalog, report)
         with listen(settings.host, settings.port) as listener:
             loopback = is_loopback(listener)
             keys = keys_of(settings, loopback=loopback)
             address = _address(listener, "https" if settings.tls_certificate else "http")
-            _announce(
-                served,
-                settings,
-                address,
-                _writes(settings, keys, loopback=loopback),
-                keys,
-                writable=writes_without_key(settings, loopback=loopback),
-            )
+            keyless = writes_without_key(settings, loopback=loopback)
+            _announce(served, settings, address, keys, keyless=keyless)
             raise_descriptor_limit()
             if settings.workers > 1:
                 catalog.close()
@@ -177,22 +172,16 @@ def configure_logging(settings: ServiceSettings) -> Report:
     return partial(log.info, "%s")
 
 
-def _writes(settings: ServiceSettings, keys: Keys, *, loopback: bool) -> str:
+def _writes(settings: ServiceSettings, keys: Keys, *, keyless: bool) -> str:
     if settings.follow is not None:
         return f"off (this service follows {settings.follow})"
     if settings.writable is False:
         return "off (--writable allows them)"
     if keys.needed:
         return "allowed with an API key of scope write (--read-only turns them off)"
-    if writes_without_key(settings, loopback=loopback):
+    if keyless:
         return "allowed without a key (--read-only turns them off)"
     return "off without a key (--writable allows them)"
-
-
-def _report_opening(home: Path, report: Report) -> None:
-    count = len(indexes_in(home))
-    if count:
-        report(f"Opening {count} index{'es' if count > 1 else ''} in {home}")
 
 
 _REFUSALS = {
@@ -256,15 +245,12 @@ def _address(listener: socket.socket, scheme: str) -> str:
 
 
 def _announce(
-    names: Sequence[str],
-    settings: ServiceSettings,
-    address: str,
-    writes: str,
-    keys: Keys,
-    *,
-    writable: bool,
+    names: Sequence[str], settings: ServiceSettings, address: str, keys: Keys, *, keyless: bool
 ) -> None:
-    """Print the address, an example request, and what is allowed with and without keys."""
+    """Print the address, an example request, and what is allowed with and without keys.
+
+    keyless  whether requests without a key may write
+    """
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
     echo(f"Serving {', '.join(names) or 'no index yet'} at {address} (stop with Ctrl-C)")
     echo(f"API documentation: {address}/docs")
@@ -280,15 +266,10 @@ def _announce(
         if settings.writable is not False:
             body = '{"name": "NAME"}'
             echo(f"or: curl {key}-H 'Content-Type: application/json' {address}/indexes -d '{body}'")
-    echo(f"Writes: {writes}")
-    echo(f"Authentication: {_authentication(keys, writable=writable)}")
-
-
-def _authentication(keys: Keys, *, writable: bool) -> str:
-    if keys.needed:
-        return "on (API keys required)"
-    allowed = "search and write" if writable else "search"
-    return (
+    echo(f"Writes: {_writes(settings, keys, keyless=keyless)}")
+    allowed = "search and write" if keyless else "search"
+    off = (
         f"off (no API keys): anyone who can reach this port can {allowed}; `klsa-keys add NAME` "
         "turns it on"
     )
+    echo(f"Authentication: {'on (API keys required)' if keys.needed else off}")

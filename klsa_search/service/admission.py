@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from resource import getrusage, struct_rusage
 from time import perf_counter
@@ -142,26 +143,17 @@ def threads() -> int:
     return max(2, processors())
 
 
+@dataclass(slots=True, eq=False)
 class _Work(Generic[T]):
-    """The work of a request in a thread; `started` is in seconds of `perf_counter`.
+    """The work of a request in a thread; times are in seconds of `perf_counter`.
 
     is_queued  whether no thread was free when it was submitted
     """
 
-    __slots__ = ("_admission", "_work", "is_queued", "started", "submitted")
-
-    def __init__(self, work: Callable[[], T], admission: Admission) -> None:
-        self._work, self._admission = work, admission
-        self.submitted = perf_counter()
-        self.started: float | None = None
-        self.is_queued = True
-
-    def __call__(self) -> T:
-        self.started = perf_counter()
-        if self.is_queued:  # else only the machine was slow
-            self._admission.check_wait(self.submitted, self.started)
-        with deadline_check(partial(self._admission.check_request_timeout, self.started)):
-            return self._work()
+    work: Callable[[], T]
+    submitted: float = field(default_factory=perf_counter)
+    started: float | None = None
+    is_queued: bool = True
 
 
 class Admission:
@@ -211,7 +203,7 @@ class Admission:
         if not self._budget.has_time():
             return None
         try:
-            with deadline_check(partial(self.check_request_timeout, perf_counter())):
+            with deadline_check(partial(self._check_request_timeout, perf_counter())):
                 return self._budget.run(work)
         except RequestTimedOut:
             self._refused["request_timeout"] += 1
@@ -223,7 +215,7 @@ class Admission:
         Raises ServiceBusy if the queue is full, or no thread was free in time; RequestTimedOut if
         the work took too long.
         """
-        timed = _Work(work, self)
+        timed = _Work(work)
         future = self._submit(timed)
         answer = asyncio.wrap_future(future)
         try:
@@ -296,7 +288,7 @@ class Admission:
         if started - submitted > limit:
             raise self._refusal("queue_timeout", f"no thread was free for {limit:g} s")
 
-    def check_request_timeout(self, started: float) -> None:
+    def _check_request_timeout(self, started: float) -> None:
         """Raise RequestTimedOut if work that started then has run for too long."""
         if perf_counter() - started > self._request_timeout:
             raise self._timed_out(self._request_timeout)
@@ -306,10 +298,18 @@ class Admission:
             self.check()
             if len(self._active) < self._running:
                 self._free_at, work.is_queued = work.submitted, False
-            future = self._pool.submit(work)
+            future = self._pool.submit(self._perform, work)
             self._active.add(future)
         future.add_done_callback(self._active.discard)
         return future
+
+    def _perform(self, work: _Work[T]) -> T:
+        """Do work in this thread; ServiceBusy if it has waited for too long."""
+        started = work.started = perf_counter()
+        if work.is_queued:  # else only the machine was slow
+            self.check_wait(work.submitted, started)
+        with deadline_check(partial(self._check_request_timeout, started)):
+            return work.work()
 
     def _seconds_left(self, work: _Work[Any]) -> float:
         """Return how long work may still wait, or run if it has started."""
@@ -429,7 +429,7 @@ class Writes(Admission):
         if not reading.cancelled():  # asyncio logs errors that are never asked for
             reading.exception()
 
-    def check_request_timeout(self, started: float) -> None:
+    def _check_request_timeout(self, started: float) -> None:
         """Do nothing: a write is never cancelled halfway."""
 
     def _busy(self, detail: str) -> ServiceBusy:

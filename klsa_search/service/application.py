@@ -55,34 +55,43 @@ from klsa_search.service.routes import (
     mining,
     rules,
     suggest,
-    sync,
 )
-from klsa_search.service.routes.search import QuickSearch, router
+from klsa_search.service.routes.search import QuickSearch, metrics_router, open_router, router
 from klsa_search.service.schemas import errors
 from klsa_search.service.server import log_no_cancellations
 from klsa_search.service.settings import ServiceSettings, read_settings
 from klsa_search.service.signing import Sessions, Signer, TenantTokens
 from klsa_search.service.write_failures import WriteFailures
 from klsa_search.storage.partitions import is_partitioned
+from klsa_search.storage.repository import Work
 
 NAME = "klsa-search"
 
 ROUTERS: Final = (
     router,
+    open_router,
+    metrics_router,
+    mining.tenant_router,
     mining.router,
     suggest.router,
     exports.router,
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
-    sync.router,
     files.router,
-    indexes.router,
+    indexes.reading_router,
+    indexes.writing_router,
+    rules.reading_router,
     rules.router,
     evaluation.router,
+    evaluation.writing_router,
     access.router,
+    access.open_router,
+    access.people_router,
+    access.search_router,
+    analytics.tenant_router,
     analytics.router,
 )
-"""All routes; each declares the scopes it needs: see `service.dependencies.requires`."""
+"""All routes; each router declares the scopes they need: see `service.dependencies`."""
 
 CHILD: Final = "klsa_search.cli.children"
 """Module of the processes that refit, back up and follow."""
@@ -294,14 +303,17 @@ def writes_without_key(settings: ServiceSettings, *, loopback: bool) -> bool:
 
 def _replications(settings: ServiceSettings) -> list[Replication]:
     """Return the backups of the service, and what it follows, if any."""
-    started = []
-    home = ("--home", str(settings.home))
-    if settings.backup is not None:
-        options = ["--every", str(settings.backup_every), "--keep", str(settings.backup_keep)]
-        command = command_of(CHILD, "replicate", "backup", settings.backup, *home, *options)
-        started.append(Replication("backup", settings.home, command))
-    if settings.follow is not None:
-        options = ["--every", str(settings.follow_every)]
-        command = command_of(CHILD, "replicate", "follow", settings.follow, *home, *options)
-        started.append(Replication("follow", settings.home, command))
-    return started
+    home, every = ("--home", str(settings.home)), str(settings.backup_every)
+    works: list[tuple[Work, str | None, list[str]]] = [
+        ("backup", settings.backup, ["--every", every, "--keep", str(settings.backup_keep)]),
+        ("follow", settings.follow, ["--every", str(settings.follow_every)]),
+    ]
+    return [
+        Replication(
+            work,
+            settings.home,
+            command_of(CHILD, "replicate", work, location, *home, *options),
+        )
+        for work, location, options in works
+        if location is not None
+    ]

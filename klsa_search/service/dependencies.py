@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
@@ -69,9 +69,9 @@ class Requires:
         service.require(*self.scopes)
 
 
-def requires(*scopes: Scope, tenants: bool = False) -> list[Any]:
-    """Return the `dependencies` of a route, or of a router: see `Requires`."""
-    return [Depends(Requires(*scopes, tenants=tenants))]
+def router_for(*scopes: Scope, tenants: bool = False) -> APIRouter:
+    """Return a router whose routes need one of the scopes: see `Requires`."""
+    return APIRouter(dependencies=[Depends(Requires(*scopes, tenants=tenants))])
 
 
 async def _service(request: Request) -> IndexService:

@@ -52,7 +52,7 @@ class JobHistory:
     """Jobs by ID, and counts of ended refits by index and outcome."""
 
     jobs: list[StoredJob] = field(default_factory=list)
-    ended: dict[str, Counter[str]] = field(default_factory=dict)
+    ended: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def find(self, id_: int) -> StoredJob:
         """Return a job; JobNotFound."""
@@ -95,7 +95,7 @@ class JobHistory:
         forgotten = {job_.id for job_ in ended[: max(0, len(self.jobs) - MAX_JOBS)]}
         self.jobs = [job_ for job_ in self.jobs if job_.id not in forgotten]
         kept = {job_.index for job_ in self.jobs}
-        self.ended = {name: counts for name, counts in self.ended.items() if name in kept}
+        self.ended = Counter({key: n for key, n in self.ended.items() if key[0] in kept})
         return job
 
     def change(self, id_: int, **changes: Any) -> StoredJob:
@@ -114,7 +114,7 @@ class JobHistory:
         """Set the outcome of a job, and count a refit."""
         job = self.change(id_, state=state, **changes)
         if job.kind == "refit":
-            self.ended.setdefault(job.index, Counter())[state] += 1
+            self.ended[job.index, state] += 1
         return job
 
 
@@ -148,9 +148,7 @@ class JobLedger:
             catalog.delete("jobs", "1", [])
             catalog.insert("jobs", [(job.id, _JOB.dump_json(job).decode()) for job in history.jobs])
             catalog.delete("ended_jobs", "1", [])
-            ended = history.ended.items()
-            rows = [(name, *count) for name, counts in ended for count in counts.items()]
-            catalog.insert("ended_jobs", rows)
+            catalog.insert("ended_jobs", [(*key, count) for key, count in history.ended.items()])
 
     @contextmanager
     def running(self) -> Iterator[bool]:
@@ -174,10 +172,8 @@ class JobLedger:
 def _stored(catalog: Catalog) -> JobHistory:
     """Return the jobs that the catalogue has."""
     jobs = [_JOB.validate_json(job) for _, job in sorted(catalog.rows("jobs"))]
-    ended: dict[str, Counter[str]] = {}
-    for name, outcome, count in catalog.rows("ended_jobs"):
-        ended.setdefault(name, Counter())[outcome] = count
-    return JobHistory(jobs, ended)
+    ended = {(name, outcome): count for name, outcome, count in catalog.rows("ended_jobs")}
+    return JobHistory(jobs, Counter(ended))
 
 
 def _now() -> str:

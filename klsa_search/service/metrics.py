@@ -291,7 +291,8 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
 
 
 def _of_refits(jobs: Jobs, seen: set[str]) -> Metric:
-    ended = {labels: count for labels, count in jobs.ended().items() if labels[0] in seen}
+    counts = sorted(jobs.history().ended.items())
+    ended = {labels: count for labels, count in counts if labels[0] in seen}
     help_ = "Finished refits by outcome"
     return _counter("klsa_refits", help_, ended, labels=("index", "outcome"))
 

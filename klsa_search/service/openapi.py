@@ -30,8 +30,7 @@ _SCHEMES = {
         "description": _DESCRIPTION,
     },
 }
-_JSON = "application/json"
-_FAILURE = "#/components/schemas/FailureAnswer"
+_FAILURE = {"application/json": {"schema": {"$ref": "#/components/schemas/FailureAnswer"}}}
 
 
 def install(app: FastAPI) -> None:
@@ -64,8 +63,12 @@ def install(app: FastAPI) -> None:
                     operation["responses"].pop("422", None)  # FastAPI's own
                     if needs_key(path):
                         operation["security"] = [{}, {"key": []}, {"basic": []}, {"header": []}]
-                    _add(operation, *_failures(path, method, operation))
-                    operation["responses"] = dict(sorted(operation["responses"].items()))
+                    failures = documented(*_failures(path, method, operation))
+                    responses = {
+                        str(status): {"description": shown["description"], "content": _FAILURE}
+                        for status, shown in failures.items()
+                    } | operation["responses"]
+                    operation["responses"] = dict(sorted(responses.items()))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
                 schema["components"]["schemas"].pop(unused, None)
         return generate()
@@ -134,14 +137,3 @@ def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[
         yield from (400, 413)
     if has_body:
         yield 415
-
-
-def _add(operation: dict[str, Any], *statuses: int) -> None:
-    for status, shown in documented(*statuses).items():
-        operation["responses"].setdefault(
-            str(status),
-            {
-                "description": shown["description"],
-                "content": {_JSON: {"schema": {"$ref": _FAILURE}}},
-            },
-        )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from configparser import ConfigParser
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from klsa_search.cli.serve import serve
 from klsa_search.service.admission import Admission
 from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
+from klsa_search.service.job_ledger import JobHistory
 from klsa_search.service.metrics import Metrics
 from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.server import DESCRIPTORS, GRACE
@@ -21,11 +23,6 @@ from tests.conftest import ROOT
 
 DEPLOY = ROOT / "deploy"
 NAME = re.compile(r"\b(?:klsa|process)_[a-z_]+")
-
-
-class Jobs:
-    def ended(self):
-        return {("files", "failed"): 1}
 
 
 def labels_by_metric():
@@ -38,7 +35,7 @@ def labels_by_metric():
     ]
     resources = SimpleNamespace(
         pools=pools,
-        jobs=Jobs(),
+        jobs=SimpleNamespace(history=lambda: JobHistory(ended=Counter({("files", "failed"): 1}))),
         rates=Rates(1.0),
         watches=watches,
         replications=replications,

@@ -12,10 +12,9 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.search.query.query import Query
 from klsa_search.service.admission import Admission
-from klsa_search.service.index_service import MAX_LIGHT_COST
+from klsa_search.service.index_service import MAX_LIGHT_COST, cost_for
 from klsa_search.service.routes import mining
 from klsa_search.service.schemas.search_requests import ExplainRequest, SearchRequest
-from klsa_search.service.visible_indexes import cost_for
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE, wait_until

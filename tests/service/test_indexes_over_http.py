@@ -56,7 +56,7 @@ def test_query_settings_change_at_once_and_survive_a_refit(service):
     changes = {"ranker": "bm25", "page_title": "Bikes"}
     done = client.patch("/indexes/shop", json={"settings": changes})
     assert (done.status_code, done.json()) == (200, {"index": "shop", "job": None})
-    assert refits.all() == []
+    assert refits.history().jobs == []
     for _ in range(2):
         (listed,) = client.get("/indexes").json()["indexes"]
         details = client.get("/indexes/shop").json()

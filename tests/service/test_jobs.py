@@ -96,9 +96,9 @@ def test_an_index_with_many_later_documents_is_compacted(refits_of, home, monkey
     refits = refits_of(home, refitting(home), share=0.9)
     add(home, 2)
     assert refits.run_due()
-    (job,) = refits.all()
+    (job,) = refits.history().jobs[::-1]
     assert (job.kind, job.state, job.built) == ("compaction", "done", "000002")
-    assert (refits.last(), refits.ended()) == ({}, {})
+    assert (refits.history().last("tiny", "refit"), refits.history().ended) == (None, {})
     index = open_index(home / "tiny")
     assert (index.segments, index.drift.added, index.last_write.seq) == (1, 2, 0)
     index.close()
@@ -109,7 +109,7 @@ def test_a_request_for_a_refit_is_not_answered_by_a_compaction(refits_of, home):
     refits = refits_of(home, noting(home, ""))
     with JobLedger(home).change() as history:
         history.add("tiny", "000001", {}, "running", "compaction")
-    assert refits.open_job("tiny") is None
+    assert refits.history().open_job("tiny") is None
     job = refits.request("tiny", "000001", {})
     assert (job.kind, job.state) == ("refit", "waiting")
 
@@ -120,7 +120,10 @@ def test_a_compaction_is_not_due_soon_after_one_or_before_a_refit(refits_of, hom
     both = refits_of(home, noting(home, "raise SystemExit('no space')"), share=0.2)
     assert both.run_due()
     assert both.run_due()
-    assert [job.kind for job in both.all()] == ["compaction", "refit"]  # newest first
+    assert [job.kind for job in both.history().jobs[::-1]] == [
+        "compaction",
+        "refit",
+    ]  # newest first
     assert not both.run_due()  # both failed just now
 
 
@@ -165,7 +168,7 @@ def test_a_failed_refit_is_reported_and_not_repeated_at_once(refits_of, home, ca
     says = "print('a warning\\nerror: the disk is full', file=sys.stderr); sys.exit(1)"
     refits = refits_of(home, noting(home, says))
     assert refits.run_due()
-    assert refits.last()["tiny"].error == "the disk is full"
+    assert refits.history().last("tiny").error == "the disk is full"
     assert "refit of tiny failed: the disk is full" in caplog.text
     assert not refits.run_due()
     assert noted(home) == ["tiny"]
@@ -188,14 +191,14 @@ def test_ends_that_say_nothing(refits_of, home, ending, says):
     add(home, 5)
     refits = refits_of(home, noting(home, ending))
     assert refits.run_due()
-    assert says in refits.last()["tiny"].error
+    assert says in refits.history().last("tiny").error
 
 
 def test_a_process_that_cannot_be_started(refits_of, home):
     add(home, 5)
     refits = refits_of(home, [str(home / "nothing")])
     assert refits.run_due()
-    assert "cannot be started" in refits.last()["tiny"].error
+    assert "cannot be started" in refits.history().last("tiny").error
 
 
 def test_the_furthest_comes_first(refits_of, home):
@@ -215,13 +218,13 @@ def test_a_refit_that_the_end_of_the_service_ends_waits_again(refits_of, home):
     refits = refits_of(home, noting(home, waits))
     with refits:
         wait_until(lambda: (home / "notes.there").exists())
-        assert refits.last()["tiny"].state == "running"
+        assert refits.history().last("tiny").state == "running"
     assert refits.watch.join(PATIENCE)
-    waiting = refits.last()["tiny"]
+    waiting = refits.history().last("tiny")
     assert (waiting.state, waiting.error) == ("waiting", None)
     refits = refits_of(home, noting(home, ""))
     assert refits.run_due()
-    done = refits.last()["tiny"]
+    done = refits.history().last("tiny")
     assert (done.id, done.state) == (waiting.id, "done")
     assert noted(home) == ["tiny", "tiny"]
 
@@ -246,29 +249,32 @@ def test_one_of_several_processes_refits_and_all_report_the_same(refits_of, home
     begun = one.request("tiny", "000001", {"z": 3})
     assert (begun.id, begun.state) == (1, "waiting")
     assert (
-        other.request("tiny", "000001", {"z": 3}) == begun == other.get(1) == other.last()["tiny"]
+        other.request("tiny", "000001", {"z": 3})
+        == begun
+        == other.history().find(1)
+        == other.history().last("tiny")
     )
     with pytest.raises(IndexBusy, match="job 1"):
         other.request("tiny", "000001", {"z": 4})
     assert other.run_due()
     assert not one.run_due()
     assert noted(home) == ['tiny {"z": 3}']
-    assert one.all() == other.all()
-    assert (one.get(1).settings, one.get(1).state) == ({"z": 3}, "done")
-    assert one.ended() == other.ended() == {("tiny", "done"): 1}
+    assert one.history().jobs[::-1] == other.history().jobs[::-1]
+    assert (one.history().find(1).settings, one.history().find(1).state) == ({"z": 3}, "done")
+    assert one.history().ended == other.history().ended == {("tiny", "done"): 1}
 
 
 def test_only_one_process_refits_at_a_time(refits_of, home):
     one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
     one.request("tiny", "000001", {})
     with one:
-        wait_until(lambda: other.last()["tiny"].done == 1)
-        assert other.last()["tiny"].state == "running"
+        wait_until(lambda: other.history().last("tiny").done == 1)
+        assert other.history().last("tiny").state == "running"
         other.request("same", "000001", {})
         assert not other.run_due()
-        assert other.last()["tiny"].error is None
+        assert other.history().last("tiny").error is None
     assert one.watch.join(PATIENCE)
-    assert [(job.id, job.index, job.state) for job in other.all()] == [
+    assert [(job.id, job.index, job.state) for job in other.history().jobs[::-1]] == [
         (2, "same", "waiting"), (1, "tiny", "waiting"),  # another process may run it again
     ]  # fmt: skip
 
@@ -279,15 +285,15 @@ def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, h
     with JobLedger(home).change() as history:
         history.change(1, state="running")  # as if its process was killed
     assert not other.run_due()
-    assert (one.get(1).state, one.get(1).seconds) == ("failed", None)
-    assert "was killed" in one.get(1).error
+    assert (one.history().find(1).state, one.history().find(1).seconds) == ("failed", None)
+    assert "was killed" in one.history().find(1).error
     assert "refit of tiny failed" in caplog.text
-    assert one.ended() == {("tiny", "failed"): 1}
+    assert one.history().ended == {("tiny", "failed"): 1}
     one.request("tiny", "000001", {})
     [later] = [refits_of(home, noting(home, ""), share=None)]
     assert later.get(2).state == "waiting"
     assert later.run_due()
-    assert one.get(2).state == "done"
+    assert one.history().find(2).state == "done"
 
 
 def test_a_waiting_job_is_cancelled_at_once(refits_of, home):
@@ -296,7 +302,7 @@ def test_a_waiting_job_is_cancelled_at_once(refits_of, home):
     assert refits.cancel(1).state == "cancelled"
     assert not refits.run_due()
     assert not (home / "notes").exists()
-    assert refits.cancel(1) == refits.get(1)  # ended jobs stay as they are
+    assert refits.cancel(1) == refits.history().find(1)  # ended jobs stay as they are
     assert refits.request("tiny", "000001", {"z": 4}).id == 2
     with pytest.raises(JobNotFound):
         refits.cancel(3)
@@ -307,14 +313,14 @@ def test_a_running_job_is_cancelled_by_any_process(refits_of, home, monkeypatch)
     one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
     one.request("tiny", "000001", {})
     with one:
-        wait_until(lambda: other.get(1).done == 1)
+        wait_until(lambda: other.history().find(1).done == 1)
         assert other.cancel(1).state == "running"
         second = other.request("tiny", "000001", {})  # after the cancelled one
-        wait_until(lambda: other.get(1).state == "cancelled")
-        assert (other.get(1).error, second.id) == (None, 2)
+        wait_until(lambda: other.history().find(1).state == "cancelled")
+        assert (other.history().find(1).error, second.id) == (None, 2)
         other.cancel(2)
-        wait_until(lambda: other.get(2).state == "cancelled")
-    assert one.ended() == {("tiny", "cancelled"): 2}
+        wait_until(lambda: other.history().find(2).state == "cancelled")
+    assert one.history().ended == {("tiny", "cancelled"): 2}
 
 
 def test_a_cancelled_refit_does_not_start_again_by_itself_at_once(refits_of, home):
@@ -331,9 +337,9 @@ def test_the_oldest_ended_jobs_are_forgotten(refits_of, home, monkeypatch):
     refits.request("waits", "000001", {})
     for _ in range(4):
         refits.cancel(refits.request("tiny", "000001", {}).id)
-    assert [job.id for job in refits.all()] == [5, 4, 1]
+    assert [job.id for job in refits.history().jobs[::-1]] == [5, 4, 1]
     refits.request("other", "000001", {})
-    assert [job.id for job in refits.all()] == [6, 5, 1]
+    assert [job.id for job in refits.history().jobs[::-1]] == [6, 5, 1]
 
 
 def test_jobs_leave_an_index_directory_as_it_was_to_others(refits_of, home):
@@ -365,7 +371,7 @@ def test_a_damaged_file_is_named(refits_of, home):
     refits, _ = both(refits_of, home, "")
     (home / "catalog.db").write_bytes(b"no database at all, but as long as one" * 99)
     with pytest.raises(StoreError, match=r"catalog\.db.*move this file away"):
-        refits.all()
+        refits.history().jobs[::-1]
 
 
 def test_a_refit_requested_during_another_is_run(refits_of, catalog_of, home, monkeypatch):
@@ -380,7 +386,7 @@ def test_a_refit_requested_during_another_is_run(refits_of, catalog_of, home, mo
 
     monkeypatch.setattr(catalog, "statuses", asked_for)
     refits.run_due()
-    assert refits.last()["tiny"].state == "waiting"
+    assert refits.history().last("tiny").state == "waiting"
     assert refits.run_due()
     assert noted(home) == ['tiny {"z": 3}']
 
@@ -399,8 +405,8 @@ def test_an_internal_error_is_reported_and_ends_no_watch(refits_of, home, caplog
     refits.request("tiny", "000001", {})
     with refits:
         wait_until(lambda: refits.watch.failures == 1)
-        assert "internal error (`KeyError`)" in refits.last()["tiny"].error
-        assert refits.ended() == {("tiny", "failed"): 1}
+        assert "internal error (`KeyError`)" in refits.history().last("tiny").error
+        assert refits.history().ended == {("tiny", "failed"): 1}
         refits.request("tiny", "000001", {})
-        wait_until(lambda: refits.ended() == {("tiny", "failed"): 1, ("tiny", "done"): 1})
+        wait_until(lambda: refits.history().ended == {("tiny", "failed"): 1, ("tiny", "done"): 1})
     assert "KeyError: 'slip'" in caplog.text

@@ -171,6 +171,6 @@ def test_a_key_of_one_index_sees_and_cancels_only_its_jobs(service, home, tmp_pa
     for method in ("GET", "DELETE"):
         answer = client.request(method, f"/jobs/{tiny}")
         assert failure_of(answer, 404)["code"] == "job_not_found"
-    assert refits.get(tiny).state == "waiting"
+    assert refits.history().find(tiny).state == "waiting"
     assert failure_of(client.get("/jobs?index=tiny"), 403)["code"] == "insufficient_scope"
     assert client.delete(f"/jobs/{other['id']}").json()["state"] == "cancelled"

@@ -14,6 +14,7 @@ from klsa_search.service.application import ROUTERS
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.dependencies import Requires
+from klsa_search.service.job_ledger import JobHistory
 from klsa_search.service.keys import add_key, revoke_key
 from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.support.application import catalog_app
@@ -57,9 +58,7 @@ def home(two_home, tmp_path_factory):
         # No request gets further than its pool: only who may ask is of interest.
         admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
         writes.slot = nullcontext
-        jobs = SimpleNamespace(
-            last=dict, open_job=lambda _: None, watch=PeriodicTask("refits", dict, 1)
-        )
+        jobs = SimpleNamespace(history=JobHistory, watch=PeriodicTask("refits", dict, 1))
         app = catalog_app(
             catalog,
             admission=admission,

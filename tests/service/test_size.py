@@ -13,7 +13,16 @@ from klsa_search.errors import QueryError
 from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
-from klsa_search.service.routes import analytics, documents, evaluation, indexes
+from klsa_search.service.routes import (
+    analytics,
+    documents,
+    evaluation,
+    indexes,
+    mining,
+    rules,
+    search,
+    suggest,
+)
 from klsa_search.service.routes.mining import (
     MAX_CLASSIFIED,
     MAX_LABEL,
@@ -23,9 +32,6 @@ from klsa_search.service.routes.mining import (
     MAX_STRONG,
     MAX_TEXTS,
 )
-from klsa_search.service.routes.mining import router as mining
-from klsa_search.service.routes.search import router
-from klsa_search.service.routes.suggest import router as suggesting
 from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
@@ -162,7 +168,15 @@ def heavy_home(tmp_path_factory):
 @pytest.mark.slow
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, documents.reading_router, mining, suggesting)
+    routers = (
+        search.router,
+        search.open_router,
+        search.metrics_router,
+        documents.reading_router,
+        mining.router,
+        mining.tenant_router,
+        suggest.router,
+    )
     routes = {
         (method, route.path)
         for each in routers
@@ -171,7 +185,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     }
     others = {
         (method, route.path)
-        for each in (evaluation.router, indexes.router)
+        for each in (evaluation.router, indexes.reading_router, rules.reading_router)
         for route in each.routes
         if route.path.startswith(("/indexes", "/aliases"))
         for method in route.methods

@@ -111,7 +111,7 @@ def test_a_creation_counts_as_failing_until_there_is_room(home, monkeypatch):
 
     with Catalog(home, interval=0) as catalog:
         client = AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
-        monkeypatch.setattr("klsa_search.service.index_service.build", no_room)
+        monkeypatch.setattr("klsa_search.service.routes.indexes.build", no_room)
         monkeypatch.setattr("klsa_search.service.write_failures.write_fresh", no_room)
         assert client.post("/indexes", json={"name": "third"}).status_code == 503
         assert METRIC.format(1) in client.get("/metrics").text

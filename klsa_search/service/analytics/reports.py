@@ -22,7 +22,7 @@ from klsa_search.core.service_reports import (
 )
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery
-from klsa_search.service.analytics.store import FILE, SUMMED
+from klsa_search.service.analytics.store import FILE, SCHEMA, SUMMED
 
 _SUMS: Final = ", ".join(f"sum({name})" for name in SUMMED)
 _OF_PERIOD: Final = """"index" = :index and day >= :since"""
@@ -56,10 +56,6 @@ def report(home: Path, index: str, *, days: int, k: int, least: int) -> Analytic
     since = (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
     values = {"index": index, "since": since, "k": k, "least": least}
     with _reading(home) as database:
-        if database is None:
-            return Analytics(
-                index, since, least, SearchFigures(**_figures([0] * 10)), [], [], [], [], []
-            )
         by_day = database.execute(
             f"select day, {_SUMS} from all_queries where {_OF_PERIOD} "  # noqa: S608
             "group by day order by day",
@@ -112,8 +108,6 @@ def searched_queries(home: Path, index: str, *, days: int, least: int) -> list[S
     since = (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
     values = {"index": index, "since": since, "k": _MAX_QUERIES, "least": least}
     with _reading(home) as database:
-        if database is None:
-            return []
         queries = database.execute(_SEARCHED, values).fetchall()
         listed = {query for query, _ in queries}
         replaced: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -134,15 +128,16 @@ def as_csv(analytics: Analytics, name: ListName) -> str:
 
 
 @contextmanager
-def _reading(home: Path) -> Iterator[sqlite3.Connection | None]:
-    """Yield a connection that sees one state, or None if nothing was recorded yet."""
+def _reading(home: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that sees one state; an empty one if nothing was recorded yet."""
     path = home / FILE
-    if not path.exists():
-        yield None
-        return
     database: sqlite3.Connection | None = None
     try:
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        if path.exists():
+            database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        else:
+            database = sqlite3.connect(":memory:")
+            database.executescript(SCHEMA)
         database.execute("begin")
         yield database
     except sqlite3.Error as error:

@@ -43,7 +43,7 @@ _GRACE: Final = timedelta(hours=1)
 TIMEOUT: Final = 5.0
 """Seconds that a writer waits for another process."""
 
-_SCHEMA: Final = """
+SCHEMA: Final = """
 create table if not exists searches (
   id integer primary key, "index" text not null, query text not null, hits integer not null,
   good integer, corrected integer not null, expanded integer not null,
@@ -333,7 +333,7 @@ class Store:
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
                 database.execute("pragma secure_delete = on")  # deleted queries are overwritten
-                database.executescript(_SCHEMA)
+                database.executescript(SCHEMA)
             except BaseException:
                 database.close()
                 raise

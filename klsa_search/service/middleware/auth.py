@@ -159,7 +159,7 @@ class Keys:
     def __init__(
         self, path: Path, keyless: Collection[str], changes: Changes | None = None
     ) -> None:
-        self._path = path
+        self.path = path
         self._changes, self._word = changes, b""
         self._file = os.fspath(path)  # twice as fast as a Path
         self.keyless = Access(frozenset(keyless))
@@ -175,11 +175,6 @@ class Keys:
     def needed(self) -> bool:
         """Whether a key is needed."""
         return self._keys is not None
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._path
 
     def person(self, name: str) -> Key | None:
         """Return the person of a name, or None."""
@@ -213,7 +208,7 @@ class Keys:
 
     def _check_if_due(self) -> None:
         """Read the file if a change of it was announced, or if a second has passed."""
-        word = b"" if self._changes is None else self._changes.word(self._path.name)
+        word = b"" if self._changes is None else self._changes.word(self.path.name)
         if (now := monotonic()) >= self._next_check or word != self._word:
             self._check()
             self._next_check, self._word = now + CHECK_SECONDS, word
@@ -240,7 +235,7 @@ class Keys:
         stamp = status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
         if stamp != self._stamp:
             self._keys = self._keys or {}  # from now on a key is needed, even if reading fails
-            before, self._keys = self._keys, {key.id: key for key in read_keys(self._path)}
+            before, self._keys = self._keys, {key.id: key for key in read_keys(self.path)}
             self._by_digest = {
                 bytes.fromhex(key.sha256): (key, Access.of_key(key))
                 for key in self._keys.values()

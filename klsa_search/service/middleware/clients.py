@@ -16,7 +16,6 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from math import ceil
 from time import monotonic
 from typing import Any, Final
@@ -87,24 +86,16 @@ class TrustedProxies:
     """
 
     def __init__(self, app: ASGIApp, addresses: Collection[str]) -> None:
-        self._networks = [ip_network(address) for address in addresses]
-        forwarded: Any = ProxyHeadersMiddleware(app, list(addresses))  # type: ignore[arg-type]
-        self._app: ASGIApp = forwarded
+        self._forwarding: Any = ProxyHeadersMiddleware(app, list(addresses))  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with the prefix as its root path."""
-        if scope["type"] == "http" and self._trusts(scope):
+        client = (scope.get("client") or ("",))[0]  # a socket may have no addresses
+        if scope["type"] == "http" and client in self._forwarding.trusted_hosts:
             prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
             if prefix and PREFIX.fullmatch(prefix):
                 scope["root_path"] = prefix
-        await self._app(scope, receive, send)
-
-    def _trusts(self, scope: Scope) -> bool:
-        try:
-            address = ip_address(scope["client"][0])
-        except (TypeError, ValueError):  # a socket without addresses
-            return False
-        return any(address in network for network in self._networks)
+        await self._forwarding(scope, receive, send)
 
 
 def path_of(scope: Scope) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import Field, StringConstraints
 
-from klsa_search.errors import QueryError, SettingsError
-from klsa_search.service.dependencies import Service, refuse_other_types, requires
+from klsa_search.errors import InsufficientScope, QueryError, SettingsError
+from klsa_search.search.filters.masks import FilterLike
+from klsa_search.service.dependencies import Service, refuse_other_types, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.keys import Scope, add_key, change_password, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Access, Keys, SignIn
@@ -23,13 +24,14 @@ from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.search_requests import FilterText
 from klsa_search.service.signing import MAX_TENANT_LIFETIME, Sessions, TenantTokens
 
-router = APIRouter()
-
 NewPassword = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=12, max_length=200)
 ]
 
-_ANY: tuple[Scope, ...] = get_args(Scope)
+router = router_for(*get_args(Scope))
+open_router = router_for()
+people_router = router_for("people")
+search_router = router_for("search")
 
 
 class SignInBody(RequestModel):
@@ -63,13 +65,13 @@ class SessionAnswer(Answer):
         )
 
 
-@router.get("/session", dependencies=requires(*_ANY), summary="Get the session")
+@router.get("/session", summary="Get the session")
 async def session(service: Service) -> SessionAnswer:
     """Return the name and the scopes of the API key of the request."""
     return SessionAnswer.of(service.access, signed_in=service.access.by_session)
 
 
-@router.post("/session", dependencies=requires(*_ANY), summary="Sign in")
+@router.post("/session", summary="Sign in")
 async def sign_in(request: Request, response: Response, service: Service) -> SessionAnswer:
     """Let the search page remember the API key of the request for 14 days, by a signed cookie.
 
@@ -83,11 +85,8 @@ async def sign_in(request: Request, response: Response, service: Service) -> Ses
     return SessionAnswer.of(access, signed_in=access.key is not None)
 
 
-@router.post(
-    "/sign-in",
-    dependencies=requires(),
-    summary="Sign in by name and password",
-    responses=documented(401, 429),
+@open_router.post(
+    "/sign-in", summary="Sign in by name and password", responses=documented(401, 429)
 )
 async def sign_in_by_name(request: Request, response: Response, body: SignInBody) -> SessionAnswer:
     """Begin a session of a person, as POST /session does for a key.
@@ -114,7 +113,7 @@ async def sign_in_by_name(request: Request, response: Response, body: SignInBody
     return SessionAnswer.of(access, signed_in=True)
 
 
-@router.delete("/session", dependencies=requires(*_ANY), summary="Sign out")
+@router.delete("/session", summary="Sign out")
 async def sign_out(request: Request, response: Response) -> SessionAnswer:
     """Remove the cookie from the browser. Revoke the key to end its sessions in all browsers."""
     request.app.state.sessions.end(request, response)
@@ -162,7 +161,7 @@ class PasswordAnswer(Answer):
     password: str = Field(description="it cannot be read again")
 
 
-@router.get("/people", dependencies=requires("people"), summary="List people")
+@people_router.get("/people", summary="List people")
 async def people(request: Request, service: Service) -> PeopleAnswer:
     """Return the people who can sign in by name and password."""
     keys = await _run(service, request, lambda keys: read_keys(keys.path))
@@ -170,7 +169,7 @@ async def people(request: Request, service: Service) -> PeopleAnswer:
     return PeopleAnswer(people=[PersonAnswer.model_validate(person) for person in by_name])
 
 
-@router.post("/people", dependencies=requires("people"), summary="Add a person", status_code=201)
+@people_router.post("/people", summary="Add a person", status_code=201)
 async def add(
     request: Request, response: Response, body: PersonBody, service: Service
 ) -> PasswordAnswer:
@@ -187,7 +186,7 @@ async def add(
     return PasswordAnswer(name=body.name, password=await _run(service, request, work))
 
 
-@router.delete("/people/{name}", dependencies=requires("people"), summary="Remove a person")
+@people_router.delete("/people/{name}", summary="Remove a person")
 async def remove(request: Request, name: str, service: Service) -> PeopleAnswer:
     """Remove a person, whose sessions end, and return the others."""
 
@@ -245,12 +244,7 @@ class TenantTokenAnswer(Answer):
     expires: datetime
 
 
-@router.post(
-    "/tenant-tokens",
-    dependencies=requires("search"),
-    summary="Create a tenant token",
-    status_code=201,
-)
+@search_router.post("/tenant-tokens", summary="Create a tenant token", status_code=201)
 async def create_tenant_token(
     request: Request,
     response: Response,
@@ -268,9 +262,34 @@ async def create_tenant_token(
             "cannot create a tenant token without an API key; create one with `klsa-keys add "
             "NAME` and send it as `Authorization: Bearer KEY`"
         )
-    await service.check_filters(body.filters)
+    await _check_filters(service, body.filters)
     expires = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=body.expires_in)
     tokens: TenantTokens = request.app.state.tenant_tokens
     response.headers["Cache-Control"] = "no-store"
     token = tokens.create(service.access.key_id, body.filters, expires)
     return TenantTokenAnswer(token=token, expires=expires)
+
+
+async def _check_filters(service: IndexService, filters: Mapping[str, FilterLike]) -> None:
+    """Raise QueryError unless each filter can be applied to its index, or alias.
+
+    IndexNotFound, InsufficientScope.
+    """
+    for name, filter_ in filters.items():
+        target = service.visible.resolve("search", name) or name
+        if not service.access.sees(name):
+            raise InsufficientScope(
+                f"API key {service.access.key!r} is not valid for the alias `{name}`; name its "
+                f"index, `{target}`",
+                scope="search",
+                field="filters",
+            )
+
+        def work(target: str = target, condition: FilterLike = filter_) -> None:
+            with service.catalog.use(target) as index:
+                index.restricted(condition)
+
+        try:
+            await service.admission.run(work)
+        except QueryError as error:
+            raise QueryError(f"index `{name}`: {error.message}", field="filters") from None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Literal, Self, TypeVar
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.collection.model import checked_id
@@ -17,10 +18,14 @@ from klsa_search.search.index import Index
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.reports import as_csv, report, searched_queries
 from klsa_search.service.analytics.store import EventRow
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.base import Answer, RequestModel, field_error
 
-router = APIRouter()
+router = router_for("write")
+tenant_router = router_for("search", tenants=True)
+
+T = TypeVar("T")
 
 _SEARCH_ID = re.compile(r"[0-7][0-9a-f]{15}")
 
@@ -109,9 +114,8 @@ class ProposalsAnswer(Answer):
     proposals: list[SynonymProposal]
 
 
-@router.post(
+@tenant_router.post(
     "/indexes/{name}/events",
-    dependencies=requires("search", tenants=True),
     summary="Record a click or a conversion",
     status_code=202,
     response_model=EventAccepted,
@@ -140,7 +144,7 @@ async def record_event(name: str, body: EventBody, service: Service) -> Response
     return answer
 
 
-@router.get("/indexes/{name}/analytics", dependencies=requires("write"), summary="Get analytics")
+@router.get("/indexes/{name}/analytics", summary="Get analytics")
 async def analytics(
     name: str,
     params: Annotated[AnalyticsRequest, Depends(AnalyticsRequest.of_url)],
@@ -155,12 +159,11 @@ async def analytics(
         least = recorder.min_searches
         return report(recorder.home, index, days=params.days, k=params.k, least=least)
 
-    return await service.read_analytics(name, compute)
+    return await _read(service, name, compute)
 
 
 @router.get(
     "/indexes/{name}/analytics.csv",
-    dependencies=requires("write"),
     summary="Export analytics as CSV",
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
@@ -180,12 +183,10 @@ async def analytics_csv(
         analytics_ = report(recorder.home, index, days=params.days, k=params.k, least=least)
         return as_csv(analytics_, params.list)
 
-    return Response(await service.read_analytics(name, compute), media_type="text/csv")
+    return Response(await _read(service, name, compute), media_type="text/csv")
 
 
-@router.get(
-    "/indexes/{name}/analytics/synonyms", dependencies=requires("write"), summary="Propose synonyms"
-)
+@router.get("/indexes/{name}/analytics/synonyms", summary="Propose synonyms")
 async def synonym_proposals(
     name: str,
     params: Annotated[ProposalsRequest, Depends(ProposalsRequest.of_url)],
@@ -204,12 +205,10 @@ async def synonym_proposals(
             proposals = propose_synonyms(opened, queries, params.k)
             return ProposalsAnswer(index=opened.name, proposals=proposals)
 
-    return await service.read_analytics(name, compute)
+    return await _read(service, name, compute)
 
 
-@router.delete(
-    "/indexes/{name}/analytics", dependencies=requires("write"), summary="Delete analytics"
-)
+@router.delete("/indexes/{name}/analytics", summary="Delete analytics")
 async def delete_analytics(name: str, service: Service) -> AnalyticsDeleted:
     """Delete all recorded searches and events of an index."""
 
@@ -217,4 +216,18 @@ async def delete_analytics(name: str, service: Service) -> AnalyticsDeleted:
         recorder.delete(index)
         return AnalyticsDeleted(index=index)
 
-    return await service.read_analytics(name, compute)
+    return await _read(service, name, compute)
+
+
+async def _read(service: IndexService, name: str, compute: Callable[[Recorder, str], T]) -> T:
+    """Return what `compute` returns for the recorder and the name of an index, or alias.
+
+    It runs in the threads for expensive requests. AnalyticsOff, IndexNotFound, InsufficientScope,
+    StoreError.
+    """
+    target = service.visible.resolve("write", name) or name
+    with service.catalog.use_if_current(target) as opened:
+        service.state["index"] = target
+        index = target if opened is None else opened.name
+    recorder = service.analytics
+    return await service.heavy.run(lambda: compute(recorder, index))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic_core import to_json
 
 from klsa_search.collection.model import Document
@@ -26,7 +26,7 @@ from klsa_search.search.batches import (
     patched_documents,
 )
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, refuse_other_types, requires
+from klsa_search.service.dependencies import Service, refuse_other_types, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.bodies import LINES, content_type
 from klsa_search.service.schemas.base import elapsed, encoded
@@ -51,7 +51,7 @@ from klsa_search.storage.columns.declared import FieldWarning
 
 T = TypeVar("T")
 
-router = APIRouter(dependencies=requires("write"))
+router = router_for("write")
 
 MAX_LINES = 100_000
 """Maximum lines of a stream; the status of each is in memory until the response."""
@@ -389,7 +389,7 @@ def _status(
     return to_json(status, exclude_none=True) + b"\n"
 
 
-reading_router = APIRouter(dependencies=requires("search", tenants=True))
+reading_router = router_for("search", tenants=True)
 
 
 @reading_router.get(

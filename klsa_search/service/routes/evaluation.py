@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, Self
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from klsa_search.collection.model import Judgement, Topic
@@ -15,7 +15,7 @@ from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.systems import compare_rankers, index_judgements
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.base import (
     MAX_ANSWER,
@@ -37,7 +37,8 @@ _Queries = dict[Text, QueryText]
 _Grades = dict[Text, dict[Text, int]]
 Interval = tuple[float, float]
 
-router = APIRouter()
+router = router_for("search")
+writing_router = router_for("write")
 
 
 class EvaluateBody(RequestModel):
@@ -108,12 +109,7 @@ class EvaluateAnswer(IndexAnswer):
     rankers: list[EvaluatedRanker]
 
 
-@router.post(
-    "/indexes/{name}/evaluate",
-    dependencies=requires("search"),
-    summary="Evaluate rankers",
-    responses=documented(501),
-)
+@router.post("/indexes/{name}/evaluate", summary="Evaluate rankers", responses=documented(501))
 async def evaluate(name: str, body: EvaluateBody, service: Service) -> EvaluateAnswer:
     """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
 
@@ -244,9 +240,7 @@ def _holds(index: Index, id_: str) -> bool:
     return True
 
 
-@router.get(
-    "/indexes/{name}/judgements", dependencies=requires("search"), summary="List judgements"
-)
+@router.get("/indexes/{name}/judgements", summary="List judgements")
 async def judgements(
     name: str,
     params: Annotated[JudgementsRequest, Depends(JudgementsRequest.of_url)],
@@ -258,7 +252,6 @@ async def judgements(
 
 @router.get(
     "/indexes/{name}/judgements.qrels",
-    dependencies=requires("search"),
     summary="Export judgements as TREC qrels",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
@@ -286,7 +279,6 @@ async def qrels(name: str, service: Service) -> Response:
 
 @router.get(
     "/indexes/{name}/judgements.tsv",
-    dependencies=requires("search"),
     summary="Export judged queries",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
@@ -300,9 +292,7 @@ async def judged_queries(name: str, service: Service) -> Response:
     )
 
 
-@router.put(
-    "/indexes/{name}/judgements", dependencies=requires("write"), summary="Judge a document"
-)
+@writing_router.put("/indexes/{name}/judgements", summary="Judge a document")
 async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
 
@@ -318,9 +308,7 @@ async def judge(name: str, body: JudgementBody, service: Service) -> JudgementsA
         return await service.write(name, change)
 
 
-@router.delete(
-    "/indexes/{name}/judgements", dependencies=requires("write"), summary="Delete judgements"
-)
+@writing_router.delete("/indexes/{name}/judgements", summary="Delete judgements")
 async def withdraw(
     name: str,
     params: Annotated[WithdrawalRequest, Depends(WithdrawalRequest.of_url)],

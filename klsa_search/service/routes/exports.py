@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from time import monotonic
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 from weakref import finalize
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -19,8 +19,8 @@ from klsa_search.search.index import Index
 from klsa_search.search.parts.exports import Format
 from klsa_search.search.query.query import Query
 from klsa_search.service.admission import Admission
-from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.index_service import IndexService, restricted_by_token
 from klsa_search.service.middleware.bodies import LINES
 from klsa_search.service.schemas.base import QueryText, RequestModel
 from klsa_search.service.schemas.search_requests import (
@@ -30,7 +30,6 @@ from klsa_search.service.schemas.search_requests import (
     FilterText,
     QueryVector,
 )
-from klsa_search.service.visible_indexes import restricted_by_token
 
 TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": LINES}
 """Content types of files by their suffix."""
@@ -39,52 +38,7 @@ MAX_SECONDS: Final = 600.0
 """Seconds that a stream takes, at most: a client that reads slowly keeps the index open."""
 
 
-async def stream(
-    service: IndexService, name: str, pieces: Callable[[Index], Iterator[bytes]], suffix: str
-) -> Response:
-    """Return what is made of an index as a file, each piece in a thread for expensive requests.
-
-    pieces  of an index with the documents that the request may see, which stays open meanwhile
-    suffix  of the name of the file, which is that of the index: a key of `TYPES`
-
-    Errors before the first piece are raised; after it, the connection breaks off, as it does
-    after `MAX_SECONDS`.
-    """
-    target, token_filter = service.visible.resolve_with_filter("search", name)
-    leased = ExitStack()
-
-    def begin() -> tuple[Iterator[bytes], bytes | None]:
-        index = leased.enter_context(service.catalog.use(target))
-        service.state["index"] = index.name
-        if token_filter is not None:
-            index = restricted_by_token(index, token_filter)
-        made = pieces(index)
-        return made, next(made, None)
-
-    try:
-        made, first = await service.heavy.run(begin)
-    except BaseException:
-        leased.close()
-        raise
-    content = _content(service.heavy, made, first)
-    finalize(content, leased.close)  # also if the client is gone before the first piece
-    disposition = f"attachment; filename*=UTF-8''{quote(name)}.{suffix}"
-    headers = {"Content-Disposition": disposition}
-    return StreamingResponse(content, media_type=TYPES[suffix], headers=headers)
-
-
-async def _content(
-    admission: Admission, pieces: Iterator[bytes], first: bytes | None
-) -> AsyncIterator[bytes]:
-    end, piece = monotonic() + MAX_SECONDS, first
-    while piece is not None:
-        yield piece
-        if monotonic() > end:
-            raise RequestTimedOut(f"the client read for more than {MAX_SECONDS:.0f} s")
-        piece = await admission.run(lambda: next(pieces, None))
-
-
-router = APIRouter(dependencies=requires("search", tenants=True))
+router = router_for("search", tenants=True)
 
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
     200: {
@@ -149,19 +103,56 @@ async def export_body(name: str, body: ExportRequest, service: Service) -> Respo
 
 
 async def _export(params: ExportRequest, name: str, service: IndexService) -> Response:
-    def pieces(index: Index) -> Iterator[bytes]:
-        query = params.query()
-        if params.limit is None:
-            total = index.search(query.model_copy(update={"k": 1})).total
-            if total > MAX_WINDOW:
-                raise QueryError(
-                    f"limit: {total:,} documents match, and at most {MAX_WINDOW:,} are exported; "
-                    "add a filter, or give a limit",
-                    field="limit",
-                )
-        rows: Iterator[bytes] = index.export(
-            query, params.columns, format=params.format, limit=params.limit
-        )
-        return rows
+    """Return rows as a file of the name of the index, in threads for expensive requests.
 
-    return await stream(service, name, pieces, params.format)
+    The index stays open meanwhile. Errors before the first piece are raised; after it, the
+    connection breaks off, as it does after `MAX_SECONDS`.
+    """
+    target, token_filter = service.visible.resolve_with_filter(name)
+    leased = ExitStack()
+
+    def begin() -> tuple[Iterator[bytes], bytes | None]:
+        index = leased.enter_context(service.catalog.use(target))
+        service.state["index"] = index.name
+        if token_filter is not None:
+            index = restricted_by_token(index, token_filter)
+        rows = _rows(index, params)
+        return rows, next(rows, None)
+
+    try:
+        rows, first = await service.heavy.run(begin)
+    except BaseException:
+        leased.close()
+        raise
+    content = _content(service.heavy, rows, first)
+    finalize(content, leased.close)  # also if the client is gone before the first piece
+    disposition = f"attachment; filename*=UTF-8''{quote(name)}.{params.format}"
+    headers = {"Content-Disposition": disposition}
+    return StreamingResponse(content, media_type=TYPES[params.format], headers=headers)
+
+
+def _rows(index: Index, params: ExportRequest) -> Iterator[bytes]:
+    query = params.query()
+    if params.limit is None:
+        total = index.search(query.model_copy(update={"k": 1})).total
+        if total > MAX_WINDOW:
+            raise QueryError(
+                f"limit: {total:,} documents match, and at most {MAX_WINDOW:,} are exported; "
+                "add a filter, or give a limit",
+                field="limit",
+            )
+    rows: Iterator[bytes] = index.export(
+        query, params.columns, format=params.format, limit=params.limit
+    )
+    return rows
+
+
+async def _content(
+    admission: Admission, pieces: Iterator[bytes], first: bytes | None
+) -> AsyncIterator[bytes]:
+    end, piece = monotonic() + MAX_SECONDS, first
+    while piece is not None:
+        yield piece
+        if monotonic() > end:
+            raise RequestTimedOut(f"the client read for more than {MAX_SECONDS:.0f} s")
+        piece = await admission.run(lambda: next(pieces, None))

@@ -1,23 +1,31 @@
-"""Endpoints of indexes: create, list, change, refit, delete; their synonyms, aliases and jobs."""
+"""Endpoints of indexes: create, list, change, refit, delete; their aliases and jobs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Annotated, Final
 
-import numpy as np
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response
 from pydantic import Field
 
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.config import Settings
 from klsa_search.core.parameters import Text
-from klsa_search.core.service_reports import Job
-from klsa_search.errors import IndexNotFound
+from klsa_search.core.service_reports import Job, Setting
+from klsa_search.errors import IndexExists, IndexNotFound, QueryError, SettingsError
+from klsa_search.indexing.build import build
+from klsa_search.search.configuration import change_settings, needing_refit
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, refuse_other_types, requires
-from klsa_search.service.index_service import IndexService
-from klsa_search.service.schemas.base import Answer, Name, RequestModel, encoded
+from klsa_search.search.rankers import needs_eigenvectors
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.catalog_entries import Status
+from klsa_search.service.dependencies import Service, refuse_other_types, router_for
+from klsa_search.service.index_service import IndexService, settings_from_client
+from klsa_search.service.job_ledger import job_not_found
+from klsa_search.service.jobs import Jobs
+from klsa_search.service.schemas.base import Answer, Name, RequestModel
 from klsa_search.service.schemas.errors import documented
 from klsa_search.service.schemas.index_answers import (
     IndexDetails,
@@ -25,8 +33,11 @@ from klsa_search.service.schemas.index_answers import (
     IndexSummary,
     replication_answers,
 )
+from klsa_search.storage.maintenance import delete_index as remove_index
+from klsa_search.storage.names import index_path, is_built
 
-router = APIRouter()
+reading_router = router_for("search", "write")
+writing_router = router_for("write")
 
 
 IndexSetting = bool | int | float | Text | list[Text] | dict[Text, Text | float]
@@ -78,12 +89,8 @@ class DeletedAnswer(Answer):
     )
 
 
-@router.post(
-    "/indexes",
-    dependencies=requires("write"),
-    summary="Create an index",
-    status_code=201,
-    responses=documented(409),
+@writing_router.post(
+    "/indexes", summary="Create an index", status_code=201, responses=documented(409)
 )
 async def create_index(request: Request, body: IndexBody, service: Service) -> IndexDetails:
     """Create an empty index. Add its documents with POST /indexes/{name}/documents.
@@ -92,12 +99,40 @@ async def create_index(request: Request, body: IndexBody, service: Service) -> I
     when enough documents were added (`klsa-serve --refit-threshold`).
     """
     refuse_other_types(request, "application/json")
+    name = body.name
+    service.access.require("write", name)
+    service.state["index"] = name
+
+    def work() -> None:
+        with settings_from_client():
+            chosen = Settings.checked(_without_code(body.settings))
+            if field := needs_eigenvectors(chosen):
+                value = getattr(chosen, field)
+                reason = f"{field} = {value}: no document can be added to an index with it"
+                raise SettingsError(f"{reason}; leave it out", field=field)
+            home = service.catalog.home
+            if name in service.catalog.aliases() or is_built(index_path(home, name)):
+                raise IndexExists(f"`{name}` exists already; choose another name", field="name")
+            build((), name=name, home=home, **chosen.model_dump()).close()
+            service.catalog.refresh(name)
+
     with service.writes.slot():
-        await service.create_index(body.name, body.settings)
-    return await index_details(body.name, service)
+        await service.run_write("", work)
+    return await index_details(name, service)
 
 
-@router.get("/indexes", dependencies=requires("search", "write"), summary="List indexes")
+def _without_code(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
+    """Return settings of a client; QueryError for a `tokenizer` that is not a plug-in."""
+    if ":" in str(settings.get("tokenizer")):
+        raise QueryError(
+            "tokenizer cannot be a function over HTTP, because it runs code; use the name of a "
+            "plug-in, or set it on the machine of the service: klsa-index build --tokenizer",
+            field="tokenizer",
+        )
+    return settings
+
+
+@reading_router.get("/indexes", summary="List indexes")
 async def indexes(service: Service) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
     summaries = [IndexSummary.of(status) for status in await service.current_statuses()]
@@ -106,7 +141,7 @@ async def indexes(service: Service) -> IndexList:
     return IndexList(indexes=summaries, writable=service.may_write, follow=follow)
 
 
-@router.get("/indexes/{name}", dependencies=requires("search", "write"), summary="Get an index")
+@reading_router.get("/indexes/{name}", summary="Get an index")
 async def index_details(name: str, service: Service) -> IndexDetails:
     """Return the sizes, settings and spectrum of an index, and its drift from what it learnt.
 
@@ -115,14 +150,18 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     target = service.visible.aliases().get(name, name)
     for status in await service.current_statuses(also=target if target != name else None):
         if status.name == target:
-            job = await service.open_job(target)
-            return await asyncio.to_thread(IndexDetails.of, status, job)
+            # No thread of a pool may be free.
+            return await asyncio.to_thread(_details, status, service.jobs)
     raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes", field="name")
 
 
-@router.patch(
+def _details(status: Status, jobs: Jobs | None) -> IndexDetails:
+    job = None if jobs is None else jobs.history().open_job(status.name)
+    return IndexDetails.of(status, None if job is None else job.id)
+
+
+@writing_router.patch(
     "/indexes/{name}",
-    dependencies=requires("write"),
     summary="Change settings of an index",
     responses={202: {"model": SettingsAnswer, "description": "A refit will apply them"}},
 )
@@ -139,140 +178,59 @@ async def update_settings(
     POST /indexes/{name}/refit. docs/reference/index-settings.md says which do.
     """
     refuse_other_types(request, "application/json")
+    jobs = service.writable_jobs
+
+    def change(index: Index) -> Job | None:
+        with settings_from_client():
+            chosen = Settings.checked(
+                {**index.settings.model_dump(), **_without_code(body.settings)}
+            )
+            if needing_refit(index.manifest.checked_settings(), chosen):
+                Analyzer(chosen)  # else only the refit would find an unknown language
+                return jobs.request(index.name, index.generation, body.settings)
+            jobs.refuse_conflict(index.name, body.settings)
+            change_settings(index.path.parent, body.settings)
+        index.refresh()
+        return None
+
     with service.writes.slot():
-        job = await service.update_settings(name, body.settings)
+        job = await service.write(name, change)
     if job is None:
         return SettingsAnswer(index=service.state["index"], job=None)
     response.status_code = 202
     return SettingsAnswer(index=job.index, job=job)
 
 
-@router.delete("/indexes/{name}", dependencies=requires("write"), summary="Delete an index")
+@writing_router.delete("/indexes/{name}", summary="Delete an index")
 async def delete_index(name: str, service: Service) -> DeletedAnswer:
     """Delete an index with all its documents and generations. This cannot be undone."""
+    service.access.require("write", name)
+    service.state["index"] = name
+
+    def work() -> list[str]:
+        with settings_from_client():
+            catalog = service.catalog
+            if name in catalog.aliases():
+                raise QueryError(
+                    f"`{name}` is an alias; delete its index, or the alias with "
+                    f"DELETE /aliases/{name}",
+                    field="name",
+                )
+            if all(status.name != name for status in catalog.statuses()):
+                raise IndexNotFound(f"no index `{name}`; list indexes with GET /indexes")
+            left = remove_index(index_path(catalog.home, name))
+            catalog.refresh(name)
+            if service.recorder is not None:
+                service.recorder.forget(name)
+            return [path.name for path in left]
+
     with service.writes.slot():
-        left = await service.delete_index(name)
+        left = await service.run_write("", work)
+    service.write_failures.forget(name)
     return DeletedAnswer(name=name, files_left=left)
 
 
-class SynonymsBody(RequestModel):
-    """The body of PUT and PATCH /indexes/{name}/synonyms."""
-
-    synonyms: dict[Text, list[Text]] | list[Text] = Field(
-        description="synonyms by word, or rules: words that stand for each other, or one way; "
-        "at most 10,000 words with 100 synonyms each, of 100 characters",
-        examples=[["tv, television", "phone => iphone, galaxy"]],
-    )
-
-
-class SynonymsAnswer(Answer):
-    """The synonyms of an index."""
-
-    index: str
-    synonyms: dict[str, list[str]] = Field(description="synonyms by word or sequence of words")
-
-
-class SynonymsSet(Answer):
-    """Result of changing synonyms."""
-
-    index: str
-    words: int = Field(description="number of words with synonyms")
-
-
-@router.get("/indexes/{name}/synonyms", dependencies=requires("search"), summary="List synonyms")
-async def synonyms(name: str, service: Service) -> SynonymsAnswer:
-    """List the synonyms of an index by word."""
-
-    def answer(index: Index) -> SynonymsAnswer:
-        synonyms = {word: list(others) for word, others in index.synonyms.items()}
-        return SynonymsAnswer(index=index.name, synonyms=synonyms)
-
-    return await service.answer(name, answer)
-
-
-@router.put(
-    "/indexes/{name}/synonyms",
-    dependencies=requires("write"),
-    summary="Set synonyms",
-    response_model=SynonymsSet,
-)
-async def put_synonyms(name: str, body: SynonymsBody, service: Service) -> Response:
-    """Replace the synonyms of an index. They take effect on return and survive rebuilds.
-
-    Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
-    """
-    return await _change(name, lambda index: index.set_synonyms(body.synonyms), service)
-
-
-@router.patch(
-    "/indexes/{name}/synonyms",
-    dependencies=requires("write"),
-    summary="Add synonyms",
-    response_model=SynonymsSet,
-)
-async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> Response:
-    """Add synonyms to those of an index. Words keep the synonyms that they have.
-
-    Concurrent additions do not lose each other's words. The body has the form of PUT.
-    """
-    return await _change(name, lambda index: index.add_synonyms(body.synonyms), service)
-
-
-@router.delete(
-    "/indexes/{name}/synonyms",
-    dependencies=requires("write"),
-    summary="Remove all synonyms",
-    response_model=SynonymsSet,
-)
-async def delete_synonyms(name: str, service: Service) -> Response:
-    """Remove all synonyms of an index, if there are any."""
-    return await _change(name, lambda index: index.set_synonyms({}), service)
-
-
-async def _change(name: str, change: Callable[[Index], None], service: IndexService) -> Response:
-    def answer(index: Index) -> bytes:
-        return encoded(SynonymsSet(index=index.name, words=len(index.synonyms)))
-
-    return await service.configure(name, change, answer)
-
-
-class SpectrumAnswer(Answer):
-    """The eigenvalues of the document kernel that were computed."""
-
-    index: str
-    generation: str
-    eigenvalues: list[float] = Field(description="eigenvalues, largest first")
-    explained: list[float] = Field(
-        description="cumulative share of the trace, the sum of all eigenvalues"
-    )
-
-    @classmethod
-    def of(cls, index: Index) -> SpectrumAnswer:
-        """Return the spectrum of an index."""
-        values = index.arrays.eigenvalues
-        captured = index.manifest.spectra["bm25"].captured
-        sums = np.cumsum(values)
-        shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))
-        return cls(
-            index=index.name,
-            generation=index.generation,
-            eigenvalues=values.tolist(),
-            explained=shares.tolist(),
-        )
-
-
-@router.get("/indexes/{name}/spectrum", dependencies=requires("search"), summary="Get the spectrum")
-async def spectrum(name: str, service: Service) -> SpectrumAnswer:
-    """Return the eigenvalues of an index and the share of the trace they explain."""
-    return await service.answer(name, SpectrumAnswer.of)
-
-
-@router.post(
-    "/indexes/{name}/refit",
-    dependencies=requires("write"),
-    summary="Refit an index",
-    status_code=202,
-)
+@writing_router.post("/indexes/{name}/refit", summary="Refit an index", status_code=202)
 async def begin_refit(name: str, request: Request, body: RefitBody, service: Service) -> Job:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
@@ -280,7 +238,8 @@ async def begin_refit(name: str, request: Request, body: RefitBody, service: Ser
     returned, and no other is started.
     """
     refuse_other_types(request, "application/json")
-    return await service.refit(name)
+    jobs = service.writable_jobs
+    return await service.look_up(name, lambda one: jobs.request(one.name, one.generation, {}))
 
 
 class AliasBody(RequestModel):
@@ -302,27 +261,37 @@ class AliasList(Answer):
     aliases: list[AliasAnswer]
 
 
-@router.get("/aliases", dependencies=requires("search", "write"), summary="List aliases")
+@reading_router.get("/aliases", summary="List aliases")
 async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
     aliases = service.visible.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in aliases])
 
 
-@router.put("/aliases/{name}", dependencies=requires("write"), summary="Set an alias")
+@writing_router.put("/aliases/{name}", summary="Set an alias")
 async def put_alias(name: str, body: AliasBody, service: Service) -> AliasAnswer:
     """Point an alias at an index. The change is atomic: requests use the old index or the new."""
-    with service.writes.slot():
-        await service.change_aliases(lambda catalog: catalog.set_alias(name, body.index))
+    await _change_aliases(service, lambda catalog: catalog.set_alias(name, body.index))
     return AliasAnswer(name=name, index=body.index)
 
 
-@router.delete("/aliases/{name}", dependencies=requires("write"), summary="Remove an alias")
+@writing_router.delete("/aliases/{name}", summary="Remove an alias")
 async def delete_alias(name: str, service: Service) -> AliasList:
     """Remove an alias and list those left; its index is kept."""
-    with service.writes.slot():
-        await service.change_aliases(lambda catalog: catalog.remove_alias(name))
+    await _change_aliases(service, lambda catalog: catalog.remove_alias(name))
     return await aliases(service)
+
+
+async def _change_aliases(service: IndexService, change: Callable[[Catalog], None]) -> None:
+    """Change aliases; InsufficientScope for a key that is restricted to some indexes."""
+
+    def work() -> None:
+        with settings_from_client():
+            change(service.catalog)
+
+    with service.writes.slot():
+        service.access.require_all("write")
+        await service.run_write("", work)
 
 
 MAX_WAIT: Final = 30.0
@@ -346,13 +315,20 @@ class JobList(Answer):
     jobs: list[Job]
 
 
-@router.get("/jobs", dependencies=requires("write"), summary="List jobs")
+@writing_router.get("/jobs", summary="List jobs")
 async def jobs(
     params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
 ) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
-    jobs = await service.all_jobs(params.index)
-    return JobList(jobs=jobs)
+    jobs, index = service.writable_jobs, params.index
+    if index is not None:
+        index = service.visible.resolve("write", index)
+
+    def work() -> list[Job]:
+        visible = filter(service.visible.has_job, jobs.history().jobs[::-1])
+        return [job for job in visible if index in (None, job.index)]
+
+    return JobList(jobs=await service.admission.run(work))
 
 
 class JobRequest(RequestModel):
@@ -363,26 +339,38 @@ class JobRequest(RequestModel):
     )
 
 
-@router.get("/jobs/{id}", dependencies=requires("write"), summary="Get a job")
+@writing_router.get("/jobs/{id}", summary="Get a job")
 async def job(
     id: JobId, params: Annotated[JobRequest, Depends(JobRequest.of_url)], service: Service
 ) -> Job:
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + params.wait
     while True:
-        answer = await service.job(id)
+        answer = await _visible_job(service, id)
         left = end - monotonic()
         if left <= 0 or answer.has_ended:
             return answer
         await asyncio.sleep(min(INTERVAL, left))
 
 
-@router.delete(
-    "/jobs/{id}", dependencies=requires("write"), summary="Cancel a job", status_code=202
-)
+@writing_router.delete("/jobs/{id}", summary="Cancel a job", status_code=202)
 async def cancel_job(id: JobId, service: Service) -> Job:
     """Cancel a job, which leaves its index unchanged. An ended job stays as it is.
 
     A running job is reported as cancelled a moment later, or as done if it was finished before.
     """
-    return await service.job(id, cancel=True)
+    return await _visible_job(service, id, cancel=True)
+
+
+async def _visible_job(service: IndexService, id_: int, *, cancel: bool = False) -> Job:
+    """Return a job, after its cancellation if `cancel`; JobNotFound."""
+    jobs = service.writable_jobs
+    service.access.require("write")
+
+    def work() -> Job:
+        job = jobs.history().find(id_)
+        if not service.visible.has_job(job):
+            raise job_not_found(id_)
+        return jobs.cancel(id_) if cancel else job
+
+    return await service.admission.run(work)

@@ -1,11 +1,12 @@
-"""Endpoints of similar documents, related terms, maps and classification."""
+"""Endpoints of similar documents, related terms, maps, classification and the spectrum."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Depends
+import numpy as np
+from fastapi import Depends
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from klsa_search.core.parameters import Text, encodable
@@ -14,7 +15,7 @@ from klsa_search.mining.map import document_map
 from klsa_search.mining.related_terms import RelatedTerm, StrongTerm, related, strongest_terms
 from klsa_search.mining.similar import similar
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.schemas.base import (
     MAX_HITS,
     Answer,
@@ -25,7 +26,8 @@ from klsa_search.service.schemas.base import (
     field_error,
 )
 
-router = APIRouter()
+router = router_for("search")
+tenant_router = router_for("search", tenants=True)
 
 MAX_RELATED = 100  # each reads five documents for the spelling of the term
 MAX_STRONG = 1_000  # terms of a document
@@ -79,11 +81,7 @@ class SimilarAnswer(IndexAnswer):
     hits: list[SimilarHit]
 
 
-@router.get(
-    "/indexes/{name}/documents/{id:whole}/similar",
-    dependencies=requires("search", tenants=True),
-    summary="Find similar documents",
-)
+@tenant_router.get("/indexes/{name}/documents/{id:whole}/similar", summary="Find similar documents")
 async def similar_documents(
     name: str,
     id: str,
@@ -114,10 +112,8 @@ class StrongTermsAnswer(IndexAnswer):
     terms: tuple[StrongTerm, ...]
 
 
-@router.get(
-    "/indexes/{name}/documents/{id:whole}/terms",
-    dependencies=requires("search", tenants=True),
-    summary="Get the strongest terms of a document",
+@tenant_router.get(
+    "/indexes/{name}/documents/{id:whole}/terms", summary="Get the strongest terms of a document"
 )
 async def terms_of_document(
     name: str,
@@ -146,11 +142,7 @@ class RelatedAnswer(IndexAnswer):
     related: tuple[RelatedTerm, ...]
 
 
-@router.get(
-    "/indexes/{name}/terms/{term:whole}/related",
-    dependencies=requires("search"),
-    summary="Find related terms",
-)
+@router.get("/indexes/{name}/terms/{term:whole}/related", summary="Find related terms")
 async def related_terms(
     name: str,
     term: str,
@@ -203,9 +195,7 @@ class MapAnswer(IndexAnswer):
     cluster: list[int] = Field(description="index into `clusters` of each, from 0")
 
 
-@router.get(
-    "/indexes/{name}/map", dependencies=requires("search"), summary="Get the map of documents"
-)
+@router.get("/indexes/{name}/map", summary="Get the map of documents")
 async def map_of_documents(
     name: str,
     params: Annotated[MapRequest, Depends(MapRequest.of_url)],
@@ -217,9 +207,7 @@ async def map_of_documents(
     return await service.answer(name, partial(_mapped, kernel=params.kernel), heavy=True)
 
 
-@router.post(
-    "/indexes/{name}/map", dependencies=requires("search"), summary="Get positions on the map"
-)
+@router.post("/indexes/{name}/map", summary="Get positions on the map")
 async def map_of_some(name: str, body: MapBody, service: Service) -> MapAnswer:
     """Return the positions of given documents, also of those that the map of a large index leaves
     out. `clusters` is empty; `cluster` refers to the clusters of the map.
@@ -317,9 +305,7 @@ class ClassifyAnswer(IndexAnswer):
     classified: tuple[Classified, ...]
 
 
-@router.post(
-    "/indexes/{name}/classify", dependencies=requires("search"), summary="Classify by examples"
-)
+@router.post("/indexes/{name}/classify", summary="Classify by examples")
 async def classify_documents(name: str, body: ClassifyBody, service: Service) -> ClassifyAnswer:
     """Label documents, texts or all other documents, given a few labelled documents."""
 
@@ -332,3 +318,34 @@ async def classify_documents(name: str, body: ClassifyBody, service: Service) ->
         return ClassifyAnswer(classified=classified)
 
     return await service.answer(name, compute, heavy=True)
+
+
+class SpectrumAnswer(Answer):
+    """The eigenvalues of the document kernel that were computed."""
+
+    index: str
+    generation: str
+    eigenvalues: list[float] = Field(description="eigenvalues, largest first")
+    explained: list[float] = Field(
+        description="cumulative share of the trace, the sum of all eigenvalues"
+    )
+
+    @classmethod
+    def of(cls, index: Index) -> SpectrumAnswer:
+        """Return the spectrum of an index."""
+        values = index.arrays.eigenvalues
+        captured = index.manifest.spectra["bm25"].captured
+        sums = np.cumsum(values)
+        shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))
+        return cls(
+            index=index.name,
+            generation=index.generation,
+            eigenvalues=values.tolist(),
+            explained=shares.tolist(),
+        )
+
+
+@router.get("/indexes/{name}/spectrum", summary="Get the spectrum")
+async def spectrum(name: str, service: Service) -> SpectrumAnswer:
+    """Return the eigenvalues of an index and the share of the trace they explain."""
+    return await service.answer(name, SpectrumAnswer.of)

@@ -1,21 +1,26 @@
-"""Endpoints of rules: pinned, hidden and boosted documents of searches."""
+"""Endpoints of what changes searches: synonyms, and rules that pin, hide and boost documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 from pydantic_core import to_json
 
+from klsa_search.core.parameters import Text
 from klsa_search.errors import QueryError, RuleNotFound
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Service, requires
-from klsa_search.service.index_service import IndexService
+from klsa_search.service.dependencies import Service, router_for
+from klsa_search.service.index_service import IndexService, settings_from_client
 from klsa_search.service.schemas.base import Answer, RequestModel
 from klsa_search.storage.rules import MAX_RULES, Rule
 
-router = APIRouter(dependencies=requires("write"))
+A = TypeVar("A", bound=Answer)
+
+reading_router = router_for("search")
+router = router_for("write")
 
 
 class RulesBody(RequestModel):
@@ -65,19 +70,19 @@ async def rules(name: str, service: Service) -> Response:
             {"index": index.name, "rules": index.rules, "warnings": index.rule_warnings()}
         )
 
-    return await service.read(name, answer, scope="write")
+    return Response(await service.look_up(name, answer), media_type="application/json")
 
 
-@router.put("/indexes/{name}/rules", summary="Set rules", response_model=RulesSet)
-async def put_rules(name: str, body: RulesBody, service: Service) -> Response:
+@router.put("/indexes/{name}/rules", summary="Set rules")
+async def put_rules(name: str, body: RulesBody, service: Service) -> RulesSet:
     """Replace the rules of an index. They take effect on return and survive rebuilds."""
-    return await _change(name, lambda index: index.set_rules(body.rules), service)
+    return await _change_rules(service, name, lambda index: index.set_rules(body.rules))
 
 
-@router.delete("/indexes/{name}/rules", summary="Remove all rules", response_model=RulesSet)
-async def delete_rules(name: str, service: Service) -> Response:
+@router.delete("/indexes/{name}/rules", summary="Remove all rules")
+async def delete_rules(name: str, service: Service) -> RulesSet:
     """Remove all rules of an index, if there are any."""
-    return await _change(name, lambda index: index.set_rules([]), service)
+    return await _change_rules(service, name, lambda index: index.set_rules([]))
 
 
 @router.get("/indexes/{name}/rules/{id}", summary="Get a rule", response_model=Rule)
@@ -90,28 +95,112 @@ async def rule(name: str, id: str, service: Service) -> Response:
                 return to_json(rule_)
         raise RuleNotFound(f"no rule `{id}`; list rules with GET /indexes/{name}/rules", field="id")
 
-    return await service.read(name, answer, scope="write")
+    return Response(await service.look_up(name, answer), media_type="application/json")
 
 
-@router.put("/indexes/{name}/rules/{id}", summary="Set a rule", response_model=RulesSet)
-async def put_rule(name: str, id: str, body: Rule, service: Service) -> Response:
+@router.put("/indexes/{name}/rules/{id}", summary="Set a rule")
+async def put_rule(name: str, id: str, body: Rule, service: Service) -> RulesSet:
     """Replace the rule of this ID in its place, or add it as the last."""
     if body.id != id:
         raise QueryError(
             f"id = {body.id!r} differs from {id!r} in the path; leave it out", field="id"
         )
-    return await _change(name, lambda index: index.put_rule(body), service)
+    return await _change_rules(service, name, lambda index: index.put_rule(body))
 
 
-@router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule", response_model=RulesSet)
-async def delete_rule(name: str, id: str, service: Service) -> Response:
+@router.delete("/indexes/{name}/rules/{id}", summary="Delete a rule")
+async def delete_rule(name: str, id: str, service: Service) -> RulesSet:
     """Delete one rule of an index."""
-    return await _change(name, lambda index: index.delete_rule(id), service)
+    return await _change_rules(service, name, lambda index: index.delete_rule(id))
 
 
-async def _change(name: str, change: Callable[[Index], None], service: IndexService) -> Response:
-    def answer(index: Index) -> bytes:
-        count, warnings = len(index.rules), index.rule_warnings()
-        return to_json({"index": index.name, "rules": count, "warnings": warnings})
+async def _change_rules(
+    service: IndexService, name: str, change: Callable[[Index], None]
+) -> RulesSet:
+    def answer(index: Index) -> RulesSet:
+        warnings = index.rule_warnings()
+        return RulesSet(index=index.name, rules=len(index.rules), warnings=warnings)
 
-    return await service.configure(name, change, answer)
+    return await _configured(service, name, change, answer)
+
+
+async def _configured(
+    service: IndexService, name: str, change: Callable[[Index], None], answer: Callable[[Index], A]
+) -> A:
+    """Change rules or synonyms, and return an answer; QueryError, else see `IndexService.write`."""
+
+    def work(index: Index) -> A:
+        with settings_from_client():
+            change(index)
+        return answer(index)
+
+    with service.writes.slot():
+        return await service.write(name, work)
+
+
+class SynonymsBody(RequestModel):
+    """The body of PUT and PATCH /indexes/{name}/synonyms."""
+
+    synonyms: dict[Text, list[Text]] | list[Text] = Field(
+        description="synonyms by word, or rules: words that stand for each other, or one way; "
+        "at most 10,000 words with 100 synonyms each, of 100 characters",
+        examples=[["tv, television", "phone => iphone, galaxy"]],
+    )
+
+
+class SynonymsAnswer(Answer):
+    """The synonyms of an index."""
+
+    index: str
+    synonyms: dict[str, list[str]] = Field(description="synonyms by word or sequence of words")
+
+
+class SynonymsSet(Answer):
+    """Result of changing synonyms."""
+
+    index: str
+    words: int = Field(description="number of words with synonyms")
+
+
+@reading_router.get("/indexes/{name}/synonyms", summary="List synonyms")
+async def synonyms(name: str, service: Service) -> SynonymsAnswer:
+    """List the synonyms of an index by word."""
+
+    def answer(index: Index) -> SynonymsAnswer:
+        synonyms = {word: list(others) for word, others in index.synonyms.items()}
+        return SynonymsAnswer(index=index.name, synonyms=synonyms)
+
+    return await service.answer(name, answer)
+
+
+@router.put("/indexes/{name}/synonyms", summary="Set synonyms")
+async def put_synonyms(name: str, body: SynonymsBody, service: Service) -> SynonymsSet:
+    """Replace the synonyms of an index. They take effect on return and survive rebuilds.
+
+    Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
+    """
+    return await _change_synonyms(service, name, lambda index: index.set_synonyms(body.synonyms))
+
+
+@router.patch("/indexes/{name}/synonyms", summary="Add synonyms")
+async def patch_synonyms(name: str, body: SynonymsBody, service: Service) -> SynonymsSet:
+    """Add synonyms to those of an index. Words keep the synonyms that they have.
+
+    Concurrent additions do not lose each other's words. The body has the form of PUT.
+    """
+    return await _change_synonyms(service, name, lambda index: index.add_synonyms(body.synonyms))
+
+
+@router.delete("/indexes/{name}/synonyms", summary="Remove all synonyms")
+async def delete_synonyms(name: str, service: Service) -> SynonymsSet:
+    """Remove all synonyms of an index, if there are any."""
+    return await _change_synonyms(service, name, lambda index: index.set_synonyms({}))
+
+
+async def _change_synonyms(
+    service: IndexService, name: str, change: Callable[[Index], None]
+) -> SynonymsSet:
+    def answer(index: Index) -> SynonymsSet:
+        return SynonymsSet(index=index.name, words=len(index.synonyms))
+
+    return await _configured(service, name, change, answer)

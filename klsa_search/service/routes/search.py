@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,7 +20,7 @@ from klsa_search.cluster.calls import PartitionTally
 from klsa_search.core.service_reports import Job
 from klsa_search.errors import KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
-from klsa_search.service.dependencies import Requires, Service, requires, service_of
+from klsa_search.service.dependencies import Requires, Service, router_for, service_of
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.middleware.clients import path_of
 from klsa_search.service.page_files import SearchPage, prefers_html
@@ -51,16 +51,16 @@ from klsa_search.service.schemas.search_requests import (
 )
 from klsa_search.service.signing import Signer
 
-router = APIRouter()
-
 may_search: Final = Requires("search", tenants=True)
+
+router = router_for("search", tenants=True)
+open_router = router_for()
+metrics_router = router_for("metrics")
 
 _JSON = "application/json"
 
 
-@router.get(
-    "/", dependencies=requires(), summary="Get name, version and links", response_model=Welcome
-)
+@open_router.get("/", summary="Get name, version and links", response_model=Welcome)
 async def welcome(request: Request, response: Response) -> Welcome | Response:
     """Return name and version of the service, and links to the main endpoints.
 
@@ -74,12 +74,7 @@ async def welcome(request: Request, response: Response) -> Welcome | Response:
     return Welcome(name=request.app.title, version=request.app.version, links=links)
 
 
-@router.get(
-    "/search",
-    dependencies=[Depends(may_search)],
-    summary="Search",
-    response_model=SearchAnswer,
-)
+@router.get("/search", summary="Search", response_model=SearchAnswer)
 async def search(
     params: Annotated[SearchRequest, Depends(SearchRequest.of_url)], service: Service
 ) -> Response:
@@ -115,20 +110,13 @@ class QuickSearch:
         await answer(scope, receive, send)
 
 
-@router.post(
-    "/search", dependencies=[Depends(may_search)], summary="Search", response_model=SearchAnswer
-)
+@router.post("/search", summary="Search", response_model=SearchAnswer)
 async def search_body(body: SearchRequest, service: Service) -> Response:
     """Search as with GET /search, with the parameters as a JSON object."""
     return await _search(body, body.index, service)
 
 
-@router.post(
-    "/indexes/{name}/search",
-    dependencies=requires("search", tenants=True),
-    summary="Search one index",
-    response_model=SearchAnswer,
-)
+@router.post("/indexes/{name}/search", summary="Search one index", response_model=SearchAnswer)
 async def search_index(name: str, body: SearchRequest, service: Service) -> Response:
     """Search as with POST /search, with the index in the path."""
     if body.index is not None and body.index != name:
@@ -167,7 +155,6 @@ async def _search(params: SearchRequest, name: str | None, service: IndexService
 
 @router.post(
     "/multi-search",
-    dependencies=requires("search", tenants=True),
     summary="Search several indexes",
     response_model=MultiSearchAnswer | FederatedAnswer,
 )
@@ -203,11 +190,7 @@ async def _answers(body: MultiSearchBody, service: IndexService) -> Response:
     return Response(b'{"results":[' + b",".join(answers) + b"]}", media_type=_JSON)
 
 
-@router.get(
-    "/indexes/{name}/explain/{id:whole}",
-    dependencies=requires("search", tenants=True),
-    summary="Explain the score of a document",
-)
+@router.get("/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document")
 async def explain(
     name: str,
     id: str,
@@ -218,11 +201,7 @@ async def explain(
     return await _explain(name, id, params, service)
 
 
-@router.post(
-    "/indexes/{name}/explain/{id:whole}",
-    dependencies=requires("search", tenants=True),
-    summary="Explain the score of a document",
-)
+@router.post("/indexes/{name}/explain/{id:whole}", summary="Explain the score of a document")
 async def explain_body(
     name: str,
     id: str,
@@ -248,9 +227,8 @@ async def _explain(
     return await service.answer(name, compute, cost=params.cost)
 
 
-@router.get(
+@open_router.get(
     "/health",
-    dependencies=requires(),
     summary="Get the health of the service",
     responses={503: {"model": Health, "description": "none of the indexes can be searched"}},
 )
@@ -277,7 +255,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
         version=request.app.version,
         indexes=[IndexSummary.of(status) for status in statuses],
         sums={status.name: status.sums for status in statuses if status.sums is not None},
-        refits={name: refit for name, refit in refits.items() if name in names},
+        refits={name: refits[name] for name in sorted(names & refits.keys())},
         **replications,
         faults=[shown_message(fault, service.catalog.home) for fault in faults]
         if service.access.scopes
@@ -295,32 +273,36 @@ def _reports(
     refits: Mapping[str, Job] = {}
     if service.jobs is not None:
         try:
-            refits = service.jobs.last()
+            jobs = service.jobs.history().jobs
+            refits = {job.index: job for job in jobs if job.kind == "refit"}  # the newest
         except StoreError as failure:
             faults.append(failure.message)
     return replications, refits, service.write_failures.failing(), faults
 
 
-@router.get(
-    "/metrics",
-    dependencies=requires("metrics"),
-    summary="Get metrics for Prometheus",
-    response_class=PlainTextResponse,
+@metrics_router.get(
+    "/metrics", summary="Get metrics for Prometheus", response_class=PlainTextResponse
 )
 async def metrics(request: Request, service: Service) -> Response:
     """Return metrics since the start, in the text format of Prometheus or in OpenMetrics."""
-    return await service.exposition(request.headers.get("accept", ""))
+
+    def work() -> tuple[bytes, str]:
+        service.write_failures.failing()  # looks at the index directory again
+        accept = request.headers.get("accept", "")
+        return service.metrics.exposition(service.visible.statuses(), accept)
+
+    content, kind = await asyncio.to_thread(work)  # no thread of a pool may be free
+    return Response(content, headers={"Content-Type": kind})
 
 
-@router.get("/health/live", dependencies=requires(), summary="Check liveness")
+@open_router.get("/health/live", summary="Check liveness")
 async def live() -> Alive:
     """Answer 200 while the service runs, whether or not it has indexes."""
     return Alive(ok=True)
 
 
-@router.get(
+@open_router.get(
     "/health/ready",
-    dependencies=requires(),
     summary="Check readiness",
     responses={
         503: {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from pydantic import Field
 
 from klsa_search.core.parameters import MatchName, Text
@@ -12,13 +12,13 @@ from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
 from klsa_search.search.suggest.suggester import Suggestion
-from klsa_search.service.dependencies import Service, requires
+from klsa_search.service.dependencies import Service, router_for
 from klsa_search.service.index_service import IndexService
 from klsa_search.service.schemas.base import Answer, IndexAnswer, IndexName, QueryText, RequestModel
 from klsa_search.service.schemas.search_answers import FacetAnswer, facet_as_json
 from klsa_search.service.schemas.search_requests import MAX_VALUES, FilterText
 
-router = APIRouter(dependencies=requires("search", tenants=True))
+router = router_for("search", tenants=True)
 
 MAX_SUGGESTIONS = 20  # each reads five documents for the spelling of the term
 

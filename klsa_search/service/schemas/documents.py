@@ -229,21 +229,18 @@ def _elements(text: str) -> Iterator[Any]:
     if text[at : at + 1] != "[":
         yield _json(text)
         return
-    at = _skipped(text, at + 1)
+    at, after = _skipped(text, at + 1), ","
     if text[at : at + 1] == "]":
-        _end_at(text, at + 1)
-        return
-    while True:
+        at, after = at + 1, "]"
+    while after == ",":
         value, at = _decoded(text, at)
         yield value
         at = _skipped(text, at)
         after = text[at : at + 1]
-        if after == "]":
-            _end_at(text, at + 1)
-            return
-        if after != ",":
+        if after not in ("]", ","):
             raise _bad("Expecting ',' delimiter", at)
         at = _skipped(text, at + 1)
+    _end_at(text, at)
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:

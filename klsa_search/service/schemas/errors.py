@@ -37,51 +37,46 @@ REQUEST_ID: Final = "X-Request-ID"
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-STATUSES: Final = MappingProxyType(
-    {
-        "bad_request": 400,
-        "bad_json": 400,
-        "invalid_api_key": 401,
-        "insufficient_scope": 403,
-        "writing_refused": 403,
-        "analytics_off": 403,
-        "not_found": 404,
-        "index_not_found": 404,
-        "document_not_found": 404,
-        "term_not_found": 404,
-        "rule_not_found": 404,
-        "job_not_found": 404,
-        "method_not_allowed": 405,
-        "index_exists": 409,
-        "request_timeout": 408,
-        "body_too_slow": 408,
-        "body_too_long": 413,
-        "unsupported_media_type": 415,
-        "unknown_host": 421,
-        "bad_query": 422,
-        "bad_document": 422,
-        "bad_collection": 422,
-        "partitions_unsupported": 422,
-        "rate_exceeded": 429,
-        "too_many_writes": 429,
-        "bad_settings": 500,
-        "plugin_failed": 500,
-        "internal": 500,
-        "missing_extra": 501,
-        "busy": 503,
-        "timed_out": 503,
-        "index_unusable": 503,
-        "index_busy": 503,
-        "index_damaged": 503,
-        "format_unsupported": 503,
-        "plugin_missing": 503,
-        "cluster_failed": 503,
-        "partition_missing": 503,
-    }
-)
-"""The HTTP status of each error code, in the order of statuses: docs/reference/error-codes.md says
-why a request gets it, and what to do.
+CODES: Final[Mapping[int, tuple[str, ...]]] = {
+    400: ("bad_request", "bad_json"),
+    401: ("invalid_api_key",),
+    403: ("insufficient_scope", "writing_refused", "analytics_off"),
+    404: (
+        "not_found",
+        "index_not_found",
+        "document_not_found",
+        "term_not_found",
+        "rule_not_found",
+        "job_not_found",
+    ),
+    405: ("method_not_allowed",),
+    409: ("index_exists",),
+    408: ("request_timeout", "body_too_slow"),
+    413: ("body_too_long",),
+    415: ("unsupported_media_type",),
+    421: ("unknown_host",),
+    422: ("bad_query", "bad_document", "bad_collection", "partitions_unsupported"),
+    429: ("rate_exceeded", "too_many_writes"),
+    500: ("bad_settings", "plugin_failed", "internal"),
+    501: ("missing_extra",),
+    503: (
+        "busy",
+        "timed_out",
+        "index_unusable",
+        "index_busy",
+        "index_damaged",
+        "format_unsupported",
+        "plugin_missing",
+        "cluster_failed",
+        "partition_missing",
+    ),
+}
+"""The error codes of each HTTP status: docs/reference/error-codes.md says why a request gets them,
+and what to do.
 """
+
+STATUSES: Final = {code: status for status, codes in CODES.items() for code in codes}
+"""The HTTP status of each error code."""
 
 
 _log = logging.getLogger(__name__)
@@ -119,9 +114,8 @@ class FailureAnswer(BaseModel):
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe these failures of a route for the OpenAPI schema, by their error codes."""
     return {
-        status: {"model": FailureAnswer, "description": f"error: {', '.join(codes)}"}
+        status: {"model": FailureAnswer, "description": f"error: {', '.join(CODES[status])}"}
         for status in statuses
-        if (codes := [code for code, of_code in STATUSES.items() if of_code == status])
     }
 
 
