@@ -44,7 +44,7 @@ $(BIN)/python:
 NATIVE := $(wildcard klsa_search/native/*.[ch]pp klsa_search/native/*/*.[ch]pp) build_backend.py setup.py
 
 $(VENV)/.module: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(PIP) --no-deps --editable .
+	PIP_COMPILE=0 $(PIP) --no-deps --editable .
 	@touch $@
 
 # The dependencies, and those of the tests, in the versions and with the hashes of requirements/, so

@@ -45,16 +45,13 @@ FLAGS = [
 # One module for all later versions of Python; nanobind needs 3.12 for that.
 IS_STABLE = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 STABLE = ["-DPy_LIMITED_API=0x030C0000"] if IS_STABLE else []
+# Bindings, and nanobind as it is meant to be compiled: they have no loops and take longest.
+LEVELS = {"engine": "-O2", "nanobind": "-Os"}
 SANITIZE = [
     *("-O1", "-g1", "-fno-omit-frame-pointer"),
     "-fsanitize=address,undefined",
     "-D_GLIBCXX_ASSERTIONS",  # bounds of std::span and std::vector
 ]
-
-
-def _level(source: str) -> list[str]:
-    """Return for size, as it is meant to be compiled, for nanobind: half of the time."""
-    return [] if _sanitize() or not source.endswith("nanobind.cpp") else ["-Os"]
 
 
 def _sanitize() -> list[str]:
@@ -110,8 +107,10 @@ class BuildNative(build_ext):
             made = objects[source]
             made.unlink(missing_ok=True)
             depends = ["-MMD", "-MF", str(made.with_suffix(".d"))]
-            self.spawn([*options, *_level(source), *depends, "-c", source, "-o", str(made)])
+            level = [LEVELS[made.stem]] if made.stem in LEVELS and not _sanitize() else []
+            self.spawn([*options, *level, *depends, "-c", source, "-o", str(made)])
 
+        old.sort(key=lambda source: objects[source].stem not in LEVELS)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(compile_source, old))
         made_with.write_text(key)

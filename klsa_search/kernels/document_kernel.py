@@ -148,10 +148,7 @@ class DocumentKernel:
 
     @lazy_property
     def _products(self) -> tuple[_native.Features, npt.NDArray[np.int64]]:
-        features = self.features
-        columns = features.indices.astype(np.int32, copy=False)
-        products = _native.Features(columns, features.data, features.shape[1])
-        return products, features.indptr.astype(np.int64, copy=False)
+        return _products_of(self.features)
 
     def _of_documents(self, x: Matrix) -> Matrix:
         """Return SΦ x: (F,) or (F, c) → (N,) or (N, c)."""
@@ -217,17 +214,18 @@ def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
 
 def sums_of_columns(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return Σ_d x of each column: (n,). Cost O(nnz)."""
-    sums = np.zeros(matrix.shape[1])
-    _native.add_to_columns(_columns(matrix), _values(matrix), sums)
-    return sums
+    sums, ones = np.zeros((matrix.shape[1], 1)), np.ones((matrix.shape[0], 1))
+    products, starts = _products_of(matrix)
+    products.add_to_features(starts[:-1], starts[1:], ones, sums)
+    return sums[:, 0]
 
 
 def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the inner product of each row with a vector: (m, n), (n,) → (m,). Cost O(nnz)."""
-    sums = np.empty(matrix.shape[0])
-    factors = vector.astype(np.float64)
-    _native.rows_with(_starts(matrix), _columns(matrix), _values(matrix), factors, sums)
-    return sums
+    sums = np.zeros((matrix.shape[0], 1))
+    products, starts = _products_of(matrix)
+    products.add_to_documents(starts[:-1], starts[1:], vector[:, None].astype(np.float64), sums)
+    return sums[:, 0]
 
 
 def scaled_rows(
@@ -241,12 +239,14 @@ def scaled_rows(
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def _products_of(matrix: sparse.csr_array) -> tuple[_native.Features, npt.NDArray[np.int64]]:
+    """Return the entries of a matrix, and where its rows start."""
+    columns = np.asarray(matrix.indices, np.int32)
+    return _native.Features(columns, _values(matrix), matrix.shape[1]), _starts(matrix)
+
+
 def _starts(matrix: sparse.csr_array) -> npt.NDArray[np.int64]:
     return np.asarray(matrix.indptr, np.int64)
-
-
-def _columns(matrix: sparse.csr_array) -> npt.NDArray[np.int32]:
-    return np.asarray(matrix.indices, np.int32)
 
 
 def _values(matrix: sparse.csr_array) -> npt.NDArray[np.float32] | npt.NDArray[np.float64]:

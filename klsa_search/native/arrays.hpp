@@ -1,4 +1,4 @@
-// NumPy arrays as arguments, and the checks of what they hold.
+// NumPy arrays as arguments and results.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks.hpp"
 #include "gil.hpp"
 #include "integers.hpp"
 
@@ -28,11 +29,6 @@ using Array2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // An argument that is never converted or copied.
 inline auto exact(const char* name) {
     return nb::arg(name).noconvert();
-}
-
-// Raise ValueError unless a condition holds.
-inline void require(bool holds, const char* message) {
-    if (!holds) throw std::invalid_argument(message);
 }
 
 // An array that a function returns.
@@ -131,25 +127,6 @@ template <class T>
 const T& present(const T* object, const char* name) {
     if (!object) throw std::invalid_argument(std::string(name) + ": one is None");
     return *object;
-}
-
-// Raise ValueError unless all values are in [low, high).
-template <class Values>
-void require_between(const Values& values, i64 low, i64 high, const char* name) {
-    bool outside = false;
-    for (const auto value : std::span(values.data(), values.size())) outside |= i64(value) < low || i64(value) >= high;
-    if (outside)
-        throw std::invalid_argument(std::string(name) + ": a value is outside of " + std::to_string(low) + " to " +
-                                    std::to_string(high - 1));
-}
-
-// Raise ValueError unless `starts` begins at 0 or more, never decreases, and ends at `end` at most.
-template <class Starts>
-void require_offsets(const Starts& starts, i64 end, const char* name) {
-    const std::span offsets(starts.data(), starts.size());
-    bool wrong = !offsets.empty() && (i64(offsets.front()) < 0 || i64(offsets.back()) > end);
-    for (size_t i = 1; i < offsets.size(); i++) wrong |= offsets[i] < offsets[i - 1];
-    if (wrong) throw std::invalid_argument(std::string(name) + ": the offsets decrease or leave their array");
 }
 
 }  // namespace klsa

@@ -1,5 +1,5 @@
 // Bindings of the engine: searches by BM25 and by the default ranking.
-#define KLSA_KERNELS "engine/all.hpp"
+#define KLSA_KERNELS "engine/searcher.hpp"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

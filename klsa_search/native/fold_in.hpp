@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/index.hpp"
+#include "engine/containing.hpp"
 #include "integers.hpp"
 #include "ranking_keys.hpp"
 
@@ -69,15 +69,12 @@ class NeighbourSearch {
             const i64 at = begin + document_of(key);
             const i32 term = query.terms[at];
             const f32 weight = query.weights[at];
-            i64 place = old.starts[term];
-            if (old.starts[term + 1] - place > budget) continue;
-            budget -= old.starts[term + 1] - place;
-            for (i64 run = old.run_starts[term]; run < old.run_starts[term + 1]; run++) {
-                const i64 base = i64(old.runs[run][0]) << old.block_bits;
-                const i64 after = std::min(place + old.runs[run][1] + 1, old.starts[term + 1]);
-                for (; place < after; place++)
-                    add(base + (old.entries[place] >> 16), weight * f32(old.entries[place] & 0xFFFF));
-            }
+            const i64 postings = old.starts[term + 1] - old.starts[term];
+            if (postings > budget) continue;
+            budget -= postings;
+            for_each_run(old, term, [&](i64 first, std::span<const u32> entries) {
+                for (const u32 entry : entries) add(first + (entry >> 16), weight * f32(entry & 0xFFFF));
+            });
             for (const auto& [document, share] : later.of_terms[term]) {
                 if (document >= d) break;
                 add(built_ + document, weight * f32(share));

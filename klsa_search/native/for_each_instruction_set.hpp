@@ -2,7 +2,8 @@
 //
 // Such a file has no include guard, puts its contents in namespace klsa::KLSA_NS, and may ask for
 // KLSA_ISA: 2 for the baseline of the platform, 3 for AVX2, 4 for AVX-512. KLSA_DISPATCH(f(x)) then
-// calls the f of the active instruction set. All three give the same bits.
+// calls the f of the active instruction set. All three give the same bits. With KLSA_ONLY, the number
+// of one, the others are left to other files.
 //
 // Standard headers come first: a function that the linker shares between files must not be compiled
 // for a larger instruction set than the processor has.
@@ -30,14 +31,15 @@
 #include <immintrin.h>
 #endif
 
+#if !defined(KLSA_ONLY) || KLSA_ONLY == 2
 #define KLSA_NS baseline
 #define KLSA_ISA 2
 #include KLSA_KERNELS
 #undef KLSA_NS
 #undef KLSA_ISA
+#endif
 
-#if defined(__x86_64__)
-
+#if defined(__x86_64__) && (!defined(KLSA_ONLY) || KLSA_ONLY == 3)
 #define KLSA_NS avx2
 #define KLSA_ISA 3
 #if defined(__clang__)
@@ -54,7 +56,9 @@
 #endif
 #undef KLSA_NS
 #undef KLSA_ISA
+#endif
 
+#if defined(__x86_64__) && (!defined(KLSA_ONLY) || KLSA_ONLY == 4)
 #define KLSA_NS avx512
 #define KLSA_ISA 4
 #if defined(__clang__)
@@ -72,7 +76,6 @@
 #endif
 #undef KLSA_NS
 #undef KLSA_ISA
-
 #endif
 
 #undef KLSA_KERNELS

@@ -1,15 +1,15 @@
-// Bindings of the nearest neighbours.
+// Nearest neighbours of the documents of a build, and of those that are written after it.
 #include "neighbours.hpp"
 
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "fold_in.hpp"
 #include "pool.hpp"
+#include "posting_lists.hpp"
 
 #define KLSA_KERNELS "neighbours_kernels.hpp"
 #include "for_each_instruction_set.hpp"
@@ -59,39 +59,39 @@ void truncate_postings(Array1<const i64> starts, Array1<const i32> documents, Ar
     }
 }
 
-class KnnPart {
-  public:
+struct KnnPart {
+    Owners owners;
+    KnnDocuments arrays;
+    i64 features;
+
     KnnPart(i64 first, Array1<const i64> starts, Array1<const i32> columns, Array1<const f32> weights,
             Array1<const f32> scales, Array1<const f32> towards_mean, f32 mean_square, Array1<const i64> posting_starts,
             Array1<const i32> posting_documents, Array1<const f32> posting_values)
-        : arrays_{first,
-                  length(scales),
-                  starts.data(),
-                  columns.data(),
-                  weights.data(),
-                  scales.data(),
-                  towards_mean.data(),
-                  mean_square,
-                  posting_starts.data(),
-                  posting_documents.data(),
-                  posting_values.data()},
-          features_(length(posting_starts) - 1),
-          owners_{starts, posting_starts},
-          columns_{columns, posting_documents},
-          values_{weights, scales, towards_mean, posting_values} {
+        : arrays{first,
+                 length(scales),
+                 owners.view(starts).data,
+                 owners.view(columns).data,
+                 owners.view(weights).data,
+                 owners.view(scales).data,
+                 owners.view(towards_mean).data,
+                 mean_square,
+                 owners.view(posting_starts).data,
+                 owners.view(posting_documents).data,
+                 owners.view(posting_values).data},
+          features(length(posting_starts) - 1) {
         const i64 documents = length(scales);
         require(first >= 0 && first + documents < LOW, "first: a doc id has more than 32 bits");
         require(length(starts) == documents + 1 && length(towards_mean) == documents,
                 "starts, scales and towards_mean: their numbers of documents differ");
-        require(features_ >= 0, "posting_starts: it is empty");
+        require(features >= 0, "posting_starts: it is empty");
         require(length(columns) == length(weights), "columns and weights: their lengths differ");
         require(length(posting_documents) == length(posting_values), "postings: their lengths differ");
         require_offsets(starts, length(columns), "starts");
-        require_between(columns, 0, features_, "columns");
+        require_between(columns, 0, features, "columns");
         require_offsets(posting_starts, length(posting_documents), "posting_starts");
         require_between(posting_documents, 0, documents, "posting_documents");
         bool is_wrong = false;
-        for (i64 f = 0; f < features_; f++)
+        for (i64 f = 0; f < features; f++)
             for (i64 p = posting_starts(f) + 1; p < posting_starts(f + 1); p++)
                 is_wrong |= posting_documents(p) <= posting_documents(p - 1);
         require(!is_wrong, "posting_documents: those of a feature do not ascend");
@@ -99,36 +99,25 @@ class KnnPart {
         for (i64 p = 0; p < length(posting_values); p++) is_wrong |= !(posting_values(p) >= 0);
         require(!is_wrong, "weights and posting_values: a value is negative or not a number");
     }
-
-    const KnnDocuments& arrays() const { return arrays_; }
-    i64 features() const { return features_; }
-
-  private:
-    KnnDocuments arrays_;
-    i64 features_;
-    std::vector<Array1<const i64>> owners_;
-    std::vector<Array1<const i32>> columns_;
-    std::vector<Array1<const f32>> values_;
 };
 
 class KnnSearcher {
   public:
-    KnnSearcher(std::vector<std::shared_ptr<KnnPart>> parts, i64 own, i64 features, i64 postings, i64 candidates)
+    KnnSearcher(const std::vector<const KnnPart*>& parts, i64 own, i64 features, i64 postings, i64 candidates)
         : limits_{features, postings, candidates} {
         require(own >= 0 && own < i64(parts.size()), "own: there is no such part");
         require(features > 0 && postings > 0 && candidates > 0, "a limit is not positive");
         own_ = own;
-        owners_ = parts;
-        for (const auto& part : parts) {
-            require(part != nullptr, "parts: None is not a part");
+        for (const KnnPart* part : parts) {
+            owners_.keep(present(part, "parts").owners);
             if (parts_.empty()) {
-                features_ = part->features();
+                features_ = part->features;
                 starts_.assign(size_t(features_ + 1), 0);
             }
-            require(part->features() == features_, "parts: their numbers of features differ");
-            parts_.push_back(part->arrays());
+            require(part->features == features_, "parts: their numbers of features differ");
+            parts_.push_back(part->arrays);
             for (i64 f = 0; f < features_; f++)
-                starts_[size_t(f + 1)] += part->arrays().posting_starts[f + 1] - part->arrays().posting_starts[f];
+                starts_[size_t(f + 1)] += part->arrays.posting_starts[f + 1] - part->arrays.posting_starts[f];
         }
         // A feature of a single document has no postings.
         for (size_t f = 1; f < starts_.size(); f++) starts_[f] = starts_[f - 1] + (starts_[f] > 1 ? starts_[f] : 0);
@@ -155,7 +144,7 @@ class KnnSearcher {
   private:
     KnnLimits limits_;
     i64 own_ = 0, features_ = 0;
-    std::vector<std::shared_ptr<KnnPart>> owners_;
+    Owners owners_;
     std::vector<KnnDocuments> parts_;
     std::vector<i64> starts_;
     Pool<KnnBuffers> unused_;
@@ -173,6 +162,115 @@ i64 compact_rows(Array2<i32> columns, Array2<f32> values, Array1<const i32> size
         total += sizes(row);
     }
     return total;
+}
+
+using Scalars = nb::ndarray<const f32, nb::ndim<2>, nb::device::cpu>;
+
+class Documents {
+  public:
+    Documents(Array1<const i64> starts, Array1<const u32> features, Scalars scalars, Array1<const f32> boosts)
+        : starts_(starts), features_(features), scalars_(scalars), boosts_(boosts) {
+        const i64 size = length(boosts);
+        require(length(starts) == size + 1, "starts: give the start of each document, and the end of the last");
+        require_offsets(starts, length(features), "starts");
+        require(length(scalars) == size && scalars.shape(1) == 3, "scalars: give three for each document");
+        require(scalars.stride(1) == 1, "scalars: those of a document must be side by side");
+    }
+
+    KernelRows rows() const {
+        return {span_of(starts_), span_of(features_), scalars_.data(), scalars_.stride(0), span_of(boosts_)};
+    }
+
+  private:
+    Array1<const i64> starts_;
+    Array1<const u32> features_;
+    Scalars scalars_;
+    Array1<const f32> boosts_;
+};
+
+struct InvertedFile : LaterPostings {
+    explicit InvertedFile(i64 term_count) {
+        require(term_count >= 0, "term_count: is negative");
+        of_terms.resize(term_count);
+    }
+
+    // Append documents, of which the terms are given one document after the other.
+    void append(Array1<const i64> starts, Array1<const i32> terms, Array1<const u16> shares) {
+        require(length(starts) > 0, "starts: is empty");
+        require_offsets(starts, length(terms), "starts");
+        require(length(terms) == length(shares), "terms and shares: their lengths differ");
+        require_between(terms, 0, i64(of_terms.size()), "terms");
+        for (i64 d = 0; d + 1 < length(starts); d++, documents++)
+            for (i64 p = starts(d); p < starts(d + 1); p++) of_terms[terms(p)].push_back({i32(documents), shares(p)});
+    }
+};
+
+class FoldInNeighbours {
+  public:
+    FoldInNeighbours(const Documents& documents, const ListsObject& postings, f64 mean_square)
+        : documents_(documents), postings_(postings), mean_square_(mean_square) {}
+
+    void search(i64 begin, i64 end, i64 offset, Array1<const i64> starts, Array1<const i32> terms,
+                Array1<const f32> weights, const InvertedFile& later, const Documents& documents, i64 budget,
+                i64 candidates, Array2<f32> values, Array2<i32> neighbours) {
+        const KernelRows old_rows = documents_.rows(), rows = documents.rows();
+        require(0 <= offset && offset <= begin && begin <= end && end <= rows.size(),
+                "begin and end: no such documents");
+        require(end - offset < length(starts) && end - offset <= length(values) &&
+                    length(values) == length(neighbours) && values.shape(1) == neighbours.shape(1),
+                "starts, values and neighbours: they have different numbers of documents");
+        require(length(terms) == length(weights), "terms and weights: their lengths differ");
+        require_offsets(starts, length(terms), "starts");
+        require_between(terms, 0, std::min(postings_.lists.terms(), i64(later.of_terms.size())), "terms");
+        require(candidates > 0 && candidates <= NeighbourSearch::LAST, "candidates: give one or more");
+        const CandidateTerms query{span_of(starts), span_of(terms), span_of(weights)};
+        auto search = searches_.take();
+        search->reserve(old_rows.size(), rows.size());
+        const i64 width = i64(values.shape(1));
+        for (i64 d = begin; d < end; d++) {
+            const i64 row = d - offset;
+            search->accumulate(d, row, query, postings_.lists, later, budget);
+            search->select_candidates(candidates, old_rows, rows);
+            search->compute_entries(d, width, old_rows, rows, mean_square_);
+            for (i64 i = 0; i < search->size(); i++) {
+                values(row, i) = search->value(i);
+                neighbours(row, i) = search->document(i);
+            }
+        }
+        searches_.give(std::move(search));
+    }
+
+  private:
+    Documents documents_;
+    ListsObject postings_;
+    f64 mean_square_;
+    Pool<NeighbourSearch> searches_;
+};
+
+void insert_neighbours(Array1<const i32> row_of, Array2<const i32> pairs, Array1<const f32> values,
+                       Array2<i32> neighbours, Array2<f32> strongest) {
+    const i64 rows = length(strongest), width = i64(strongest.shape(1));
+    require(length(pairs) == length(values) && pairs.shape(1) == 2, "pairs: not two documents for each value");
+    require(length(neighbours) == rows && i64(neighbours.shape(1)) == width && width > 0,
+            "neighbours and strongest: their shapes differ");
+    for (i64 i = 0; i < length(values); i++) {
+        const i32 document = pairs(i, 0);
+        require(document >= 0 && document < length(row_of), "pairs: a document does not exist");
+        require(row_of(document) >= 1 && row_of(document) <= rows, "row_of: a document has no row");
+    }
+    for (i64 i = 0; i < length(values); i++) {
+        const i64 row = row_of(pairs(i, 0)) - 1;
+        f32* kept = strongest.data() + row * width;
+        i32* documents = neighbours.data() + row * width;
+        if (!(values(i) > kept[width - 1])) continue;
+        i64 place = width - 1;
+        for (; place > 0 && kept[place - 1] < values(i); place--) {
+            kept[place] = kept[place - 1];
+            documents[place] = documents[place - 1];
+        }
+        kept[place] = values(i);
+        documents[place] = pairs(i, 1);
+    }
 }
 
 }  // namespace
@@ -211,7 +309,7 @@ void bind_neighbours(nb::module_& module) {
 
         Memory: 8 (n + F) bytes for each thread that calls it, n the documents of the largest part.
     )")
-        .def(nb::init<std::vector<std::shared_ptr<KnnPart>>, i64, i64, i64, i64>(), nb::arg("parts"), nb::arg("own"),
+        .def(nb::init<const std::vector<const KnnPart*>&, i64, i64, i64, i64>(), nb::arg("parts"), nb::arg("own"),
              nb::kw_only(), nb::arg("features"), nb::arg("postings"), nb::arg("candidates"))
         .def("write_rows", without_gil(&KnnSearcher::write_rows), exact("rows"), exact("columns"), exact("values"),
              exact("sizes"), R"(
@@ -224,6 +322,60 @@ void bind_neighbours(nb::module_& module) {
         Move the first sizes[i] entries of all rows i to the front of their arrays.
 
         Return their number: (n, width), (n, width), (n,).
+    )");
+    nb::class_<Documents>(module, "KernelDocuments", R"(
+        Documents as the kernel needs them; views of the arrays.
+
+        starts    (N + 1,) start of the features of each
+        features  packed: number << 8 | level
+        scalars   (N, 3) step, S and SΦμ; those of a document side by side
+        boosts    (N,) S · K(x,x)^-¼
+    )")
+        .def(nb::init<Array1<const i64>, Array1<const u32>, Scalars, Array1<const f32>>(), exact("starts"),
+             exact("features"), exact("scalars"), exact("boosts"));
+    nb::class_<InvertedFile>(module, "LaterPostings", R"(
+        Postings of the documents written after a build, by term, below `term_count`.
+
+        Not for several threads while it is appended to. Memory: 24 bytes a term, 8 to 16 a posting.
+    )")
+        .def(nb::init<i64>(), nb::arg("term_count"))
+        .def("append", without_gil(&InvertedFile::append), exact("starts"), exact("terms"), exact("shares"), R"(
+            Append the next documents.
+
+            starts  (n + 1,) start of the terms of each, and the end of the last
+            terms   of the documents
+            shares  their saturations
+        )");
+    nb::class_<FoldInNeighbours>(module, "FoldInNeighbours", R"(
+        Finds the nearest neighbours of later documents; `delta.folding` has the method.
+
+        documents, postings  of the build
+        mean_square          ‖μ‖²
+        Buffers for each thread that searches: 5 bytes a document and one a feature.
+    )")
+        .def(nb::init<const Documents&, const ListsObject&, f64>(), nb::arg("documents"), nb::arg("postings"),
+             nb::arg("mean_square"))
+        .def("search", without_gil(&FoldInNeighbours::search), nb::arg("begin"), nb::arg("end"), nb::arg("offset"),
+             exact("starts"), exact("terms"), exact("weights"), nb::arg("later"), nb::arg("documents"),
+             nb::arg("budget"), nb::arg("candidates"), exact("values"), exact("neighbours"), R"(
+        Write the strongest entries of later documents begin..end among all before each.
+
+        starts, terms, weights  of the terms of documents from number `offset` on, as in CSR
+        later                   postings of the later documents
+        documents               these
+        budget                  postings of the build that are read for a document, at most
+        candidates              documents for which K is computed, at most
+        values, neighbours      output, by document from `offset`: strongest first, and the numbers
+                                of the documents; both 0 at first
+    )");
+    module.def("insert_neighbours", without_gil(&insert_neighbours), exact("row_of"), exact("pairs"), exact("values"),
+               exact("neighbours"), exact("strongest"), R"(
+        Insert entries in rows of the strongest, after entries of equal value; drop the weakest.
+
+        row_of      (N,) row of each document, from 1
+        pairs       (R, 2) the document that gets the entry, and its neighbour
+        values      (R,) of the entries
+        neighbours, strongest  (rows, width), changed here
     )");
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "engine/index.hpp"
+#include "engine/containing.hpp"
 
 namespace klsa {
 
@@ -61,17 +61,13 @@ struct ListsObject {
         require_between(weights, 0, i64(1) << 40, "weights");
         require_between(steps, 0, i64(1) << 62, "steps");
         for (i64 i = 0; i < length(terms); i++) {
-            const i64 term = terms(i);
-            i64 place = lists.starts[term];
-            for (i64 run = lists.run_starts[term]; run < lists.run_starts[term + 1]; run++) {
-                const i64 first = i64(lists.runs[run][0]) << lists.block_bits, after = place + lists.runs[run][1] + 1;
-                require(after <= lists.starts[term + 1], "runs: a run leaves its term");
-                for (; place < after; place++) {
-                    const i64 document = first + (lists.entries[place] >> 16);
+            for_each_run(lists, terms(i), [&](i64 first, std::span<const u32> entries) {
+                for (const u32 entry : entries) {
+                    const i64 document = first + (entry >> 16);
                     require(document < length(steps), "entries: a document is unknown");
-                    steps(document) += 1 + ((weights(i) * i64(lists.entries[place] & 0xFFFF)) >> 16);
+                    steps(document) += 1 + ((weights(i) * i64(entry & 0xFFFF)) >> 16);
                 }
-            }
+            });
         }
     }
 };

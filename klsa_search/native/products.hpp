@@ -1,5 +1,8 @@
-// Products of sparse features with blocks of vectors. Sums are in the order of documents or
-// features, one after the other, so the bits do not depend on threads or instruction sets.
+// Products of sparse features with blocks of vectors, and of vectors of 8-bit integers. Sums of floats
+// are in the order of documents or features, one after the other, so the bits do not depend on threads
+// or instruction sets.
+#include "dot.hpp"
+
 namespace klsa::KLSA_NS {
 
 // sums += Φᵀ blocks, for the entries [begins[d], ends[d]) of each document d.
@@ -39,6 +42,16 @@ void add_to_documents(const i32* columns, const W* weights, const i64* begins, c
             const W weight = weights[p];
             for (i64 j = 0; j < width; j++) y[j] = X(y[j] + weight * t[j]);
         }
+    }
+}
+
+// cosines[d] = the largest of it and the cosines of the vectors of document d.
+inline void add_cosines(const i8* rows, const i32* documents, const f32* scales, i64 count, const i16* query, i64 width,
+                        f32 scale, f32* cosines) {
+    for (i64 i = 0; i < count; i++) {
+        const f32 cosine = f32(dot(rows + i * width, query, width)) * (scales[i] * scale);
+        f32& largest = cosines[documents[i]];
+        largest = std::max(largest, cosine);
     }
 }
 

@@ -45,11 +45,8 @@ COUNTS = np.ones(2, np.float32)
             "starts: the offsets decrease",
         ),
         (lambda: _native.squares_of_rows(longs(0, 3), COUNTS, np.zeros(1)), "starts: the offsets"),
-        (lambda: _native.add_to_columns(ints(0, 5), COUNTS, np.zeros(5)), "columns: a value"),
-        (
-            lambda: _native.rows_with(longs(0, 2), ints(0, -1), COUNTS, np.ones(2), np.zeros(1)),
-            "columns: a value",
-        ),
+        (lambda: _native.Features(ints(0, 5), COUNTS, 5), "columns: a value"),
+        (lambda: _native.Features(ints(0, -1), COUNTS, 2), "columns: a value"),
         (
             lambda: _native.scale_rows(longs(0, 2), COUNTS, np.ones(1), np.zeros(3)),
             "data and scaled: their lengths differ",
@@ -72,12 +69,6 @@ COUNTS = np.ones(2, np.float32)
                 longs(1), longs(1), longs(0)
             ),
             "terms: a value is outside",
-        ),
-        (
-            lambda: _native.PostingLists(1, 6, longs(0, 2), ENTRIES, longs(0, 1), RUNS).add_steps(
-                longs(0), longs(1), longs(0)
-            ),
-            "runs: a run leaves its term",
         ),
         (
             lambda: _native.PostingLists(1, 6, longs(0, 3), ENTRIES, longs(0, 1), RUNS).add_steps(

@@ -1,6 +1,8 @@
 """The module as a whole: its descriptions and the choice of the instruction set."""
 
 import ast
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,17 +48,35 @@ def test_largest_instruction_set_is_active():
     assert _native.select_instruction_set(largest) == largest
 
 
+# Of AVX, AVX-512 and BMI; tzcnt, which older processors read as bsf, is in any code.
+ADVANCED = re.compile(r"\t(v|k|andn|bextr|bls|bzhi|lzcnt|mulx|pdep|pext\s|popcnt|rorx|s[ah][lr]x)")
+
+
+def test_only_functions_that_are_chosen_have_instructions_of_larger_sets():
+    """The linker takes a function that files share from one of them: it must run everywhere."""
+    folder = Path(_native.__file__).parents[1] / f"build/native-{sys.implementation.cache_tag}"
+    if not (shutil.which("objdump") and (folder / "avx512.o").exists()):
+        pytest.skip("needs objdump, and the objects of an in-place build")
+    disassembled = ["objdump", "--disassemble", "--no-show-raw-insn", *folder.glob("*.o")]
+    for line in subprocess.run(disassembled, capture_output=True, text=True).stdout.splitlines():
+        if line.endswith(">:"):
+            function = line
+        elif ADVANCED.search(line):
+            assert re.search("4klsa(4avx2|6avx512)", function), line
+
+
 SUMS_UNTIL_THE_END = """
 import threading, time
 import numpy as np
 from klsa_search import _native
 
-columns, data, sums = np.zeros(2**20, np.int32), np.ones(2**20), np.zeros(1)
+features = _native.Features(np.zeros(2**20, np.int32), np.ones(2**20), 1)
+starts, ones, sums = np.array([0, 2**20]), np.ones((1, 1)), np.zeros((1, 1))
 running = threading.Event()
 
 def add():
     while True:
-        _native.add_to_columns(columns, data, sums)
+        features.add_to_features(starts[:1], starts[1:], ones, sums)
         running.set()
 
 threading.Thread(target=add, daemon=True).start()

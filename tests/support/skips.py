@@ -18,7 +18,7 @@ ALLOWED = {
     "node": r"Node.js is not installed|KLSA_NODE_MODULES does not name a folder",
     "generators": r"a generator is not installed",
     "pyright": r"pyright is not installed",
-    "compiler": r"needs a C compiler",
+    "compiler": r"needs a C compiler|needs objdump",
     "servers": r"(nginx|promtool|gunicorn) is not installed",
     "registry": r"needs pip and the package registry",
     "instruction-set": r"the processor does not have it: avx",

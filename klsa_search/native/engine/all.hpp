@@ -1,5 +1,6 @@
 // The engine for one instruction set.
 // clang-format off: each needs those before it
+#include "searcher.hpp"
 #include "kernels.hpp"
 #include "selection.hpp"
 #include "state.hpp"
@@ -16,8 +17,8 @@
 
 namespace klsa::KLSA_NS {
 
-inline std::unique_ptr<Searcher> make_searcher(const Postings& postings, const Model* model, const ReverseRows* reverse,
-                                               Buffers& buffers) {
+std::unique_ptr<Searcher> make_searcher(const Postings& postings, const Model* model, const ReverseRows* reverse,
+                                        Buffers& buffers) {
     return std::make_unique<State>(postings, model, reverse, buffers);
 }
 

@@ -11,20 +11,22 @@ namespace klsa {
 
 // Call `visit` with the first document of each block that has postings of a term, and with these.
 template <class Visit>
-void for_each_run(const Postings& p, i64 term, Visit visit) {
-    for (const Segment& segment : p.segments) {
-        const i64 local = segment.local_term(term);
-        if (local < 0) continue;
-        i64 at = segment.starts[local];
-        const i64 last = segment.starts[local + 1];
-        for (i64 i = segment.run_starts[local]; i < segment.run_starts[local + 1]; i++) {
-            const u16* run = segment.runs[i];
-            const i64 after = std::min(at + run[1] + 1, last);
-            visit(segment.first + (i64(run[0]) << p.block_bits),
-                  std::span(segment.entries.data + at, size_t(after - at)));
-            at = after;
-        }
+void for_each_run(const PostingLists& lists, i64 term, Visit visit) {
+    i64 at = lists.starts[term];
+    const i64 last = lists.starts[term + 1];
+    for (i64 i = lists.run_starts[term]; i < lists.run_starts[term + 1]; i++) {
+        const u16* run = lists.runs[i];
+        const i64 after = std::min(at + run[1] + 1, last);
+        visit(i64(run[0]) << lists.block_bits, std::span(lists.entries.data + at, size_t(after - at)));
+        at = after;
     }
+}
+template <class Visit>
+void for_each_run(const Postings& p, i64 term, Visit visit) {
+    for (const Segment& segment : p.segments)
+        if (const i64 local = segment.local_term(term); local >= 0)
+            for_each_run(static_cast<const PostingLists&>(segment), local,
+                         [&](i64 first, std::span<const u32> entries) { visit(segment.first + first, entries); });
 }
 
 // Call `visit` with each document that contains a term, ascending.

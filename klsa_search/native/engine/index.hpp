@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "../arrays.hpp"
+#include "../checks.hpp"
 #include "../integers.hpp"
 #include "../parts.hpp"
 

@@ -3,6 +3,7 @@
 // Included once for each instruction set: see `for_each_instruction_set.hpp`. KLSA_ISA is 2 for plain C++, 3 for AVX2
 // and 4 for AVX-512. A vector loop handles whole vectors; the plain loop after it handles the rest,
 // and is all there is without these instructions.
+#include "../dot.hpp"
 
 namespace klsa::KLSA_NS {
 
@@ -131,31 +132,6 @@ inline f32 covered_group(const f32* impacts, const f32* own, const i32* near, co
     }
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 #endif
-}
-
-inline i32 dot(const i8* vector, const i16* query, i64 width) {
-    i32 steps = 0;
-    i64 i = 0;
-#if KLSA_ISA >= 4
-    __m512i sum = _mm512_setzero_si512();
-    for (; i + 32 <= width; i += 32)
-        sum = _mm512_add_epi32(sum,
-                               _mm512_madd_epi16(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i*)(vector + i))),
-                                                 _mm512_loadu_si512(query + i)));
-    steps = _mm512_reduce_add_epi32(sum);
-#elif KLSA_ISA >= 3
-    __m256i sum = _mm256_setzero_si256();
-    for (; i + 16 <= width; i += 16)
-        sum =
-            _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)(vector + i))),
-                                                    _mm256_loadu_si256((const __m256i*)(query + i))));
-    __m128i h = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0x4E));
-    h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0xB1));
-    steps = _mm_cvtsi128_si32(h);
-#endif
-    for (; i < width; i++) steps += i32(vector[i]) * i32(query[i]);
-    return steps;
 }
 
 // sums[feature] += rint(factor * level)

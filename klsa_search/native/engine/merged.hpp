@@ -31,7 +31,7 @@ inline void cover_merged(const MergedSeeds& m, f32* covered) {
     }
 }
 
-inline WeighedSeeds weigh_merged(const MergedSeeds& m, const Params& params, Buffers& b) {
+WeighedSeeds weigh_merged(const MergedSeeds& m, const Params& params, Buffers& b) {
     WeighedSeeds w;
     i64 seeds = m.steps.size;
     f32 first = f32(m.steps[0]), top = first * f32(m.step);

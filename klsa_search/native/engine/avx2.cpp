@@ -1,0 +1,7 @@
+// The engine for AVX2, by itself: it takes longest to compile.
+#define KLSA_KERNELS "engine/all.hpp"
+#define KLSA_ONLY 3
+#include "buffers.hpp"
+#include "results.hpp"
+
+#include "../for_each_instruction_set.hpp"
