@@ -79,7 +79,8 @@ class GrowingColumn:
         The values of a document are stored once each, in ascending order.
         """
         flat, counts = flattened(batch)
-        values, misfits = coerced(self._coerce, flat, counts)
+        coerce = self._number_of if self.kind == "keyword" else self._coerce
+        values, misfits = coerced(coerce, flat, counts)
         documents = {len(self) + document for document, *_ in misfits}
         self.mismatches.extend(np.array(sorted(documents), np.int64))
         if counts is not None or None in values:
@@ -99,12 +100,11 @@ class GrowingColumn:
     def _decide(self, kind: FieldType | None, coerce: Callable[[object], Any]) -> None:
         self.kind: FieldType | None = kind
         self._values = GrowableArray(DTYPES[kind or "number"])
-        self._coerce_value = coerce
-        self._coerce = self._number_of if kind == "keyword" else coerce
+        self._coerce = coerce
 
     def _number_of(self, value: object) -> int | None:
         """Return the number of a text; TypeMismatch if there are too many."""
-        text = self._coerce_value(value)
+        text = self._coerce(value)
         if text is None:
             return None
         number = self._numbers.get(text)
@@ -265,6 +265,8 @@ class _Column(GrowingColumn):
             kinds = map(first_type, map(elements, batch))
             at, kind = next(((at, kind) for at, kind in enumerate(kinds) if kind), (None, None))
             super().extend(batch[:at])
+            if any(not isinstance(value, str) for value in flattened(batch[:at])[0]):
+                self.reason = NESTED
             if at is None:
                 return
             self._decide(kind, self._coercion(kind))
@@ -291,13 +293,12 @@ class _Column(GrowingColumn):
 
     def _coercion(self, kind: FieldType | None) -> Callable[[object], Any]:
         if kind is None:
-            return self._undecided
+            return _undecided
         unit = self._forms.unit(self._name)
         return coercion(kind, declared=self._declared, forms=self._forms, unit=unit)
 
-    def _undecided(self, value: object) -> None:
-        if isinstance(value, str) and not value.strip():
-            return
-        if not isinstance(value, str):
-            self.reason = NESTED
-        raise TypeMismatch(self.reason)
+
+def _undecided(value: object) -> None:
+    """Coerce a value of a field without a type: none fits but a blank text."""
+    if not isinstance(value, str) or value.strip():
+        raise TypeMismatch(NO_VALUE)
