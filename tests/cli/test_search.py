@@ -30,12 +30,6 @@ def test_a_pipe_gets_one_plain_line_a_hit(search):
     assert any("[thins]" in row for row in rows)
 
 
-def test_parameters_reach_the_ranking(search):
-    answer = search("coolant", "--json", "--alpha", 0.5, "--z", 2, "--dimensions", 1).json
-    assert answer["ranker"] == "klsa"
-    assert answer["parameters"].items() >= {"alpha": 0.5, "z": 2, "dimensions": 1}.items()
-
-
 def test_the_interpretation_is_printed(search):
     said = search("coolant -thermostat", "--json").json["interpretation"]
     assert (said["words"], said["excluded"]) == (["coolant"], ["thermostat"])

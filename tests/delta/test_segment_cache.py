@@ -55,7 +55,7 @@ def files(path):
 
 
 def answers(index):
-    return [index.rank(query, 50)[1].tolist() for query in TEXTS[40:60]]
+    return [index.rank(query, 50)[1].tolist() for query in TEXTS[40:60:4]]
 
 
 def write(path, *batches):
@@ -83,32 +83,27 @@ def test_a_reader_folds_only_documents_that_are_not_cached(path, folded):
 
 
 def test_there_are_few_files_however_it_was_written(path, folded):
-    found = write(path, *(records([40 + n % 20], f"x{n}") for n in range(60)))
-    assert len(files(path)) <= 60 // 12 * 2 + 3
+    found = write(path, *(records([40 + n % 20], f"x{n}") for n in range(30)))
+    assert len(files(path)) <= 30 // 12 * 2 + 3
     assert not list(path.glob("0*/.delta*"))
     folded.clear()
     assert opened(path) == found
     assert sum(folded) < 3
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "remove", "swap"])
-def test_a_file_that_is_damaged_is_made_again(path, folded, damage):
-    found = write(path, records(range(40, 50)), records(range(50, 60)))
+def test_a_file_that_is_damaged_is_made_again(path, folded):
+    write(path, records(range(40, 50)), records(range(50, 60)))
     first, second = sorted(path.glob("0*/delta-*"))
-    whole = first.read_bytes()
-    if damage == "swap":
-        first.write_bytes(second.read_bytes())
-    elif damage == "remove":
-        first.unlink()
-    else:
-        middle = len(whole) // 2
-        flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-        first.write_bytes({"flip": flipped, "cut": whole[:middle], "empty": b""}[damage])
-    folded.clear()
-    assert opened(path) == found
-    assert sum(folded) == 10
-    write(path, records([0]))
-    assert first.read_bytes() == whole
+    intact = first.read_bytes()
+    middle = len(intact) // 2
+    flipped = intact[:middle] + bytes([intact[middle] ^ 1]) + intact[middle + 1 :]
+    for later, damaged in enumerate([flipped, intact[:middle], b"", None, second.read_bytes()], 1):
+        found = write(path, records([0]))  # makes the file of the last round again
+        assert first.read_bytes() == intact
+        first.unlink() if damaged is None else first.write_bytes(damaged)
+        folded.clear()
+        assert opened(path) == found
+        assert sum(folded) == 10 + later
 
 
 def test_files_of_another_layout_are_made_again(path, folded, monkeypatch):

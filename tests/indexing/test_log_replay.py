@@ -63,13 +63,6 @@ def test_writes_are_carried_over(index, anew):
     other.close()
 
 
-def test_writes_during_a_rebuild_are_kept(index):
-    again = rebuild(index, k1=2.0, progress=meanwhile(lambda: written(index)))
-    assert again.ids() == index.ids()
-    assert "40" in again.ids()
-    again.close()
-
-
 def test_writes_undone_during_a_build_stay_undone(index):
     def undo():
         with writing(index.path.parent), LogWriter(index.path) as writer:

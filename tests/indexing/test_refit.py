@@ -146,23 +146,6 @@ def test_the_generation_before_comes_back_with_its_log(path):
     assert documents_of(path)[-1].id == "50"
 
 
-def test_writes_undone_during_a_refit_stay_undone(path):
-    """The new generation would hold it; so there is none."""
-
-    def progress(phase, done, total):
-        if not undone:
-            with writing(path), LogWriter(path / "000001") as writer:
-                undone.append(writer.undo())
-
-    undone = []
-    with pytest.raises(StoreError, match="were undone"):
-        refit(path, progress=progress)
-    index = open_index(path)
-    assert (index.generation, len(index)) == ("000001", 40)
-    assert [each.name for each in path.iterdir() if each.is_dir()] == ["000001"]
-    index.close()
-
-
 def test_a_rebuild_carries_over_what_its_index_has_not_taken_up(path):
     index, other = open_index(path), open_index(path)
     other.add(records(50))

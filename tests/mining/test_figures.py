@@ -14,7 +14,7 @@ from .conftest import documents
 BEGINS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)])
 def written(request, tmp_path_factory):
     options = {"home": tmp_path_factory.mktemp("home"), "dimensions": 8, "latent_dimensions": 4}
     if request.param > 1:

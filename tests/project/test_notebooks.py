@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 
-import matplotlib.pyplot as plt
 import pytest
 
 from tests.conftest import ROOT
@@ -16,31 +15,32 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def plots(tmp_path, monkeypatch):
     """Make a folder next to what the notebooks read, as theirs is; no window opens."""
     for name in ("docs", "studies"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "notebooks").mkdir()
     monkeypatch.chdir(tmp_path / "notebooks")
+    plt = pytest.importorskip("matplotlib.pyplot")
     before = plt.get_backend()
     plt.switch_backend("agg")
-    yield
+    yield plt
     plt.close("all")
     plt.switch_backend(before)
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in NOTEBOOKS])
-def test_every_cell_runs_and_shows_its_kind(path, folder):
+def test_every_cell_runs_and_shows_its_kind(path, plots):
     names = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
-        drawn = len(plt.get_fignums())
+        drawn = len(plots.get_fignums())
         with contextlib.redirect_stdout(io.StringIO()) as said:
             exec("".join(cell["source"]), names)
         kinds = {output["output_type"] for output in cell["outputs"]}
         assert ("stream" in kinds) == bool(said.getvalue())
-        assert ("display_data" in kinds) == (len(plt.get_fignums()) > drawn)
+        assert ("display_data" in kinds) == (len(plots.get_fignums()) > drawn)
 
 
 def test_there_are_notebooks():

@@ -3,10 +3,11 @@
 import doctest
 import inspect
 import json
-import pkgutil
 import re
 import shutil
-from contextlib import ExitStack, contextmanager
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -38,9 +39,9 @@ METADATA = {
     "grip": {"year": 2022, "about": ["tyres", "roads"]},
     "copy": {},
 }
-MODULES = {"klsa_search"} | {
-    each.name for each in pkgutil.walk_packages(klsa.__path__, "klsa_search.")
-}
+PACKAGE = Path(klsa.__file__).parent
+USING_FILES = re.compile(r"index|reports|home|url|\.(jsonl|txt|csv)")
+"""What examples contain that need the folder."""
 FILES = {
     "queries.jsonl": '{"_id": "1", "text": "leaking coolant"}\n',
     "qrels.txt": "1 0 leak 2\n",
@@ -77,29 +78,30 @@ def world(tmp_path_factory):
     return shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "world"), folder
 
 
-@contextmanager
-def names_of(world, monkeypatch):
-    """Yield what examples see: in a world as it was, an open index, counts, the rest."""
-    kept, folder = world  # the folder stays the same: an index knows where its source lies
-    shutil.rmtree(folder)
-    shutil.copytree(kept, folder)
-    monkeypatch.chdir(folder)
-    found = {
+@cache
+def public_names():
+    return {
         name: getattr(import_module(package), name)
         for package in public_api.PACKAGES
         for name in public_api.public_names(package)
     }
+
+
+@contextmanager
+def names_of(found, world, monkeypatch):
+    """Yield what an example sees: in a world as it was, an open index, counts, the rest."""
+    kept, folder = world  # the folder stays the same: an index knows where its source lies
+    monkeypatch.chdir(folder.parent)
     counts = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 1], [0, 1, 1, 1]])
-    index = klsa.open_index("index/reports")
-    yield found | {"klsa": klsa, "np": np, "Path": Path, "index": index, "counts": counts}
-    index.close()
-
-
-def module_of(title):
-    """The module of a documented name: `klsa_search.errors` of `klsa_search.errors.StoreError`."""
-    while title not in MODULES:
-        title = title.rpartition(".")[0]
-    return title
+    names = public_names() | {"klsa": klsa, "np": np, "Path": Path, "counts": counts}
+    if not USING_FILES.search(found.docstring):
+        yield names
+        return
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    monkeypatch.chdir(folder)
+    with klsa.open_index("index/reports") as index:
+        yield names | {"index": index}
 
 
 def parts(held):
@@ -109,6 +111,7 @@ def parts(held):
     return [part for part in held.__mro__ if part.__module__.startswith("klsa_search.")]
 
 
+@cache
 def examples():
     """Every docstring with examples of what is public: (title, doctest)."""
     finder = doctest.DocTestFinder(exclude_empty=True)
@@ -130,33 +133,43 @@ def examples():
     return sorted(seen.items())
 
 
-def other_examples():
-    """All other docstrings of the package with examples, which see the names of their module."""
+@cache
+def examples_by_module():
+    """Every docstring of the package with examples: what is not public sees its module, too."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    public = {found.docstring for _, found in examples()}
-    for name in sorted(MODULES):
-        try:
-            module = import_module(name)
-        except MissingExtra:
-            continue
-        for found in finder.find(module):
-            if found.examples and found.docstring not in public:
-                yield found.name, found
+    public = examples()
+    texts = {found.docstring for _, found in public}
+    found_in = defaultdict(list)
+    for title, found in public:
+        found_in["slow" if title in SLOW else module_of(found) or title].append(found)
+    for name in EXAMPLES_IN:
+        with suppress(MissingExtra):
+            for found in finder.find(import_module(name)):
+                if found.examples and found.docstring not in texts:
+                    found_in[module_of(found)].append(found)
+    return found_in
+
+
+def module_of(found):
+    """The module of an object with examples; None of the docstring of a module."""
+    return found.filename and dotted(Path(found.filename))
+
+
+def dotted(path):
+    names = (PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(names).removesuffix(".__init__")
 
 
 SLOW = ("klsa_search.indexing.rewrite.split",)
-ALL = {}
-for _title, _found in (*examples(), *other_examples()):
-    ALL.setdefault("slow" if _title in SLOW else module_of(_title), []).append(_found)
+EXAMPLES_IN = [dotted(path) for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text()]
 
 
-@pytest.mark.parametrize(
-    "module", [pytest.param(each, marks=[pytest.mark.slow] * (each == "slow")) for each in ALL]
-)
+@pytest.mark.parametrize("module", [*EXAMPLES_IN, pytest.param("slow", marks=pytest.mark.slow)])
 def test_examples_run(module, world, monkeypatch):
+    assert examples_by_module().keys() <= {*EXAMPLES_IN, "slow"}
     told = []
-    for found in ALL[module]:
-        with names_of(world, monkeypatch) as names:
+    for found in examples_by_module()[module]:
+        with names_of(found, world, monkeypatch) as names:
             told += failures_of(found, names)
     assert told == []
 

@@ -7,10 +7,19 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import klsa_search
 from tests.support.sources import nodes
 
 PACKAGE = Path(klsa_search.__file__).parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _parsed_sources() -> None:
+    """Parse the package, which takes seconds and is not the work of the test that comes first."""
+    next(nodes("klsa_search", ast.Module))
+
 
 MAX_LINES = 450
 """Lines of a module."""

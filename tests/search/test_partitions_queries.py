@@ -11,36 +11,11 @@ from klsa_search.search.parts.rounds import LocalSearches
 from klsa_search.search.query.parser import QueryParser
 
 WORDS = [
-    "engine",
-    "engineer",
-    "engineering",
-    "valve",
-    "validation",
-    "validate",
-    "pressure",
-    "presser",
-    "turbine",
-    "turbulent",
-    "coolant",
-    "cooling",
-    "wireless",
-    "network",
-    "networks",
-    "gearbox",
-    "gear",
-    "box",
-    "piston",
-    "pistons",
-    "printer",
-    "printing",
-    "Universität",
-    "universities",
-    "lubricant",
-    "fuselage",
-    "aileron",
-    "rudder",
-    "altimeter",
-]
+    "engine", "engineer", "engineering", "valve", "validation", "validate", "pressure", "presser",
+    "turbine", "turbulent", "coolant", "cooling", "wireless", "network", "networks", "gearbox",
+    "gear", "box", "piston", "pistons", "printer", "printing", "Universität", "universities",
+    "lubricant", "fuselage", "aileron", "rudder", "altimeter",
+]  # fmt: skip
 
 MISSPELT = [
     "engnie", "validaton presure", "netwrok turbien", "gerabox", "wirelessnetwork",

@@ -39,6 +39,10 @@ def failure_of(response, status):
     return error
 
 
+def bearing(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
     """Services wait as long as it takes."""
@@ -96,6 +100,12 @@ def client_of(catalog_of):
         return AppClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)
 
     return client
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Where keys are kept."""
+    return tmp_path / ".keys.json"
 
 
 @pytest.fixture

@@ -7,16 +7,7 @@ from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.storage.catalog import set_alias
 
-from .conftest import failure_of
-
-
-def bearing(key):
-    return {"Authorization": f"Bearer {key}"}
-
-
-@pytest.fixture
-def file(tmp_path):
-    return tmp_path / "keys.json"
+from .conftest import bearing, failure_of
 
 
 @pytest.fixture

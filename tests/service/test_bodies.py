@@ -108,13 +108,7 @@ def test_a_body_that_is_not_gzip_is_refused(client, body):
     assert "gzip" in failure_of(answer, 422)["message"]
 
 
-def test_a_body_has_its_limit_after_decompression(client):
-    body = gzip.compress(b'{"q": "' + b"x" * 2**24 + b'"}', mtime=0)
-    assert len(body) < 2**20
-    assert failure_of(client.post("/search", content=body, headers=GZIP), 413)
-
-
-@pytest.mark.parametrize("encoding", ["zstd", "br", "gzip, gzip"])
+@pytest.mark.parametrize("encoding", ["zstd", "deflate", "gzip, gzip"])
 def test_other_encodings_are_refused_by_name(client, encoding):
     headers = GZIP | {"Content-Encoding": encoding}
     error = failure_of(client.post("/search", content=QUERY, headers=headers), 415)

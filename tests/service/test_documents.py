@@ -452,19 +452,6 @@ def test_an_index_returns_its_drift(writer):
     assert health["drift"].items() >= since.items()
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("[" * 100_000, "it is nested too deeply"),
-    ],
-)
-def test_invalid_values_in_a_document_are_reported_without_a_position(writer, value, reason):
-    body = f'{{"id": "a", "n": {value}}}'
-    response = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
-    wanted = f"the body is not JSON ({reason}); correct it"
-    assert failure_of(response, 400)["message"] == wanted
-
-
 def test_a_write_to_a_read_only_directory_is_reported(writer, monkeypatch):
     """As where the folder is mounted read-only."""
 

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,13 +56,21 @@ def shell_of(heading):
     ]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A folder with the index of the page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder := tmp_path_factory.mktemp("page"))
+        [command] = re.findall(r"`klsa-index (build examples/[^`]*)`", PAGE)
+        arguments = command.replace("examples/", f"{ROOT}/examples/").split()
+        klsa_index.main(arguments, standalone_mode=False)
+    return folder
+
+
 @pytest.fixture
-def client(tmp_path, monkeypatch):
-    """A service with the index of the page, that takes writes and needs a key."""
-    monkeypatch.chdir(tmp_path)
-    [command] = re.findall(r"`klsa-index (build examples/[^`]*)`", PAGE)
-    arguments = command.replace("examples/", f"{ROOT}/examples/").split()
-    klsa_index.main(arguments, standalone_mode=False)
+def client(built, tmp_path, monkeypatch):
+    """A service with that index, which takes writes and needs a key."""
+    monkeypatch.chdir(shutil.copytree(built, tmp_path, dirs_exist_ok=True))
     keys = tmp_path / "keys"
     key = add_key(keys, "shop", ("search", "write"))
     with Catalog(Path("index"), interval=0) as catalog, Jobs(catalog, [], share=None) as jobs:

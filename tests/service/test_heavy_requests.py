@@ -49,10 +49,10 @@ class Held:
 def held(monkeypatch):
     held = Held()
 
-    def is_expensive(index, query, k=10, **parameters):
+    def is_expensive(index, query, *_, **parameters):
         if isinstance(query, Query):
-            query, k, parameters = query.query, query.k, query.parameters
-        return query not in ("", "wing") or k > 100 or "exact" in parameters
+            parameters = query.parameters
+        return "exact" in parameters
 
     monkeypatch.setattr(Index, "search", held.before(Index.search, is_expensive))
     monkeypatch.setattr(Index, "rank", held.before(Index.rank, is_expensive))
@@ -61,21 +61,10 @@ def held(monkeypatch):
     held.let.set()
 
 
-WORDS = "+".join(["wing"] * 500)
-PHRASES = "+".join(['"heat+layer"'] * 400)
-
-
 @pytest.mark.parametrize(
     "path",
-    [
-        "/search?q=wing&exact=true",
-        "/search?q=heat&k=100&explain=true",
-        f"/search?q={WORDS}",
-        f"/search?q={PHRASES}",
-        "/search?q=wnig+laeyr+haet",
-        "/indexes/tiny/terms/wing/related",
-    ],
-    ids=["exact", "explain", "words", "phrases", "misspelt", "related"],
+    ["/search?q=wing&exact=true", "/indexes/tiny/terms/wing/related"],
+    ids=["search", "related"],
 )
 def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home, held, path):
     with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served, held:

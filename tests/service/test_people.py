@@ -28,11 +28,6 @@ def _quick_hashes(monkeypatch):
 
 
 @pytest.fixture
-def file(tmp_path):
-    return tmp_path / ".keys.json"
-
-
-@pytest.fixture
 def service(home, file):
     with Catalog(home, interval=0) as catalog:
         keys = Keys(file, {"search", "write"}, Changes(file.parent))  # which are seen at once

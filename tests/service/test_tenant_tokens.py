@@ -11,7 +11,7 @@ from klsa_search.service.keys import add_key, read_keys, revoke_key
 from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.clients import Rates
 from klsa_search.service.signing import Signer
-from tests.service.conftest import failure_of
+from tests.service.conftest import bearing, failure_of
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
 
@@ -20,19 +20,10 @@ OLD = "year = 1950"
 
 
 @pytest.fixture
-def file(tmp_path):
-    return tmp_path / "keys.json"
-
-
-@pytest.fixture
 def client(home, file):
     with Catalog(home, interval=0) as catalog:
         app = catalog_app(catalog, writes=Writes(), keys=Keys(file, {"search", "write"}))
         yield AppClient(app, raise_server_exceptions=False)
-
-
-def bearing(token):
-    return {"Authorization": f"Bearer {token}"}
 
 
 def create(client, key, filters, **body):

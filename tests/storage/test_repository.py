@@ -219,12 +219,15 @@ def test_an_index_out_of_use_that_differs_is_not_taken_for_a_restore(
     assert (bytes_below(path), read_synonyms(path)) == (before, synonyms)
 
 
-@pytest.mark.parametrize("leaves_empty", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("every", "leaves_empty"),
+    [(4, False), *(pytest.param(1, empty, marks=pytest.mark.slow) for empty in (False, True))],
+)
 def test_a_restore_killed_at_any_step_is_repeated(
-    home, repository, tmp_path, monkeypatch, leaves_empty
+    home, repository, tmp_path, monkeypatch, every, leaves_empty
 ):
     back_up(repository, home)
-    for step in count():
+    for step in count(step=every):
         path = tmp_path / f"{step}" / "cars"
         with dying(monkeypatch, step, leaves_empty=leaves_empty) as tried, suppress(Killed):
             restore_index(repository, "cars", path)

@@ -1,6 +1,7 @@
 """Syntax trees of the sources, parsed once for all tests that read them."""
 
 import ast
+import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,9 +16,12 @@ Node = TypeVar("Node", bound=ast.AST)
 @lru_cache(maxsize=2)  # millions of nodes
 def _by_kind(folder: str) -> dict[type[ast.AST], list[tuple[Path, ast.AST]]]:
     found = defaultdict(list)
+    gc.disable()  # half of the time
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             found[type(node)].append((path, node))
+    gc.freeze()
+    gc.enable()
     return found
 
 

@@ -23,22 +23,24 @@ from tools.golden.world import WORLDS
 STORED = Path(__file__).parents[2] / "tests" / "golden"
 
 
-def answers(name: str) -> list[str]:
-    """Return the answers of a world to its questions, one line each."""
+def answers(name: str, step: int = 1) -> list[str]:
+    """Return the answers of a world to every `step`-th of its questions, one line each."""
     world = WORLDS[name]
     with tempfile.TemporaryDirectory() as home, world.make(Path(home)) as index:
-        return list(lines_of(index, world.questions))
+        return list(lines_of(index, world.questions[::step]))
 
 
-def differences(name: str) -> list[str]:
+def differences(name: str, step: int = 1) -> list[str]:
     """Return how the answers of a world differ from the stored ones, a line for each question."""
     stored = (STORED / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-    now = answers(name)
-    if len(stored) != len(now):
-        return [f"{name}: {len(now)} answers, but {len(stored)} are stored"]
+    asked = WORLDS[name].questions
+    if len(stored) != len(asked):
+        return [f"{name}: {len(asked)} questions, but {len(stored)} answers are stored"]
     return [
-        f"{name} {number} {WORLDS[name].questions[number]}: {differs}"
-        for number, (before, after) in enumerate(zip(stored, now, strict=True))
+        f"{name} {number * step} {asked[number * step]}: {differs}"
+        for number, (before, after) in enumerate(
+            zip(stored[::step], answers(name, step), strict=True)
+        )
         if (differs := difference(before, after)) is not None
     ]
 

@@ -237,7 +237,7 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
     allowed = rng.random(len(many)) < 0.5
     everything = Mask(np.ones(len(many), np.bool_))
     few_by_row = []
-    for _ in range(40):
+    for _ in range(15):
         terms = rng.integers(0, 60, 3).tolist()
         exact = exact_scores(many, terms, SearchSettings()) * allowed
         monkeypatch.setattr("klsa_search.search.engine.engine.FEW", 0)

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.browser
 expect = api.expect
 
 
-@pytest.fixture
-def file(tmp_path):
-    return tmp_path / "keys.json"
-
-
 @contextmanager
 def keyed(home, file):
     with Catalog(home) as catalog, serving(catalog, keys=Keys(file, set())) as served:
