@@ -175,7 +175,7 @@ def test_later_writes_are_filtered_too(client, file):
 
 def test_the_clients_of_a_key_have_a_rate_limit_each(home, file):
     with Catalog(home, interval=0) as catalog:
-        app = catalog_app(catalog, keys=Keys(file, ()), rates=Rates(1))
+        app = catalog_app(catalog, keys=Keys(file, ()), rates=Rates(1, lambda: 0.0))
         key = add_key(file, "shop", ["search"])
         one, two = (AppClient(app, client=(f"10.0.0.{n}", 1)) for n in (1, 2))
         token = create(one, key, {"first": OLD}).json()["token"]
