@@ -250,20 +250,7 @@ def test_lines_of_a_sync_that_are_too_deep_or_no_json(writer):
         failure_of(writer.post(SYNC, content=line, headers=LINES), 422)
 
 
-NO_KEYS = (
-    {},
-    {"Authorization": ""},
-    {"Authorization": "Bearer"},
-    {"Authorization": "Bearer "},
-    {"Authorization": "Basic Og=="},
-    {"Authorization": "Bearer {}"},
-    {"X-API-Key": "nope"},
-    {"Cookie": "key=nope"},
-    {"Authorization": "Bearer " + "x" * 10_000},
-)
-
-
-def test_a_request_without_a_valid_key_learns_nothing(home, tmp_path):
+def test_every_way_of_writing_a_path_needs_a_key(home, tmp_path):
     file = tmp_path / "keys.json"
     add_key(file, "web", ["search", "write"])
     with (
@@ -271,10 +258,6 @@ def test_a_request_without_a_valid_key_learns_nothing(home, tmp_path):
         serving(catalog, writes=Writes(), keys=Keys(file, ())) as served,
     ):
         client = Raw(served.address)
-        for headers in NO_KEYS:
-            answer = client.request("GET", "/search?q=wing", headers=headers)
-            assert failure_of(answer, 401)["code"] == "invalid_api_key"
-            assert "first" not in answer.text
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
                      "/health/../search?q=wing", "/docs/../search?q=wing"):  # fmt: skip
             assert client.request("GET", path).status_code == 401
