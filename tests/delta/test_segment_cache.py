@@ -97,13 +97,13 @@ def test_a_file_that_is_damaged_is_made_again(path, folded):
     intact = first.read_bytes()
     middle = len(intact) // 2
     flipped = intact[:middle] + bytes([intact[middle] ^ 1]) + intact[middle + 1 :]
-    for later, damaged in enumerate([flipped, intact[:middle], b"", None, second.read_bytes()], 1):
+    for damaged in (flipped, intact[:middle], b"", None, second.read_bytes()):
         found = write(path, records([0]))  # makes the file of the last round again
         assert first.read_bytes() == intact
         first.unlink() if damaged is None else first.write_bytes(damaged)
         folded.clear()
         assert opened(path) == found
-        assert sum(folded) == 10 + later
+        assert 10 <= sum(folded) < 10 + segment.MIN_DOCUMENTS  # fewer writes are in no file
 
 
 def test_files_of_another_layout_are_made_again(path, folded, monkeypatch):
