@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -156,8 +157,6 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     "when": {"query_is": "tyres"}, "then": {"hide": ["t1"]}}]. It replaces all rules and takes
     effect at once.
     """
-    import json
-
     from klsa_search.search.opening import open_index
     from klsa_search.search.query.rules import checked_rules
     from klsa_search.storage.catalog import followed
@@ -192,8 +191,6 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
 
 def _compact(value: object) -> str:
     """Return a value as JSON without braces."""
-    import json
-
     return json.dumps(value, ensure_ascii=False)[1:-1]
 
 

@@ -170,6 +170,8 @@ class Admission:
     inline_seconds   budget for work in the event loop, see `LoopBudget`; by default none
     """
 
+    _busy: tuple[type[ServiceBusy], str] = ServiceBusy, "the service is busy"
+
     def __init__(
         self,
         *,
@@ -325,10 +327,8 @@ class Admission:
     def _refusal(self, reason: Reason, detail: str) -> ServiceBusy:
         """Count a refusal, and return its error."""
         self._refused[reason] += 1
-        return self._busy(detail)
-
-    def _busy(self, detail: str) -> ServiceBusy:
-        return ServiceBusy(f"the service is busy: {detail}; try again in a moment")
+        kind, fact = self._busy
+        return kind(f"{fact}: {detail}; try again in a moment")
 
 
 WAITING_WRITES = 16
@@ -356,6 +356,8 @@ class Writes(Admission):
     Writes to one index wait for each other anyway, and searches need the processors. The bodies of
     waiting writes are in memory, so the queue is short.
     """
+
+    _busy = TooManyWrites, "too many writes"
 
     def __init__(
         self,
@@ -431,9 +433,6 @@ class Writes(Admission):
 
     def _check_request_timeout(self, started: float) -> None:
         """Do nothing: a write is never cancelled halfway."""
-
-    def _busy(self, detail: str) -> ServiceBusy:
-        return TooManyWrites(f"too many writes: {detail}; try again in a moment")
 
     def _timed_out(self, seconds: float) -> RequestTimedOut:
         return RequestTimedOut(

@@ -276,7 +276,7 @@ async def _check_filters(service: IndexService, filters: Mapping[str, FilterLike
     IndexNotFound, InsufficientScope.
     """
     for name, filter_ in filters.items():
-        target = service.visible.resolve("search", name) or name
+        target = service.resolve("search", name) or name
         if not service.access.sees(name):
             raise InsufficientScope(
                 f"API key {service.access.key!r} is not valid for the alias `{name}`; name its "

@@ -225,7 +225,7 @@ async def _read(service: IndexService, name: str, compute: Callable[[Recorder, s
     It runs in the threads for expensive requests. AnalyticsOff, IndexNotFound, InsufficientScope,
     StoreError.
     """
-    target = service.visible.resolve("write", name) or name
+    target = service.resolve("write", name) or name
     with service.catalog.use_if_current(target) as opened:
         service.state["index"] = target
         index = target if opened is None else opened.name

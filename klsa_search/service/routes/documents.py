@@ -259,7 +259,7 @@ async def _write_lines(
     If a batch cannot be written, the last status is that of its first line.
     """
     # Of an alias, which may be moved between batches.
-    name = service.visible.resolve("write", name) or name
+    name = service.resolve("write", name) or name
     written: list[bytes] = []
     batch: list[Line] = []
     size, count, last = 0, 0, 0

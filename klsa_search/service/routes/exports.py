@@ -108,7 +108,7 @@ async def _export(params: ExportRequest, name: str, service: IndexService) -> Re
     The index stays open meanwhile. Errors before the first piece are raised; after it, the
     connection breaks off, as it does after `MAX_SECONDS`.
     """
-    target, token_filter = service.visible.resolve_with_filter(name)
+    target, token_filter = service.resolve_with_filter(name)
     leased = ExitStack()
 
     def begin() -> tuple[Iterator[bytes], bytes | None]:

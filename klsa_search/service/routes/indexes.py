@@ -147,7 +147,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
 
     `job` names its waiting or running refit; after it, the index has learnt from its documents.
     """
-    target = service.visible.aliases().get(name, name)
+    target = service.aliases().get(name, name)
     for status in await service.current_statuses(also=target if target != name else None):
         if status.name == target:
             # No thread of a pool may be free.
@@ -264,7 +264,7 @@ class AliasList(Answer):
 @reading_router.get("/aliases", summary="List aliases")
 async def aliases(service: Service) -> AliasList:
     """List aliases and their indexes."""
-    aliases = service.visible.aliases().items()
+    aliases = service.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in aliases])
 
 
@@ -322,10 +322,10 @@ async def jobs(
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
     jobs, index = service.writable_jobs, params.index
     if index is not None:
-        index = service.visible.resolve("write", index)
+        index = service.resolve("write", index)
 
     def work() -> list[Job]:
-        visible = filter(service.visible.has_job, jobs.history().jobs[::-1])
+        visible = filter(service.has_job, jobs.history().jobs[::-1])
         return [job for job in visible if index in (None, job.index)]
 
     return JobList(jobs=await service.admission.run(work))
@@ -369,7 +369,7 @@ async def _visible_job(service: IndexService, id_: int, *, cancel: bool = False)
 
     def work() -> Job:
         job = jobs.history().find(id_)
-        if not service.visible.has_job(job):
+        if not service.has_job(job):
             raise job_not_found(id_)
         return jobs.cancel(id_) if cancel else job
 

@@ -241,7 +241,7 @@ async def health(request: Request, response: Response, service: Service) -> Heal
     """
     every = service.catalog.statuses()
     ok = service.is_searchable(every)
-    statuses = service.visible.statuses()
+    statuses = service.statuses()
     names = {status.name for status in statuses}
     response.status_code = 200 if ok else 503
     signer: Signer = request.app.state.signer
@@ -289,7 +289,7 @@ async def metrics(request: Request, service: Service) -> Response:
     def work() -> tuple[bytes, str]:
         service.write_failures.failing()  # looks at the index directory again
         accept = request.headers.get("accept", "")
-        return service.metrics.exposition(service.visible.statuses(), accept)
+        return service.metrics.exposition(service.statuses(), accept)
 
     content, kind = await asyncio.to_thread(work)  # no thread of a pool may be free
     return Response(content, headers={"Content-Type": kind})
