@@ -291,7 +291,7 @@ def test_a_job_of_a_killed_service_failed_and_waiting_ones_are_kept(refits_of, h
     assert one.history().ended == {("tiny", "failed"): 1}
     one.request("tiny", "000001", {})
     [later] = [refits_of(home, noting(home, ""), share=None)]
-    assert later.get(2).state == "waiting"
+    assert later.history().find(2).state == "waiting"
     assert later.run_due()
     assert one.history().find(2).state == "done"
 
