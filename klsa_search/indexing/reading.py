@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ from klsa_search.indexing.text_sample import HtmlFields, TextSample
 from klsa_search.kernels.counts import BlockCounts, CountsBuilder, TermCounts
 from klsa_search.storage.columns.declared import DeclaredFields, fitting
 from klsa_search.storage.columns.writer import FieldsWriter
-from klsa_search.storage.documents import DocumentReader, DocumentWriter
+from klsa_search.storage.documents import DocumentWriter, read_in_pieces
 from klsa_search.storage.forward_index import write_forward
 from klsa_search.storage.manifest import FieldsEntry, Manifest, SpaceEntry
 from klsa_search.storage.names import SCRATCH
@@ -305,9 +305,7 @@ def read(
             done += len(batch)
             report(DOCUMENTS, done, source.extent.documents(done))
     report(DOCUMENTS, done, done)
-    documents = DocumentReader.open(generation)
-    ranges = range(0, done, BATCH)
-    heads = (documents.heads(range(done)[first : first + BATCH]) for first in ranges)
+    heads = (piece.heads(range(len(piece))) for piece in read_in_pieces(generation))
     contents = source.finish(generation, ([fields for *_, fields in batch] for batch in heads))
     settings = contents.settings
     analyzer, searched = Analyzer(settings), settings.searched_fields
@@ -318,9 +316,10 @@ def read(
         first=() if trained is None else trained.vocabulary.terms,
     )
     parts, counted = len(searched.names), 0
+    documents = chain.from_iterable(piece.live_documents() for piece in read_in_pieces(generation))
     texts_of = (
         analysed_texts(batch, searched, settings.language_field)
-        for batch in build_batches(documents.live_documents())
+        for batch in build_batches(documents)
     )
     with closing(_numbered(texts_of, analyzer, processes or processors())) as numbered:
         for texts in numbered:

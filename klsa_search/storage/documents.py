@@ -36,7 +36,13 @@ from klsa_search.collection.vectors import set_vectors, vectors_of, vectors_of_p
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import DocumentNotFound, IndexDamaged
-from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays, write_lists
+from klsa_search.storage.arrays import (
+    ArrayWriter,
+    open_array,
+    read_header,
+    write_arrays,
+    write_lists,
+)
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import unreadable
 
@@ -101,6 +107,9 @@ RECORDS: Final = "documents"
 STARTS: Final = "documents_starts"
 KEYS: Final = "documents_keys"
 
+_PIECE: Final = 2**22
+"""Bytes of records that are read at once."""
+
 _DOC_ID: Final = 2**32 - 1
 """Bits of a key that are a doc id."""
 
@@ -133,6 +142,23 @@ class DocumentWriter(AbstractContextManager["DocumentWriter"]):
         if failure[0] is None:
             starts, keys = np.array(self._starts, np.int64), np.array(self._keys, np.uint64)
             write_arrays(self._generation, {STARTS: starts, KEYS: np.sort(keys)})
+
+
+def read_in_pieces(generation: Path) -> Iterator[DocumentReader]:
+    """Yield the documents of a generation, some MiB at a time.
+
+    They are read, not mapped, so that they do not count as memory of a build.
+    """
+    path, starts = generation / f"{RECORDS}.npy", open_array(generation, STARTS)
+    with path.open("rb") as stream:
+        (*_, begin), first = read_header(stream), 0
+        while first < len(starts) - 1:
+            last = int(np.searchsorted(starts, starts[first] + _PIECE, "right")) - 1
+            piece = starts[first : max(last, first + 1) + 1]
+            stream.seek(begin + int(piece[0]))
+            content = np.frombuffer(stream.read(int(piece[-1] - piece[0])), np.uint8)
+            yield DocumentReader((RecordsPart(content, piece - piece[0]),), path)
+            first += len(piece) - 1
 
 
 def write_live_documents(generation: Path, reader: DocumentReader, live: DocumentMask) -> None:
