@@ -224,7 +224,7 @@ def _counts(parser: QueryParser, query: str, settings: LanguageSettings) -> Quer
     if len(query) > _LONGEST_COUNTED or parser.analyzer.tokenizes:
         return QueryCounts(len(query) / _CHARACTERS_PER_WORD, matches=documents)
     if settings.operators is not False and (boolean := parse_boolean(query, parser.fields)):
-        clauses = [operand.clause for operand in boolean.operands[:MAX_SIGNS]]
+        clauses = boolean.operands[:MAX_SIGNS]
         return QueryCounts(
             len(query) / _CHARACTERS_PER_WORD,
             len(clauses),

@@ -90,15 +90,9 @@ def in_postorder(filter_: Filter) -> list[Filter]:
             continue
         size += max(len(node.values), 1) if isinstance(node, Condition) else 1
         if size > MAX_CONDITIONS:
-            raise QueryError(
-                f"filter: more than {MAX_CONDITIONS:,} conditions and values; simplify it",
-                field="filter",
-            )
+            raise invalid(f"more than {MAX_CONDITIONS:,} conditions and values; simplify it")
         if depth > MAX_DEPTH:
-            raise QueryError(
-                f"filter: nested more than {MAX_DEPTH} levels deep; flatten it",
-                field="filter",
-            )
+            raise invalid(f"nested more than {MAX_DEPTH} levels deep; flatten it")
         stack.append((node, depth, True))
         stack += [(part, depth + 1, False) for part in reversed(parts_of(node))]
     return operands
@@ -200,10 +194,8 @@ def filter_of_text(text: str) -> Filter:
     from lark.exceptions import UnexpectedInput, UnexpectedToken
 
     if len(text) > MAX_CHARACTERS:
-        raise QueryError(
-            f"filter: {len(text):,} characters, more than the limit of "
-            f"{MAX_CHARACTERS:,}; shorten it",
-            field="filter",
+        raise invalid(
+            f"{len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}; shorten it"
         )
     try:
         parsed: Any = _parser().parse(text)
@@ -215,18 +207,17 @@ def filter_of_text(text: str) -> Filter:
         else:
             fact = f"{_shorten(str(error.token))} is not allowed at character {error.column}"
         quoting = "; quote a value with spaces" if error.token.type == "WORD" else ""
-        raise _invalid(f"{fact}; expected one of {', '.join(expected)}{quoting}") from None
+        raise invalid(f"{fact}; expected one of {', '.join(expected)}{quoting}") from None
     except UnexpectedInput as error:
         rest = text[error.pos_in_stream :] if error.pos_in_stream is not None else text
         fact = f"{_shorten(rest)} at character {error.column} is not a name, value or operator"
-        raise _invalid(
-            f"{fact}; quote names and values with spaces or special characters"
-        ) from None
+        raise invalid(f"{fact}; quote names and values with spaces or special characters") from None
     tree: Filter = parsed
     return tree
 
 
-def _invalid(reason: str) -> QueryError:
+def invalid(reason: str) -> QueryError:
+    """Return the error of a filter that cannot be read, or that does not fit an index."""
     return QueryError(f"filter: {reason}", field="filter")
 
 
@@ -292,18 +283,18 @@ def filter_of_mapping(mapping: object) -> Filter:
 
 def _read(mapping: object, depth: int) -> Filter:
     if depth > MAX_DEPTH:
-        raise _invalid(f"nested more than {MAX_DEPTH} levels deep; flatten it")
+        raise invalid(f"nested more than {MAX_DEPTH} levels deep; flatten it")
     if not isinstance(mapping, Mapping):
-        raise _invalid(f"{_repr(mapping)} is not a filter; give {_SYNTAX}")
+        raise invalid(f"{_repr(mapping)} is not a filter; give {_SYNTAX}")
     if "field" in mapping:
         return _conditions(mapping)
     if len(mapping) != 1 or (operator := next(iter(mapping))) not in ("and", "or", "not"):
-        raise _invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
+        raise invalid(f"{_repr(dict(mapping))} is not a filter; give {_SYNTAX}")
     operands = mapping[operator]
     if operator == "not":
         return negation(_read(operands, depth + 1))
     if not isinstance(operands, list | tuple):
-        raise _invalid(f"{operator!r} is {_repr(operands)}; give a list of filters")
+        raise invalid(f"{operator!r} is {_repr(operands)}; give a list of filters")
     parts = tuple(_read(part, depth + 1) for part in operands)
     return And(parts) if operator == "and" else Or(parts)
 
@@ -311,10 +302,10 @@ def _read(mapping: object, depth: int) -> Filter:
 def _conditions(mapping: Mapping[Any, Any]) -> Filter:
     name = mapping["field"]
     if not isinstance(name, str):
-        raise _invalid(f"'field' is {_repr(name)}; give the name of a field")
+        raise invalid(f"'field' is {_repr(name)}; give the name of a field")
     parts = [_condition(name, key, value) for key, value in mapping.items() if key != "field"]
     if not parts:
-        raise _invalid(f"field {_repr(name)} has no comparison; give {_SYNTAX}")
+        raise invalid(f"field {_repr(name)} has no comparison; give {_SYNTAX}")
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
@@ -324,26 +315,26 @@ def _condition(field: str, comparison: object, value: object) -> Filter:
     QueryError for an unknown comparison or a value that it does not take.
     """
     if comparison not in _COMPARISONS:
-        raise _invalid(f"unknown comparison {_repr(comparison)}; give {_SYNTAX}")
+        raise invalid(f"unknown comparison {_repr(comparison)}; give {_SYNTAX}")
     if comparison == "!=":
         return Not(_condition(field, "=", value))
     if comparison == "null":
         return negation(_condition(field, "exists", value))
     if comparison == "exists":
         if not isinstance(value, bool):
-            raise _invalid(f"field {_repr(field)}: {_repr(value)} is neither true nor false")
+            raise invalid(f"field {_repr(field)}: {_repr(value)} is neither true nor false")
         present = Condition(field, "EXISTS")
         return present if value else Not(present)
     values = value if comparison in ("to", "in") else [value]
     if not isinstance(values, list | tuple):
-        raise _invalid(f"field {_repr(field)}: {_repr(values)} is not a list of values")
+        raise invalid(f"field {_repr(field)}: {_repr(values)} is not a list of values")
     for scalar in values:
         if not isinstance(scalar, str | int | float):
-            raise _invalid(
+            raise invalid(
                 f"field {_repr(field)}: {_repr(scalar)} is not a text, number, true or false"
             )
     if comparison == "to" and len(values) != 2:
-        raise _invalid(f"field {_repr(field)}: 'to' takes a list of two values, not {len(values)}")
+        raise invalid(f"field {_repr(field)}: 'to' takes a list of two values, not {len(values)}")
     return Condition(field, cast("Comparison", str(comparison).upper()), tuple(values))
 
 

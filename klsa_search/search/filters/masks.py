@@ -33,6 +33,7 @@ from klsa_search.search.filters.conditions import (
     filter_of_mapping,
     filter_of_text,
     in_postorder,
+    invalid,
 )
 from klsa_search.storage.columns.column import Column, RangeMask
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
@@ -97,10 +98,7 @@ def mask_of(
                 every = isinstance(node, And)
                 joined = stack[begin] if node.parts else np.full(after - first, every, np.bool_)
                 for part in stack[begin + 1 :]:
-                    if every:
-                        joined &= part
-                    else:
-                        joined |= part
+                    (np.logical_and if every else np.logical_or)(joined, part, out=joined)
                 stack[begin:] = [joined]
         return stack[0]
 
@@ -149,7 +147,7 @@ class FilterCache:
             if before is not None:
                 self._cache.move_to_end(key)
         if version > self._version:  # of a later state, in which documents may be deleted
-            return mask_of(filter_of(filter_), self.fields, self.size, self._find)
+            before = None
         if before is not None and before.documents == self.size:
             return before
         mask = mask_of(filter_of(filter_), self.fields, self.size, self._find, before)
@@ -176,26 +174,21 @@ def filter_of(filter_: FilterLike) -> Filter:
 
 def key_of(filter_: FilterLike) -> tuple[str, str]:
     """Return a cache key that identifies the filter; of one with relative dates, for a second."""
-    kind, text = _key_of(filter_)
-    return (kind, f"{text} at {int(time.time())}") if "now" in text else (kind, text)
-
-
-def _key_of(filter_: FilterLike) -> tuple[str, str]:
     if isinstance(filter_, str):
-        return "text", filter_
-    if isinstance(filter_, Mapping):
+        kind, text = "text", filter_
+    elif isinstance(filter_, Mapping):
         try:
-            return "json", json.dumps(filter_)
+            kind, text = "json", json.dumps(filter_)
         except (TypeError, ValueError, RecursionError) as error:
-            raise QueryError(
-                f"filter: not valid JSON ({error}); correct it", field="filter"
-            ) from None
-    if not isinstance(filter_, Condition | And | Or | Not):
+            raise invalid(f"not valid JSON ({error}); correct it") from None
+    elif isinstance(filter_, Condition | And | Or | Not):
+        in_postorder(filter_)  # checks its limits, so that repr does not recurse too deep
+        kind, text = "tree", repr(filter_)
+    else:
         raise QueryError(
             f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
         )
-    in_postorder(filter_)  # checks its limits, so that repr does not recurse too deep
-    return "tree", repr(filter_)
+    return (kind, f"{text} at {int(time.time())}") if "now" in text else (kind, text)
 
 
 def _finder(
@@ -227,15 +220,12 @@ def _finder(
             case ">=":
                 return ranges_of(field, Column.between, values[0], None)
     except QueryError as error:
-        raise QueryError(f"filter: {error.message}", field="filter") from None
+        raise invalid(error.message) from None
 
 
 def _id_finder(condition: Condition, find: FindDocuments) -> RangeMask:
     if condition.comparison not in ("=", "IN"):
-        raise QueryError(
-            f"filter: {ID!r} with {condition.comparison}: IDs are compared with = and IN only",
-            field="filter",
-        )
+        raise invalid(f"{ID!r} with {condition.comparison}: IDs are compared with = and IN only")
     doc_ids = find([str(value) for value in condition.values])
 
     def in_range(first: int, after: int) -> DocumentMask:
@@ -256,7 +246,7 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
         return value
     text = value.strip()
     if field.type == "date":
-        if _is_relative(value):
+        if _MEANT_AS_RELATIVE.match(value):
             return absolute(value, now)
         return local_date(text, forms.dates) or value
     return _number(field.name, text, forms)
@@ -288,6 +278,7 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
 
 
 _RELATIVE: Final = re.compile(r"now((?:[+-]\d{1,6}[smhdwMy])*)(?:/([dMy]))?", re.ASCII)
+_MEANT_AS_RELATIVE: Final = re.compile(r"now(?![^\W_])")
 _STEP: Final = re.compile(r"([+-]\d+)([smhdwMy])")
 _UNITS: Final = {
     "s": timedelta(seconds=1),
@@ -298,11 +289,6 @@ _UNITS: Final = {
 }
 _MONTHS: Final = {"M": 1, "y": 12}
 _FORMS: Final = {"d": "%Y-%m-%d", "M": "%Y-%m", "y": "%Y"}
-
-
-def _is_relative(value: object) -> bool:
-    """Return whether a value is meant as a relative date."""
-    return isinstance(value, str) and re.match(r"now(?![^\W_])", value) is not None
 
 
 def absolute(value: str, now: datetime) -> str:

@@ -22,7 +22,7 @@ from klsa_search.search.query.matching import (
     pattern_names,
 )
 from klsa_search.search.query.pieces import Pieces
-from klsa_search.search.query.syntax import BooleanQuery, Clause, Operand
+from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
 from klsa_search.storage.columns.columns import Field
 
@@ -120,7 +120,7 @@ class ClauseReader:
         # Of each: which documents match, and what none of these, and none of the others, contains.
         stack: list[tuple[DocumentMask, set[str], set[str]] | None] = []  # None: without a term
         for item in boolean.postfix:
-            if isinstance(item, Operand):
+            if isinstance(item, Clause):
                 excluded = len(builder.excluded)
                 mask = self._matching(item, builder)
                 names = {*builder.excluded[excluded:]}
@@ -142,20 +142,18 @@ class ClauseReader:
         # What ranks neither restricts further nor has synonyms.
         builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []
 
-    def _matching(self, operand: Operand, builder: QueryBuilder) -> DocumentMask | None:
+    def _matching(self, operand: Clause, builder: QueryBuilder) -> DocumentMask | None:
         """Read an operand; return which documents match it, or None if it has no term."""
-        clause, evidence = operand.clause, builder.rules.evidence
         builder.allowed, builder.alternatives, unknown = None, {}, len(builder.unknown)
-        if operand.negated:
-            self.read(clause._replace(sign="-"), builder)
+        self.read(operand, builder, is_operand=True)
+        if operand.sign:
             return None if builder.allowed is None else ~builder.allowed
-        self.read(clause._replace(sign=""), builder, is_operand=True)
         if len(builder.unknown) > unknown:
             return np.zeros(len(self._snapshot), np.bool_)
         words, allowed = builder.alternatives.values(), builder.allowed
         if not words:
             return allowed
-        containing = containing_words(self._snapshot, words, "all", evidence)
+        containing = containing_words(self._snapshot, words, "all", builder.rules.evidence)
         return containing if allowed is None else allowed & containing
 
     def vary(
@@ -184,10 +182,13 @@ class ClauseReader:
         if not excludes:
             joined += self._more_common(words, builder)
         words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
-        if excludes:
-            parts = self._compounds.parts_of_excluded(words, builder.rules.evidence)
-            return words, in_languages + joined, parts
-        return words, in_languages + joined, self._divided(words, builder)
+        if not excludes:
+            return words, in_languages + joined, self._divided(words, builder)
+        divided, evidence = dict[Word, Words](), builder.rules.evidence
+        for word in words if len(words) == 1 else ():  # its parts do not correct it
+            is_unknown = word.number == UNKNOWN
+            divided[word] = self._compounds.parts(word.text, evidence, typed=is_unknown)
+        return words, in_languages + joined, divided
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
         """Return how documents write words with other joined articles and prepositions."""

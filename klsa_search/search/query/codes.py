@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -186,15 +186,12 @@ class CodeReader:
         if 1 < len(runs) <= MAX_RUNS:
             for count in range(len(runs)):
                 for borders in combinations(range(1, len(runs)), count):
-                    yield tuple(self._pieces.words(" ".join(_joined(runs, borders))))
+                    bounds = pairwise((0, *borders, len(runs)))
+                    written = " ".join("".join(runs[first:after]) for first, after in bounds)
+                    yield tuple(self._pieces.words(written))
 
 
 def new_terms(codes: Iterable[Code], terms: Sequence[int]) -> list[int]:
     """Return the terms that documents write for codes, without those that a query has already."""
     numbers = [word.number for code in codes for writing in code.writings for word in writing]
     return list(dict.fromkeys(n for n in numbers if n >= 0 and n not in terms))
-
-
-def _joined(runs: Sequence[str], borders: Sequence[int]) -> Iterator[str]:
-    for first, after in zip((0, *borders), (*borders, len(runs)), strict=True):
-        yield "".join(runs[first:after])

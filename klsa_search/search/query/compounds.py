@@ -106,13 +106,6 @@ class Compounds:
         find = partial(self._find_parts, evidence, word, anywhere, typed)
         return evidence.kept(self._parts, (word, anywhere, typed), find)
 
-    def parts_of_excluded(self, words: Sequence[Word], evidence: Evidence) -> dict[Word, Words]:
-        """Return the parts of a single word that is excluded; it is not corrected by them."""
-        if len(words) != 1:
-            return {}
-        (word,) = words
-        return {word: self.parts(word.text, evidence, typed=word.number == UNKNOWN)}
-
     def _find_parts(self, evidence: Evidence, word: str, anywhere: bool, typed: bool) -> Words:
         if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()

@@ -124,9 +124,9 @@ class OperatorReader:
         operands = boolean.operands
         if in_capitals(query):
             return "capitals"
-        if all(operand.negated for operand in operands):
+        if all(operand.sign for operand in operands):
             return "nothing_to_exclude_from"
-        size = sum(self._size(operand.clause) for operand in operands)
+        size = sum(map(self._size, operands))
         short = size <= SHORT * (len(boolean.operators) + 1) and len(operands) <= MAX_OPERANDS
         return None if short and _is_one_line(query) else "plain_text"
 

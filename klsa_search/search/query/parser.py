@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask, Scores
-from klsa_search.core.parameters import LanguageSettings, MatchName
+from klsa_search.core.parameters import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.clauses import ClauseReader
+from klsa_search.search.query.clauses import MAX_CORRECTIONS, MAX_VARIANTS, ClauseReader
 from klsa_search.search.query.codes import CodeReader, new_terms
+from klsa_search.search.query.compounds import covered_words
 from klsa_search.search.query.corrections import MIN_FITTING_LETTERS
-from klsa_search.search.query.forms import QueryForms
 from klsa_search.search.query.interpretation import (
     ParsingRules,
     QueryBuilder,
     QueryInterpretation,
     Relaxed,
+    Variant,
+    Word,
 )
-from klsa_search.search.query.matching import Alternatives, containing_words
+from klsa_search.search.query.matching import containing_words
 from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
 from klsa_search.search.query.pieces import (
+    ALL_TRAITS,
     BOOLEAN,
     CHARACTERS,
     DOUBTFUL,
@@ -46,6 +50,9 @@ from klsa_search.search.query.syntax import (
 )
 from klsa_search.search.query.term_dictionary import DocumentsAt
 from klsa_search.storage.columns.columns import Field
+
+_CAPACITY: Final = 2**16  # forms
+_LONGEST: Final = 1_000  # characters of a query that is read by its forms
 
 MAX_TERMS: Final = 256
 """Distinct terms that a query is ranked by, at most; the lightest of more are left out."""
@@ -96,7 +103,7 @@ class QueryParser:
         self.operators = OperatorReader(self.pieces, self.fields)
         self._clauses = ClauseReader(self.pieces, self._columns)
         self.corrector, self._stop_words = self._clauses.corrector, self.pieces.stop_words
-        self._forms = QueryForms(self.pieces, self._clauses)
+        self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
         self._synonyms, numbers = synonyms, snapshot.vocabulary.numbers
@@ -161,9 +168,8 @@ class QueryParser:
         if settings.match != "any" or self._reads_together:
             return None
         has_case = not _are_in_capitals(query)
-        terms, traits = self._forms.read(
-            query, settings.spelling, evidence, has_case=has_case, typed=typed
-        )
+        rules = ParsingRules(settings.spelling, evidence=evidence, has_case=has_case)
+        terms, traits = self._read_forms(query, rules, typed=typed)
         operators, refused = settings.operators, CHARACTERS | (HAS_UNKNOWN | DOUBTFUL) * typed
         if operators is not False:
             refused |= SIGNS | BOOLEAN * (has_case or operators is True)
@@ -181,6 +187,69 @@ class QueryParser:
             return None
         return ParsedQuery(terms, leading=leading)
 
+    def _read_forms(self, query: str, rules: ParsingRules, *, typed: bool) -> tuple[list[int], int]:
+        """Return the terms of a query of words, as `ClauseReader.read` adds them, and its traits.
+
+        A form is a piece of a query, or several that may be joined. Neither the analyser nor the
+        syntax looks across other blanks outside of quotes, and queries repeat words, so what a form
+        adds is found once: 65,536 are cached for each way of reading, some 8 MB.
+
+        typed  do not correct words, which depends on the others: see `parse`
+        Traits are -1 without a term, and if words must be read together: those of long queries, and
+        of queries with many corrections; and if other calls may not know the evidence of a new
+        form. Cost: 1 µs for ten words that were read before.
+        """
+        if len(query) > _LONGEST:
+            return [], -1
+        table = self._forms.get((rules.spelling, rules.has_case))
+        if table is None:
+            table = _native.QueryForms(_CAPACITY, MAX_CORRECTIONS, MAX_VARIANTS)
+            self._forms[rules.spelling, rules.has_case] = table
+        while isinstance(result := table.read(query), list):
+            if typed and traits_of(self.pieces.of(query)) & HAS_UNKNOWN:
+                return [], -1
+            if not all(self._add_form(text, rules, table) for text in result):
+                return [], -1
+        return result
+
+    def _add_form(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
+        """Read a form by itself; return False if other calls may read it by other evidence."""
+        pieces = self.pieces.of(text)
+        read_together = self.pieces.compounds.read_together
+        if len(pieces) == 2 and not read_together(pieces[0].last, pieces[1].first):
+            table.add_separate(text)
+            return True
+        builder, unsettled = QueryBuilder(rules), rules.evidence.unsettled
+        before = [word for piece in pieces for word in piece.words]
+        words, joined, divided = self._clauses.vary(text, before, builder, builder.contained)
+        if rules.evidence.unsettled > unsettled:
+            return False
+        unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
+        is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
+        is_split = any(" " in variant.written for variant in joined)
+        is_doubtful = is_split or any(map(self.corrector.is_doubtful, before))
+        traits = traits_of(pieces) | DOUBTFUL * is_doubtful
+        variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
+        shown = dict[str, str]()
+        for variant in variants:
+            if variant.shown not in ("", variant.written):
+                shown.setdefault(variant.written, variant.shown)
+        table.add(
+            text=text,
+            first=pieces[0].first.first,
+            last=pieces[-1].last.last,
+            begins=pieces[0].first.may_end,
+            ends=pieces[-1].last.may_begin,
+            traits=traits if is_alone else ALL_TRAITS,
+            covers_unknown=not unknown.keys().isdisjoint(covered_words(joined)),
+            words=[word.number for word in words if word.number >= 0],
+            joined=_numbers(word for variant in joined for word in variant.words),
+            corrected=[word for word in unknown if word in builder.checked],
+            divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
+            variants=shown,
+        )
+        return True
+
     def _parse(
         self,
         query: str,
@@ -196,10 +265,14 @@ class QueryParser:
         boolean, clauses = self.operators.read(query, settings, evidence, relaxed)
         has_case = not _are_in_capitals(query)
         rules = ParsingRules(settings.spelling, synonyms, evidence=evidence, has_case=has_case)
+        texts = [query]  # what it neither excludes nor filters by
+        if boolean is None:
+            kept = (clause for clause in clauses if clause.sign != "-")
+            texts = [clause.text for clause in kept if clause.field not in self._columns]
+        words = [word for text in texts for word in self.pieces.words(text)]
         if typed:
-            texts = [query] if boolean is not None else self._ranking_texts(clauses)
-            numbers = (word.number for text in texts for word in self.pieces.words(text))
-            rules = rules._replace(context=tuple(dict.fromkeys(n for n in numbers if n >= 0)))
+            context = dict.fromkeys(word.number for word in words if word.number >= 0)
+            rules = rules._replace(context=tuple(context))
         if boolean is None and not (clauses and clauses[-1].has_sign):
             rules = self._with_last_word(query, rules._replace(is_typing=complete_last))
         builder = self._read_clauses(clauses, rules, boolean)
@@ -221,41 +294,16 @@ class QueryParser:
             )
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
-        if not (builder.terms or builder.unknown):
-            texts = [query] if boolean is not None else self._ranking_texts(clauses)
-            ranking = self._stop_words.of(
-                [word for text in texts for word in self.pieces.words(text)]
-            )
-            if ranking:
-                builder.stop_words = [word.text for word in ranking]
-                scores = self._stop_words.scores(query, ranking, evidence)
-        words = builder.alternatives.values()
-        mask = self._mask(builder.allowed, words, settings.match, evidence)
-        parsed = ParsedQuery(builder.terms, mask, builder, synonyms=expansion, stop_scores=scores)
-        return parsed._replace(leading=leading)
-
-    def _ranking_texts(self, clauses: Sequence[Clause]) -> list[str]:
-        """Return the texts of a query that it neither excludes nor filters by."""
-        return [
-            clause.text
-            for clause in clauses
-            if clause.sign != "-" and clause.field not in self._columns
-        ]
-
-    def _mask(
-        self,
-        allowed: DocumentMask | None,
-        words: Collection[Alternatives],
-        match: MatchName,
-        evidence: Evidence,
-    ) -> Mask | None:
-        """Return the allowed documents that contain as many of these words as required."""
-        if match == "any":
-            return None if allowed is None else Mask(allowed)
-        if words:
-            containing = containing_words(self.snapshot, words, match, evidence)
+        is_empty = not (builder.terms or builder.unknown)
+        if is_empty and (ranking := self._stop_words.of(words)):
+            builder.stop_words = [word.text for word in ranking]
+            scores = self._stop_words.scores(query, ranking, evidence)
+        allowed, counted = builder.allowed, builder.alternatives.values()
+        if settings.match != "any" and counted:
+            containing = containing_words(self.snapshot, counted, settings.match, evidence)
             allowed = containing if allowed is None else allowed & containing
-        return None if allowed is None else Mask(allowed)
+        mask = None if allowed is None else Mask(allowed)
+        return ParsedQuery(builder.terms, mask, builder, expansion, scores, leading)
 
     def _with_last_word(self, query: str, rules: ParsingRules) -> ParsingRules:
         """Return rules with the last word of the query if it is to be completed, or may be."""
@@ -325,9 +373,8 @@ class QueryParser:
         """Return how a query was interpreted, by settings and evidence that it was parsed with."""
         builder = parsed.reading
         if builder is None:
-            has_case = not _are_in_capitals(query)
-            variants = self._forms.variants(query, settings.spelling, has_case=has_case)
-            if variants is not None:
+            table = self._forms.get((settings.spelling, not _are_in_capitals(query)))
+            if table is not None and (variants := table.variants(query)) is not None:
                 words = tuple([word.text for word in self.pieces.words(query) if word.number >= 0])
                 return QueryInterpretation(words=words, variants=variants)
             builder = self._parse(query, settings, evidence or LOCAL).reading
@@ -338,6 +385,10 @@ class QueryParser:
         """Return the terms of a query that the index knows."""
         terms = self.snapshot.vocabulary.terms
         return {terms[number] for number in parsed.terms if number >= 0}
+
+
+def _numbers(words: Iterable[Word]) -> list[int]:
+    return [word.number for word in words]
 
 
 def _are_in_capitals(query: str) -> bool:

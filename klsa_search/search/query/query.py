@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any, Final, Unpack
 
 import numpy as np
@@ -154,19 +153,11 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
 def as_query(query: str | Query, k: int, options: SearchOptions) -> Query:
     """Return a text with its options as a `Query`; QueryError for options beside a `Query`."""
     if not isinstance(query, Query):
-        # Any text in ASCII is valid, and copying takes half as long as checking all options.
-        if options or type(k) is not int or type(query) is not str or not query.isascii():
-            return Query(query, k, **options)
-        return _without_options(k).model_copy(update={"query": query})
+        return Query(query, k, **options)
     if options or k != 10:
         name = next(iter(options), "k")
         raise QueryError(f"`{name}` cannot be passed with a Query; set it in the Query", field=name)
     return query
-
-
-@lru_cache
-def _without_options(k: int) -> Query:
-    return Query("", k)
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any, Final
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -62,7 +63,6 @@ class RuleSet:
         self._always: list[int] = []
         self._exact: dict[Terms, list[int]] = {}
         self._contained: dict[Terms, list[int]] = {}
-        lengths: dict[str, set[int]] = {}
         for number, rule in enumerate(self.rules):
             when = rule.when
             query = when.query_is if when.query_is is not None else when.query_contains
@@ -73,9 +73,8 @@ class RuleSet:
                     self._exact.setdefault(terms, []).append(number)
                 elif terms:
                     self._contained.setdefault(terms, []).append(number)
-                    lengths.setdefault(terms[0], set()).add(len(terms))
         self._exact.pop((), None)  # words that searches ignore
-        self._lengths = {first: sorted(some) for first, some in lengths.items()}
+        self._longest = max(map(len, self._contained), default=0)
         self._conditions = {
             number: _Condition(rule.when)
             for number, rule in enumerate(self.rules)
@@ -118,10 +117,8 @@ class RuleSet:
     def _numbers(self, terms: Terms) -> list[int]:
         """Return the numbers of the rules for the terms of a query, in ascending order."""
         numbers = {*self._always, *self._exact.get(terms, ())}
-        if self._contained:
-            for begin, term in enumerate(terms):
-                for length in self._lengths.get(term, ()):
-                    numbers.update(self._contained.get(terms[begin : begin + length], ()))
+        for begin, length in product(range(len(terms)), range(1, self._longest + 1)):
+            numbers.update(self._contained.get(terms[begin : begin + length], ()))
         return sorted(numbers)
 
 

@@ -24,7 +24,6 @@ from klsa_search.search.query.matching import containing_phrase, count_in_docume
 from klsa_search.search.query.syntax import Clause, in_capitals
 
 _MAY_BE_MEANT: Final = re.compile(r"(?<![^\W_])[A-Z]+(?![^\W_])|\w&\w")
-_Counts = npt.NDArray[np.int64]
 _AROUND: Final = ".,;:!?()[]'"
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
 
@@ -108,32 +107,20 @@ class StopWords:
         A score is the share of a document that is these words: in sequence, with capitals as in the
         query if documents have them; else all of them anywhere. Cost: 3 ns a word of all documents.
         """
-        numbers = self.numbers(words)
-        patterns = [(numbers, False)]
-        if _has_case(query, numbers):
-            patterns.insert(0, (numbers, True))
-        counts = np.zeros(len(self.snapshot), np.int64)
-        for pattern, as_written in patterns:
-            counts = self._counts(pattern, as_written)
-            if self._has_documents(pattern, as_written, counts, evidence):
-                return self._shares(counts * len(pattern))
+        numbers, snapshot = self.numbers(words), self.snapshot
+        for as_written in (True, False) if _has_case(query, numbers) else (False,):
+            counts = count_in_documents(snapshot, numbers, as_written=as_written)
+            question = "stop words", as_written, *pattern_names(snapshot, numbers)
+            matching = counts[snapshot.live_docs()]
+            if evidence.of(question, lambda: int(np.count_nonzero(matching))):  # noqa: B023
+                return self._shares(counts * len(numbers))
         counts_of_word = [
-            self._counts([number], as_written=False) for number in dict.fromkeys(numbers)
+            count_in_documents(snapshot, [number], as_written=False)
+            for number in dict.fromkeys(numbers)
         ]
         return self._shares(np.sum(counts_of_word, axis=0) * np.all(counts_of_word, axis=0))
 
-    def _counts(self, numbers: list[int], as_written: bool) -> _Counts:
-        return count_in_documents(self.snapshot, numbers, as_written=as_written)
-
-    def _has_documents(
-        self, numbers: list[int], as_written: bool, counts: _Counts, evidence: Evidence
-    ) -> bool:
-        """Return whether live documents of any partition contain a phrase."""
-        question = "stop words", as_written, *pattern_names(self.snapshot, numbers)
-        live = self.snapshot.live_docs()
-        return evidence.of(question, lambda: int(np.count_nonzero(counts[live]))) > 0
-
-    def _shares(self, counts: _Counts) -> Scores:
+    def _shares(self, counts: npt.NDArray[np.int64]) -> Scores:
         lengths = np.asarray(self.snapshot.lengths, np.float64)
         total = counts + lengths
         shares: Scores = np.divide(counts, np.maximum(total, 1.0)).astype(np.float32)

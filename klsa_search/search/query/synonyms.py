@@ -43,11 +43,8 @@ class Synonyms:
                     if terms and synonym.terms and synonym.terms not in readings[word]:
                         by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
         self._of = {terms: tuple(synonyms.values()) for terms, synonyms in by_terms.items()}
-        lengths: dict[str, set[int]] = {}
-        for terms in self._of:
-            lengths.setdefault(terms[0], set()).add(len(terms))
-        self._lengths = {first: sorted(some, reverse=True) for first, some in lengths.items()}
-        self._terms = frozenset(term for terms in self._of for term in terms)
+        self._longest = max(map(len, self._of), default=0)
+        self._terms = frozenset(chain.from_iterable(self._of))
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
@@ -56,7 +53,7 @@ class Synonyms:
     @property
     def first_terms(self) -> Iterable[str]:
         """The first term of each sequence that has synonyms."""
-        return self._lengths.keys()
+        return {terms[0] for terms in self._of}
 
     def __contains__(self, term: object) -> bool:
         """Return whether a term occurs in a sequence with synonyms, so that it is not misspelt."""
@@ -70,14 +67,12 @@ class Synonyms:
         """
         at = 0
         while at < len(terms):
-            for length in self._lengths.get(terms[at], ()):
-                synonyms = self._of.get(tuple(terms[at : at + length]))
-                if synonyms:
-                    yield at, at + length, synonyms
-                    at += length
-                    break
-            else:
-                at += 1
+            after = min(at + self._longest, len(terms))
+            while after > at and tuple(terms[at:after]) not in self._of:
+                after -= 1
+            if after > at:
+                yield at, after, self._of[tuple(terms[at:after])]
+            at = max(after, at + 1)
 
 
 class SynonymExpansion(NamedTuple):
@@ -120,12 +115,12 @@ def add_synonyms(
         plain_words = [(term_of(word), word) for word in words if word.number != NO_TERM]
         for first, after, meant in synonyms.find([term for term, _ in plain_words]):
             written = " ".join(word.text for _, word in plain_words[first:after])
-            if written in builder.synonyms_used:
+            if written in builder.synonyms:
                 continue
             indexed = [one for one in meant if all(term in numbers for term in one.terms)]
             if not indexed:
                 continue
-            builder.synonyms_used[written] = tuple(one.text for one in indexed)
+            builder.synonyms[written] = tuple(one.text for one in indexed)
             keys = set(stands_for)
             for term, word in plain_words[first:after]:
                 key = term if term in numbers else word.text

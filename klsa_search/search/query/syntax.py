@@ -165,31 +165,25 @@ _STRENGTH: Final = {"OR": 1, "AND": 2, "NOT": 3}
 Operator = Literal["AND", "OR", "NOT"]
 
 
-class Operand(NamedTuple):
-    """An operand of a Boolean query; `negated` if the documents that it matches are excluded."""
-
-    clause: Clause
-    negated: bool
-
-
 class BooleanQuery(NamedTuple):
     """A Boolean query.
 
-    postfix     operands and operators in postfix order
+    postfix     operands and operators in postfix order; the sign of an operand is "-" if the
+                documents that it matches are excluded
     written     with all of its operators and parentheses
     operators   as in the query
     stray       parentheses without a partner, and AND, OR and NOT that are not between words
     """
 
-    postfix: tuple[Operand | Operator, ...]
+    postfix: tuple[Clause | Operator, ...]
     written: str
     operators: tuple[str, ...]
     stray: tuple[str, ...]
 
     @property
-    def operands(self) -> list[Operand]:
+    def operands(self) -> list[Clause]:
         """Its operands, in order."""
-        return [item for item in self.postfix if isinstance(item, Operand)]
+        return [item for item in self.postfix if isinstance(item, Clause)]
 
 
 def may_be_boolean(text: str) -> bool:
@@ -210,7 +204,7 @@ def parse_boolean(text: str, fields: Collection[str]) -> BooleanQuery | None:
     """Return a Boolean query; None if no AND, OR or NOT is between words. Cost: 0.1 µs if none.
 
     >>> query = parse_boolean("(cats OR dogs) NOT mice", ())
-    >>> [item if isinstance(item, str) else item.clause.text for item in query.postfix]
+    >>> [item if isinstance(item, str) else item.text for item in query.postfix]
     ['cats', 'dogs', 'OR', 'mice', 'NOT', 'AND']
     """
     if not may_be_boolean(text):
@@ -238,7 +232,7 @@ class _Reader:
     """Orders operands and operators by the shunting-yard algorithm."""
 
     def __init__(self) -> None:
-        self._output: list[Operand | Operator] = []
+        self._output: list[Clause | Operator] = []
         self._stack: list[Operator | Literal["("]] = []
         self._written: list[str] = []
         self._operators: list[str] = []
@@ -249,16 +243,15 @@ class _Reader:
     def operand(self, clause: Clause) -> None:
         if self._extends and not clause.has_sign:
             last = self._output[-1]
-            assert isinstance(last, Operand)
-            text = f"{last.clause.text} {clause.text}"
-            joined = last.clause._replace(text=text, shown=text)
-            self._output[-1] = last._replace(clause=joined)
+            assert isinstance(last, Clause)
+            text = f"{last.text} {clause.text}"
+            self._output[-1] = last._replace(text=text, shown=text)
             self._written.append(clause.written)
             return
         self._join()
         negated = (self._stack.count("NOT") + (clause.sign == "-")) % 2 == 1
         self._extends = not clause.has_sign and self._stack[-1:] != ["NOT"]
-        self._output.append(Operand(clause, negated))
+        self._output.append(clause._replace(sign="-" if negated else ""))
         if clause.sign == "-":
             self._output.append("NOT")
         self._written.append(clause.written)

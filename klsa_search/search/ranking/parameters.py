@@ -101,33 +101,24 @@ class Parameters:
         reason = unsearched(chosen.boost_factors, self._snapshot.forward.fields)
         if reason is not None:
             raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
-        field = needs_eigenvectors(chosen)
+        field: str | None = needs_eigenvectors(chosen)
+        advice = f"rebuild it with --{field} {getattr(chosen, field)}" if field else ""
+        if field is None and "dimensions" in changes:
+            field, advice = "dimensions", "leave dimensions out"
         if field is not None and not self._snapshot.has_spectrum:
-            value = getattr(chosen, field)
             raise QueryError(
-                f"{field} = {value} is not available: index `{self._name}` does not have the "
-                f"eigenvectors of all its documents; rebuild it with --{field} {value}",
+                f"{field} = {getattr(chosen, field)} is not available: index `{self._name}` does "
+                f"not have the eigenvectors of all its documents; {advice}",
                 field=field,
             )
-        if (requested := changes.get("dimensions")) is not None:
-            self._check_dimensions(requested, chosen)
+        requested = changes.get("dimensions")
+        if requested and requested > max(built := built_dimensions(self._snapshot, chosen), 1):
+            raise QueryError(
+                f"dimensions = {requested} is more than the {built} that index `{self._name}` was "
+                "built with; use fewer, or rebuild it with more",
+                field="dimensions",
+            )
         return chosen
-
-    def _check_dimensions(self, requested: int, parameters: SearchSettings) -> None:
-        if not self._snapshot.has_spectrum:
-            raise QueryError(
-                f"dimensions = {requested} is not available: index `{self._name}` does not have "
-                "the eigenvectors of all its documents; leave dimensions out",
-                field="dimensions",
-            )
-        built = built_dimensions(self._snapshot, parameters)
-        if requested > max(built, 1):
-            raise QueryError(
-                f"dimensions = {requested} is more than the {built} that index "
-                f"`{self._name}` was built with; use fewer, or rebuild it with "
-                "more",
-                field="dimensions",
-            )
 
 
 def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:

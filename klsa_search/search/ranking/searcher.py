@@ -23,7 +23,7 @@ from klsa_search.search.engine.evidence import LOCAL, Evidence
 from klsa_search.search.engine.mask import Mask, intersection
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.engine.top_docs import NO_HITS, Rank, TopDocs, best_of, top_docs
+from klsa_search.search.engine.top_docs import NO_HITS, Rank, TopDocs, best_of
 from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import ranker_of
 from klsa_search.search.rankers.feedback import add_feedback
@@ -198,23 +198,12 @@ class Searcher:
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, mask, totals=totals, matches=matches)
         return [
-            self._top(
-                [query.terms],
-                k,
-                parameters,
-                intersection(mask, query.mask),
-                totals=totals,
-                matches=matches,
-            )[0]
+            self._top([query.terms], k, parameters, both, totals=totals, matches=matches)[0]
             if query.stop_scores is None
-            else self._top_by_stop_words(query.stop_scores, k, intersection(mask, query.mask))
+            else best_of(query.stop_scores * self._snapshot.live_docs(), k, both)
             for query in queries
+            for both in [intersection(mask, query.mask)]
         ]
-
-    def _top_by_stop_words(self, scores: Scores, k: int, mask: Mask | None) -> TopDocs:
-        allowed = self._snapshot.allowed(mask)
-        live = self._snapshot.live_docs() if allowed is None else allowed.allowed
-        return top_docs(scores * live, k)
 
     def ranking(self, query: ParsedQuery, parameters: SearchSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
@@ -244,15 +233,14 @@ class Searcher:
             tops = self._klsa_top(queries, k, parameters, mask, totals=totals, matches=matches)
             if tops is not None:
                 return tops
-        return [self._rank_all(terms, k, parameters, mask) for terms in queries]
+        return [best_of(self._score_all(terms, parameters), k, mask) for terms in queries]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
         """Return whether a query with default parameters takes about a millisecond at most."""
-        if self._partitions is not None:  # which may be on other machines
-            return False
         frequencies = self._frequencies
         return (
-            self._is_fast_by_default
+            self._partitions is None  # which may be on other machines
+            and self._is_fast_by_default
             and sum(frequencies[term] for term in terms if term >= 0) <= QUICK_POSTINGS
         )
 
@@ -304,24 +292,9 @@ class Searcher:
             return engine.top(queries, k, params, mask, totals=totals, matches=matches)
         if seeds is None:
             return [NO_HITS] * len(queries)
-        (terms,) = queries
-        local = next(iter(self._partitions.local), None)
-        return [
-            engine.top_shared(
-                terms, k, params, seeds, mask, totals=totals, matches=matches, local=local
-            )
-        ]
-
-    def _rank_all(
-        self,
-        terms: Sequence[int],
-        k: int,
-        parameters: SearchSettings,
-        mask: Mask | None,
-    ) -> TopDocs:
-        """Rank by the scores of all documents."""
-        scores = self._score_all(terms, parameters)
-        return best_of(scores, k, mask)
+        (terms,), local = queries, next(iter(self._partitions.local), None)
+        keywords = {"totals": totals, "matches": matches}
+        return [engine.top_shared(terms, k, params, seeds, mask, local=local, **keywords)]
 
     def _score_all(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         check_deadline()

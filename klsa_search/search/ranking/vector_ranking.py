@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import add
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +74,8 @@ class VectorParts:
     furthest: np.float32
 
 
-class Moments(NamedTuple):
-    """Number, sum and sum of squares of cosines, as integers of `1 / _EXACT`."""
-
-    documents: int
-    total: int
-    squares: int
+Moments = tuple[int, int, int]
+"""Number, sum and sum of squares of cosines, as integers of `1 / _EXACT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +98,9 @@ class VectorTotals:
         nearest = np.concatenate((self.nearest, other.nearest))
         ordinals = np.concatenate((self.ordinals, other.ordinals))
         first = np.lexsort((ordinals, -nearest))[:NEAREST]
-        return VectorTotals(
-            Moments(*map(add, self.moments, other.moments)),
-            max(self.best, other.best),
-            nearest[first],
-            ordinals[first],
-        )
+        count, total, squares = map(add, self.moments, other.moments)
+        best = max(self.best, other.best)
+        return VectorTotals((count, total, squares), best, nearest[first], ordinals[first])
 
     def values(self, deviations: Deviations) -> Scores:
         """Return what z adds to the score of each document."""
@@ -122,31 +115,31 @@ def checked_vector(vector: object, spaces: VectorSpaces) -> QueryVector | None:
         return None
     choices = ", ".join(f"`{name}`" for name in sorted(spaces)) or "none"
     if not isinstance(vector, Mapping) or len(vector) != 1:
-        raise QueryError(
-            "vector: give one vector, as a mapping of the name of its space to it; the spaces are: "
-            f"{choices}",
-            field="vector",
+        raise _invalid(
+            "give one vector, as a mapping of the name of its space to it; the spaces are: "
+            f"{choices}"
         )
     ((name, value),) = vector.items()
     space = spaces.get(name)
     if space is None:
-        raise QueryError(
-            f"vector: no document has a vector in the space {str(name)[:60]!r}; the spaces are: "
-            f"{choices}",
-            field="vector",
+        raise _invalid(
+            f"no document has a vector in the space {str(name)[:60]!r}; the spaces are: {choices}"
         )
     try:
         row = quantised(value)
     except ValueError as error:
-        raise QueryError(f"vector: the vector of `{name}` {error}", field="vector") from None
+        raise _invalid(f"the vector of `{name}` {error}") from None
     if row.shape != (1, space.dimension):
         size = " x ".join(map(str, row.shape)) if len(row) > 1 else f"{row.shape[1]:,}"
-        raise QueryError(
-            f"vector: the vector of `{name}` has {size} values, and the space has "
-            f"{space.dimension:,}; use the model that the documents were embedded with",
-            field="vector",
+        raise _invalid(
+            f"the vector of `{name}` has {size} values, and the space has {space.dimension:,}; "
+            "use the model that the documents were embedded with"
         )
     return QueryVector(name, row)
+
+
+def _invalid(reason: str) -> QueryError:
+    return QueryError(f"vector: {reason}", field="vector")
 
 
 def vector_parts(
@@ -189,12 +182,8 @@ def _totals(snapshot: Snapshot, cosines: Scores, rank: Rank, mask: Mask | None) 
         documents = documents[cosines[documents] >= least]
     ordinals = snapshot.ordinals_of(documents)
     first = np.lexsort((ordinals, -cosines[documents]))[:NEAREST]
-    return VectorTotals(
-        moments_of(cosines),
-        float(best[0]) if len(best) else 0.0,
-        cosines[documents[first]],
-        ordinals[first],
-    )
+    of_best = float(best[0]) if len(best) else 0.0
+    return VectorTotals(moments_of(cosines), of_best, cosines[documents[first]], ordinals[first])
 
 
 def with_vectors(rank: Rank, parts: VectorParts, always: DocIds | None = None) -> Rank:
@@ -237,7 +226,7 @@ def moments_of(cosines: Scores) -> Moments:
     """Return the moments of the cosines of documents that have a vector."""
     present = cosines[cosines != ABSENT].astype(np.float64)
     exact = np.rint(present * _EXACT).astype(np.int64)
-    return Moments(len(exact), int(exact.sum()), int((exact * exact).sum()))
+    return len(exact), int(exact.sum()), int((exact * exact).sum())
 
 
 def standardised(cosines: Scores, moments: Moments) -> Deviations:

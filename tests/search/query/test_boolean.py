@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search import build
-from klsa_search.search.query.syntax import Operand, parse_boolean
+from klsa_search.search.query.syntax import Clause, parse_boolean
 from tests.support.examples import one_in
 
 ANIMALS = ("cats", "dogs", "mice", "owls")
@@ -98,8 +98,8 @@ TOKENS = st.sampled_from(["AND", "OR", "NOT", "(", ")", "a", "b", "-c", '"d e"',
 @given(st.lists(TOKENS, max_size=12))
 def test_an_expression_as_it_was_read_reads_the_same(tokens):
     if read := parse_boolean(" ".join(tokens), ()):
-        operands = [part for part in read.postfix if isinstance(part, Operand)]
-        words = {word for part in operands for word in part.clause.text.split()}
+        operands = [part for part in read.postfix if isinstance(part, Clause)]
+        words = {word for part in operands for word in part.text.split()}
         assume(words.isdisjoint({"AND", "OR", "NOT"}))
         again = parse_boolean(read.written, ())
         assert again is not None

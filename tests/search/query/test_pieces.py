@@ -11,7 +11,7 @@ from klsa_search.core.config import AnalysisSettings
 from klsa_search.core.parameters import LanguageSettings
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.snapshot import open_snapshot
-from klsa_search.search.query import forms as forms_module
+from klsa_search.search.query import parser as parser_module
 from klsa_search.search.query import pieces as pieces_module
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import Pieces
@@ -74,7 +74,7 @@ def documents_at(doc_ids):
 def parser(snapshot, request):
     """A parser that answers many queries, with room for so many forms, more than a query has."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(forms_module, "_CAPACITY", request.param)
+        patched.setattr(parser_module, "_CAPACITY", request.param)
         yield QueryParser(snapshot, Analyzer(), {}, documents_at, Synonyms({}, Analyzer()))
 
 
