@@ -60,15 +60,6 @@ def refuse_other_model(name: str, entry: SpaceEntry, embedder: CheckedEmbedder) 
         )
 
 
-def refuse_other_models(
-    name: str, entries: Sequence[SpaceEntry], embedders: Mapping[str, CheckedEmbedder]
-) -> None:
-    """Raise SettingsError if an embedder does not fit its space: see `refuse_other_model`."""
-    for entry in entries:
-        if entry.name in embedders:
-            refuse_other_model(name, entry, embedders[entry.name])
-
-
 class EmbeddedSpaces(NamedTuple):
     """What embedders need to know of an index.
 

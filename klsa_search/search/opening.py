@@ -10,7 +10,7 @@ from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.build_settings import Tokenizer
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
-from klsa_search.search.models import Models, refuse_other_models
+from klsa_search.search.models import Models, refuse_other_model
 from klsa_search.search.parts.opening import open_reader
 from klsa_search.storage.catalog import followed
 from klsa_search.storage.maintenance import indexes_in
@@ -52,7 +52,9 @@ def open_index(
     folder = followed(Path(path))
     index = Index(open_reader(folder), models)
     try:
-        refuse_other_models(index.name, index.manifest.vectors, models.embedders)
+        for entry in index.manifest.vectors:
+            if entry.name in models.embedders:
+                refuse_other_model(index.name, entry, models.embedders[entry.name])
     except SettingsError:
         index.close()
         raise

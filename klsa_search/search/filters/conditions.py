@@ -127,21 +127,18 @@ def truth_of(filter_: Filter) -> bool | None:
     >>> truth_of(Not(Condition("tenant", "IN", ())))
     True
     """
-    truths: list[bool | None] = []  # a stack
-    for node in in_postorder(filter_):
+    in_postorder(filter_)  # checks its limits, so that recursion ends
+
+    def truth(node: Filter) -> bool | None:
         if isinstance(node, Condition):
-            truths.append(False if node.comparison == "IN" and not node.values else None)
-            continue
-        begin = len(truths) - len(parts_of(node))
-        parts = truths[begin:]
+            return False if node.comparison == "IN" and not node.values else None
+        truths = list(map(truth, parts_of(node)))
         if isinstance(node, Not):
-            (part,) = parts
-            truth = None if part is None else not part
-        else:
-            decisive = isinstance(node, Or)
-            truth = decisive if decisive in parts else None if None in parts else not decisive
-        truths[begin:] = [truth]
-    return truths[0]
+            return None if truths[0] is None else not truths[0]
+        decisive = isinstance(node, Or)
+        return decisive if decisive in truths else None if None in truths else not decisive
+
+    return truth(filter_)
 
 
 MAX_CHARACTERS: Final = 10_000

@@ -53,6 +53,7 @@ from klsa_search.storage.columns.columns import Field
 
 _CAPACITY: Final = 2**16  # forms
 _LONGEST: Final = 1_000  # characters of a query that is read by its forms
+_NO_VARIANTS: Final[dict[str, str]] = {}  # of most forms
 
 MAX_TERMS: Final = 256
 """Distinct terms that a query is ranked by, at most; the lightest of more are left out."""
@@ -246,7 +247,7 @@ class QueryParser:
             joined=_numbers(word for variant in joined for word in variant.words),
             corrected=[word for word in unknown if word in builder.checked],
             divided=[(word.text, _numbers(parts)) for word, parts in divided.items()],
-            variants=shown,
+            variants=shown or _NO_VARIANTS,
         )
         return True
 
