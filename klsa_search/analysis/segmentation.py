@@ -7,7 +7,8 @@ punctuation separate, and so does the zero-width non-joiner that Persian writes 
 English ending after an apostrophe (wing's, don't) is part of its word; other apostrophes separate
 (l'avion, o'neil), but those and quotes within a Hebrew word, where they are geresh and gershayim.
 Each emoji is a word, with its variation, and a flag is one. For names with signs (C++, C#, .NET)
-`names` gives the name of the word that begins there.
+`names` gives the name of the word that begins there. `ascii_characters` and `all_characters` are
+the same rules as tables, for native code.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ QUERIES: Final = 300
 ARTICLES: Final = "-articles"
 
 Ranker = Literal["bm25", "klsa"]
-RANKERS: Final[tuple[Ranker, ...]] = ("bm25", "klsa")
-_MEASURES: Final = ("map", "ndcg@10")
+RANKERS: Final[dict[Ranker, str]] = {"bm25": "BM25", "klsa": "default"}
+_MEASURES: Final = {"map": "MAP", "ndcg@10": "nDCG@10"}
 
 Means = Mapping[str, float]
 
@@ -56,19 +56,20 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     """Measure and print; JSON has all means. `names`: only these collections."""
     figures: dict[str, Any] = {}
     gains = [("map", 0.5), ("map", 1.0), ("ndcg@10", 1.0)]
-    of_gains = (f"{measure}, w = {weight:g}" for measure, weight in gains)
-    heading("", "ranker", "queries", "passages", *(f"{m}, whole" for m in _MEASURES), *of_gains)
+    whole = (f"{measure}, whole" for measure in _MEASURES.values())
+    of_gains = (f"{_MEASURES[measure]}, w = {weight:g}" for measure, weight in gains)
+    heading("", "ranking", "queries", "passages a document", *whole, *of_gains)
     for name in names or COLLECTIONS:
         task = task_with_articles(name, data)
         index = bench.index(task, {"passages": str(WORDS)})
         count = sum(1 for document in task.documents for _ in passages_of(document, WORDS))
         per_document = count / len(task.documents)
         figures[name] = {"queries": len(task.queries), "passages": per_document}
-        for ranker in RANKERS:
+        for ranker, label in RANKERS.items():
             means = figures[name][ranker] = _means(index, task, ranker)
             row(
-                name,
-                ranker,
+                name.replace(ARTICLES, ", articles"),
+                label,
                 len(task.queries),
                 f"{per_document:.2f}",
                 *(f"{means['0'][measure]:.4f}" for measure in _MEASURES),
@@ -112,7 +113,7 @@ def articles(paragraphs: Sequence[Document]) -> tuple[list[Document], dict[str, 
 
 def _means(index: Index, task: Task, ranker: Ranker) -> dict[str, Means]:
     """Return the means of all measures for each weight, and for 0."""
-    judge = Judge(task.judgements, measures=_MEASURES)
+    judge = Judge(task.judgements, measures=tuple(_MEASURES))
     weights = (0.0, *WEIGHTS)
     runs: list[list[Ranking]] = [[] for _ in weights]
     ids = ids_of(index.live_doc_ids(), index.ids())
