@@ -9,7 +9,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -19,18 +18,9 @@ from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
 )
-from klsa_search.search.engine.evidence import Answers
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
-from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
-from klsa_search.search.parts.part_search import (
-    PartPage,
-    PartPlan,
-    PartRequest,
-    PartSearch,
-    Seeds,
-)
+from klsa_search.search.parts.part_search import PartPage, PartRequest, PartSearch
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.delta import QueryConfiguration
@@ -123,14 +113,6 @@ class _UnpreparedError(Exception):
     """A version is not prepared."""
 
 
-@dataclass
-class _Search:
-    """A search between its rounds."""
-
-    search: PartSearch
-    is_collected: bool = False
-
-
 class PartitionHost:
     """Serves one partition; safe to share between threads.
 
@@ -156,7 +138,7 @@ class PartitionHost:
         self._writer = GenerationWriter(self._partition)
         self._views: OrderedDict[str, LocalPart] = OrderedDict()
         self._restricted: OrderedDict[str, LocalPart] = OrderedDict()
-        self._searches: OrderedDict[str, _Search] = OrderedDict()
+        self._searches: OrderedDict[str, PartSearch] = OrderedDict()
         self._lock = threading.Lock()  # of the three above
         self._preparing = threading.Lock()  # while the partition changes its state
 
@@ -230,59 +212,37 @@ class PartitionHost:
         """Return the results of calls of methods; None for no call."""
         return [None if call is None else getattr(self, call[0])(*call[1:]) for call in calls]
 
-    def begin(self, version: str, search: str, request: PartRequest) -> PartPlan:
-        """Begin a search in a version, and return its plan; `search` names it in later rounds."""
-        return self._search(version, search, request).search.begin()
-
-    def collect(
+    def search(
         self,
+        method: Callable[..., _Value],
         version: str,
-        search: str,
+        name: str,
         request: PartRequest,
-        seeds: Seeds,
-        answers: Answers,
-    ) -> tuple[PartPage, Sequence[Hit] | None]:
-        """Return the first documents, with their hits if these are few.
+        ranking: tuple[Any, ...],
+        *arguments: Any,
+    ) -> _Value | PartPage:
+        """Return the result of a method of a search in a version; `name` names it in later rounds.
 
-        The search begins again if it is not kept.
+        A search that is not kept begins again.
+
+        ranking  arguments by which it collected its first documents
         """
-        kept = self._search(version, search, request)
-        page = kept.search.collect(seeds, answers)
-        kept.is_collected = not page.answers
-        if not kept.is_collected or len(page.doc_ids) > HITS_AT_ONCE:
-            return page, None
         with self._lock:
-            self._searches.pop(search, None)
-        return page, kept.search.fetch(None)
-
-    def fetch(
-        self,
-        version: str,
-        search: str,
-        request: PartRequest,
-        positions: Sequence[int],
-        seeds: Seeds,
-        answers: Answers,
-    ) -> Sequence[Hit]:
-        """Return the hits at some positions of the page; the search is repeated if not kept."""
-        kept = self._search(version, search, request)
-        if not kept.is_collected:
-            kept.search.collect(seeds, answers)
-        with self._lock:
-            self._searches.pop(search, None)
-        return kept.search.fetch(positions)
-
-    def explain(
-        self,
-        version: str,
-        search: str,
-        request: PartRequest,
-        id_: str,
-        seeds: Seeds,
-        answers: Answers,
-    ) -> Explanation:
-        """Return the explanation of the score of a document; DocumentNotFound."""
-        return self._search(version, search, request).search.explain(id_, seeds, answers)
+            search = self._searches.pop(name, None)
+        search = search or PartSearch(self._view(version).state, request)
+        if method is PartSearch.fetch and not search.is_collected:
+            search.collect(*ranking)
+        result = method(search, *arguments)
+        if (
+            isinstance(result, PartPage)
+            and not result.answers
+            and len(result.doc_ids) <= HITS_AT_ONCE
+        ):
+            return result._replace(hits=search.fetch(None))
+        if method is not PartSearch.fetch:
+            with self._lock:
+                _keep(self._searches, name, search, MAX_SEARCHES)
+        return result
 
     def write(
         self,
@@ -336,15 +296,6 @@ class PartitionHost:
             with self._lock:
                 _keep(self._restricted, name, part, MAX_RESTRICTED)
         return part
-
-    def _search(self, version: str, name: str, request: PartRequest) -> _Search:
-        with self._lock:
-            kept = self._searches.get(name)
-        if kept is None:
-            kept = _Search(PartSearch(self._view(version).state, request))
-            with self._lock:
-                _keep(self._searches, name, kept, MAX_SEARCHES)
-        return kept
 
 
 def _keep(kept: OrderedDict[str, _Value], name: str, value: _Value, most: int) -> None:

@@ -18,20 +18,16 @@ from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
-from klsa_search.search.engine.evidence import Answers as EvidenceAnswers
-from klsa_search.search.engine.evidence import Question
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
 from klsa_search.search.parts.open_parts import OpenParts
-from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
+from klsa_search.search.parts.part_search import PartPlan, PartRequest, PartSearch
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
-from klsa_search.search.parts.rounds import run_rounds
+from klsa_search.search.parts.rounds import PartSearches, run_rounds
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.storage.columns.columns import Fields
@@ -267,7 +263,7 @@ def _answers(calls: Sequence[Call | None]) -> Generator[Sequence[Call | None], A
     return (yield calls)
 
 
-class RemoteSearches:
+class RemoteSearches(PartSearches):
     """One search in all partitions of a version: see `search.parts.rounds.PartSearches`.
 
     All rounds call the same replicas first, which keep the search; others begin it again: see
@@ -275,19 +271,13 @@ class RemoteSearches:
     """
 
     def __init__(self, partitions: RemotePartitions, version: Version) -> None:
+        super().__init__(partitions.count, {})
         self._partitions, self._version = partitions, version
         self._name = uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
-        self._rankings: Sequence[tuple[Seeds, EvidenceAnswers]] = ()
-        self._hits: list[Sequence[Hit] | None] = []
+        self._rankings: Sequence[tuple[Any, ...] | None] = [()] * partitions.count
         self._failed: dict[int, str] = {}
-        self.answers: dict[Question, Any] = {}
-
-    @property
-    def count(self) -> int:
-        """Return the number of partitions."""
-        return self._partitions.count
 
     @property
     def sizes(self) -> list[int]:
@@ -295,10 +285,7 @@ class RemoteSearches:
         read, version = self._partitions.read_part, self._version
         return [read(version, n, max_doc, (), {}) for n in range(self.count)]
 
-    def at_once(self, request: PartRequest) -> None:
-        """Return None: all searches need rounds."""
-
-    async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
+    async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
         self._begun += 1
         for number, request in enumerate(requests):
@@ -308,52 +295,22 @@ class RemoteSearches:
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
                 partition_request = request._replace(query=query, evidence=evidence)
                 self._begins[number] = f"{self._name}-{self._begun}", partition_request
-        return await self._round("begin", [None if request is None else () for request in requests])
+        arguments = [None if request is None else () for request in requests]
+        return await self.round(PartSearch.begin, arguments)
 
-    async def collect(
-        self, shared: Sequence[Seeds], answers: EvidenceAnswers
-    ) -> list[PartPage | None]:
-        """Return the first documents of each partition, ranked by the seeds of all."""
-        self._rankings = [(seeds, dict(answers)) for seeds in shared]
-        collected = [part or (None, None) for part in await self._round("collect", self._rankings)]
-        self._hits = [hits for _, hits in collected]
-        return [page for page, _ in collected]
-
-    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit] | None]:
-        """Return the hits at some positions of the pages, from their hosts if these kept them."""
-        hits = await self._round(
-            "fetch",
-            [
-                (page_positions, *ranking) if page_positions and collected is None else None
-                for page_positions, collected, ranking in zip(
-                    positions, self._hits, self._rankings, strict=True
-                )
-            ],
-        )
-        return [
-            part if collected is None else [collected[at] for at in page_positions or ()]
-            for part, collected, page_positions in zip(hits, self._hits, positions, strict=True)
-        ]
-
-    async def explain(
-        self, partition: int, id_: str, shared: Seeds, answers: EvidenceAnswers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
-        call = id_, shared, dict(answers)
-        calls = [call if n == partition else None for n in range(self.count)]
-        explanation: Explanation | None = (await self._round("explain", calls))[partition]
-        if explanation is None:
-            raise missing(self._failed, self.count)
-        return explanation
-
-    async def _round(self, method: str, arguments: Sequence[Call | None]) -> list[Any]:
-        """Return the answers by partition; None for those that failed, or are not called."""
+    async def round(
+        self, method: Callable[..., T], arguments: Sequence[tuple[Any, ...] | None]
+    ) -> Sequence[T | None]:
+        """Return the results of a method of the search of each partition; None if that failed."""
+        if method is PartSearch.collect:
+            self._rankings = arguments
         calls: list[Call | None] = []
         for number, (argument, begun) in enumerate(zip(arguments, self._begins, strict=True)):
             if argument is None or begun is None or number in self._failed:
                 calls.append(None)
             else:
-                calls.append((method, self._version.name, *begun, *argument))
+                ranking = self._rankings[number]
+                calls.append(("search", method, self._version.name, *begun, ranking, *argument))
         answers = await _answers(calls)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)

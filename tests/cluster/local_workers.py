@@ -7,6 +7,11 @@ from klsa_search.cluster.calls import CallFailed
 from klsa_search.cluster.host import PartitionHost, followed_builds
 
 
+def step_of(call):
+    """Name of what a call does: of a search, the method of its `PartSearch`."""
+    return call[1].__name__ if call[0] == "search" else call[0]
+
+
 class Threads:
     """Replicas of partitions; `trouble(partition, replica, method)` is called before each call."""
 
@@ -17,7 +22,7 @@ class Threads:
         self.calls = []
 
     def call(self, partition, replica, call):
-        self.calls.append((partition, replica, call[0]))
+        self.calls.append((partition, replica, step_of(call)))
         return self._pool.submit(self._work, partition, replica, pickle.dumps(call))
 
     def wait(self, under_way, seconds):
@@ -31,7 +36,7 @@ class Threads:
 
     def _work(self, partition, replica, call):
         if self.trouble is not None:
-            self.trouble(partition, replica, pickle.loads(call)[0])
+            self.trouble(partition, replica, step_of(pickle.loads(call)))
         return self.hosts[partition][replica].packed_answer(call)
 
 

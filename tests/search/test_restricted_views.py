@@ -13,8 +13,8 @@ from klsa_search import Index, build, open_index
 from klsa_search.cluster.remote import open_cluster_index
 from klsa_search.errors import DocumentNotFound, QueryError, StoreError
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.state import state as states
-from klsa_search.search.state.state import bytes_of
+from klsa_search.search.parts import part_set
+from klsa_search.search.state.state import State, bytes_of
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import TOPIC_QUERIES, topic_records
@@ -47,7 +47,7 @@ def divided(count: int) -> dict[str, Any]:
     return {} if count == 1 else {"partitions": count, "workers": 1}
 
 
-def part_states(index: Index) -> list[states.State]:
+def part_states(index: Index) -> list[State]:
     """Return the states of all partitions."""
     return [part.state for part in index._reader.parts.parts]  # noqa: SLF001
 
@@ -71,7 +71,7 @@ def test_views_share_what_depends_on_all_documents(index):
 
 def test_one_bound_holds_for_the_views_of_all_partitions(index, monkeypatch):
     size = sum(map(bytes_of, part_states(index)))
-    monkeypatch.setattr(states, "_CACHE_SIZE", 6 * size)
+    monkeypatch.setattr(part_set, "_VIEWS_SIZE", 6 * size)
     filters = [f"tenant = t{number} AND year > 1" for number in range(10)]  # others use none
     for view in filters:
         assert index.restriction_cost(view) > 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,6 @@ from klsa_search.kernels.weighting import tfidf_features, tfidf_posting_weights
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.storage.arrays import has_array, open_array
 from klsa_search.storage.forward_index import Forward
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
-    from klsa_search.lowrank.eigensolver import Spectrum
 
 _ROUNDING: Final = 1e-6
 """Scores of so small a share of the length of the raw scores are errors of rounding."""
@@ -90,57 +85,42 @@ class LsiSpace:
         row, postings = np.zeros(self.postings.size, np.float32), self.postings
         ends = np.cumsum(postings.frequencies)
         for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            weights = self.weights[ends[term] - postings.frequencies[term] : ends[term]]
+            weights = self.arrays[0][ends[term] - postings.frequencies[term] : ends[term]]
             row[postings.of_term(term)[0]] += weight * weights
         return row
 
     @lazy_property
-    def weights(self) -> npt.NDArray[np.float32]:
-        """Weight of each posting in the inner product."""
-        if self.is_stored:
-            return open_array(self.generation, "postings_tfidf")
-        return tfidf_posting_weights(self._counts)
+    def arrays(self) -> tuple[npt.NDArray[np.float32], Basis, Eigenvalues]:
+        """Weight of each posting in the inner product; U and eigenvalues of the features.
 
-    @lazy_property
+        Computed if none are stored: seconds for a small collection.
+        """
+        if has_array(self.generation, "lsi_eigenvectors"):
+            names = "postings_tfidf", "lsi_eigenvectors", "lsi_eigenvalues"
+            weights, basis, eigenvalues = (open_array(self.generation, name) for name in names)
+            return weights, basis, eigenvalues
+        from klsa_search.lowrank.eigensolver import decompose
+
+        counts = self.forward.counts(np.arange(self.postings.size))
+        features = DocumentKernel.of(tfidf_features(counts))
+        spectrum = decompose(features, self.dimensions, seed=self.seed)
+        basis = spectrum.eigenvectors.astype(np.float32)
+        return tfidf_posting_weights(counts), basis, spectrum.eigenvalues
+
+    @property
     def basis(self) -> Basis:
         """U of the features: (N, k) float32."""
-        if self.is_stored:
-            return open_array(self.generation, "lsi_eigenvectors")
-        return self._computed.eigenvectors.astype(np.float32)
-
-    @lazy_property
-    def eigenvalues(self) -> Eigenvalues:
-        """Eigenvalues of the features: (k,)."""
-        if self.is_stored:
-            return open_array(self.generation, "lsi_eigenvalues")
-        return self._computed.eigenvalues
+        return self.arrays[1]
 
     def _lengths_of(self, dimensions: int) -> Scores:
         """Return the lengths of documents on the first dimensions: (N,); for all, computed once."""
         if dimensions >= self.basis.shape[1]:
             return self._lengths
-        return _lengths(self.basis[:, :dimensions], self.eigenvalues[:dimensions])
+        return _lengths(self.basis[:, :dimensions], self.arrays[2][:dimensions])
 
     @lazy_property
     def _lengths(self) -> Scores:
-        return _lengths(self.basis, self.eigenvalues)
-
-    @lazy_property
-    def is_stored(self) -> bool:
-        """Whether the build computed the space."""
-        return has_array(self.generation, "lsi_eigenvectors")
-
-    @lazy_property
-    def _counts(self) -> sparse.csr_array:
-        return self.forward.counts(np.arange(self.postings.size))
-
-    @lazy_property
-    def _computed(self) -> Spectrum:
-        """Spectrum, computed at the first use if none is stored: seconds for a small collection."""
-        from klsa_search.lowrank.eigensolver import decompose
-
-        features = DocumentKernel.of(tfidf_features(self._counts))
-        return decompose(features, self.dimensions, seed=self.seed)
+        return _lengths(self.basis, self.arrays[2])
 
 
 def _projected(row: Scores, basis: Basis) -> npt.NDArray[np.float32]:

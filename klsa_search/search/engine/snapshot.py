@@ -423,10 +423,9 @@ def open_snapshot(
         if has_array(generation, "elsewhere_rows")
         else NO_REMOTE_ROWS,
     )
-    if snapshot.lsi.is_stored:
+    if has_array(generation, "lsi_eigenvectors"):
         # Mapped now, so that an open index still works after its files are deleted.
-        for name in ("weights", "basis", "eigenvalues"):
-            getattr(snapshot.lsi, name)
+        _ = snapshot.lsi.arrays
     return snapshot
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from klsa_search._native import share_seeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.parameters import SearchParameters
-from klsa_search.errors import EmbedderFailed, QueryError
+from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
 from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
@@ -34,6 +34,7 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
+    PartSearch,
     Seeds,
     explain_document,
 )
@@ -123,7 +124,7 @@ async def _merged(
         (values,) = merged_facets(facets_of_pages, ALL_VALUES, [query.distinct]).values()
         total = len(values.values) + values.missing
     order = order[plan.offset : plan.offset + plan.k]
-    hits = await _fetched(searches, order, plan.offset)
+    hits = await _fetched(searches, pages, order, plan.offset)
     names = dict.fromkeys((*query.facets, *query.disjunctive_facets))
     merged = merged_facets(facets_of_pages, query.max_facet_values, names)
     rules = replace(plan.rules, pins=dict(enumerate(pins))) if pins else plan.rules
@@ -221,7 +222,15 @@ async def _explained(
     if has_vector or not ranks_with_klsa_engine(plan.parameters):
         answers, _ = await _pages(searches, shared)
     partition = partition_of(id_, searches.count)
-    return await searches.explain(partition, id_, shared[partition], answers)
+    arguments: list[tuple[object, ...] | None] = [None] * searches.count
+    arguments[partition] = id_, shared[partition], answers
+    explanation = (await searches.round(PartSearch.explain, arguments))[partition]
+    if explanation is None:
+        raise PartitionMissing(
+            f"partition {partition} of index `{index}` does not answer; check that all machines of "
+            "the cluster are up"
+        )
+    return explanation
 
 
 async def _collected(
@@ -242,7 +251,8 @@ async def _pages(
     """Return the pages of all partitions, and the answers by which these rank."""
     answers: Answers = NONE
     while True:
-        pages = await searches.collect(shared, answers)
+        arguments = [(seeds, answers) for seeds in shared]
+        pages = await searches.round(PartSearch.collect, arguments)
         open_answers = [page.answers for page in pages if page is not None]
         if not any(open_answers):
             return answers, pages
@@ -316,14 +326,28 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
 
 
 async def _fetched(
-    searches: PartSearches, order: Sequence[PageEntry], offset: int
+    searches: PartSearches,
+    pages: Sequence[PartPage | None],
+    order: Sequence[PageEntry],
+    offset: int,
 ) -> tuple[Hit, ...]:
     """Return hits in order, from the partitions that have them."""
     positions: list[list[int]] = [[] for _ in range(searches.count)]
     for partition, position in order:
         positions[partition].append(position)
-    fetched = [None if part is None else iter(part) for part in await searches.fetch(positions)]
-    hits = [next(part) for partition, _ in order if (part := fetched[partition]) is not None]
+    came = [None if page is None else page.hits for page in pages]
+    arguments = [
+        (of_page,) if of_page and hits is None else None
+        for of_page, hits in zip(positions, came, strict=True)
+    ]
+    answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
+    if any(arguments):
+        answers = await searches.round(PartSearch.fetch, arguments)
+    fetched = [
+        iter([hits[at] for at in of_page] if hits is not None else part or ())
+        for of_page, hits, part in zip(positions, came, answers, strict=True)
+    ]
+    hits = [hit for partition, _ in order if (hit := next(fetched[partition], None)) is not None]
     for rank, hit in enumerate(hits, start=offset + 1):
         hit.rank = rank
     return tuple(hits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cmp_to_key
 from heapq import heapify, heappop
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -116,20 +117,8 @@ def _comparable(
     )
 
 
-class _Descending:
-    """A value that is ordered from the largest."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __lt__(self, other: _Descending) -> bool:
-        return bool(other.value < self.value) if self.value is not None else False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and self.value == other.value
-
-    def __hash__(self) -> int:
-        return hash(self.value)
+_Descending = cmp_to_key(lambda one, other: 0 if one == other else -1 if one > other else 1)
+"""A value that is ordered from the largest."""
 
 
 def by_score(pages: Sequence[PartPage]) -> npt.NDArray[np.int64]:

@@ -76,6 +76,7 @@ class PartPage(NamedTuple):
     leading   whether each document contains the codes of the query; empty without codes
     answers   to questions of the ranking that the evidence leaves open, from these documents; if
               there are some, there are no documents
+    hits      all hits, if another process returns them with the page
     """
 
     doc_ids: DocIds
@@ -89,6 +90,7 @@ class PartPage(NamedTuple):
     pins: Sequence[Pin] = ()
     leading: Sequence[bool] = ()
     answers: Answers = NONE
+    hits: Sequence[Hit] | None = None
 
 
 class PartRequest(NamedTuple):
@@ -179,6 +181,11 @@ class PartSearch:
         if parameters is ranked.info.defaults:  # the same object saves the engine work
             parameters = state.info.defaults
         return plan._replace(parsed=parsed._replace(terms=terms), parameters=parameters)
+
+    @property
+    def is_collected(self) -> bool:
+        """Return whether it has its first documents, whose hits can be fetched."""
+        return self._top is not None
 
     @property
     def ranks_by_words(self) -> bool:

@@ -6,7 +6,9 @@ another one, to which the name of the function is sent.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -29,7 +31,6 @@ from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rou
 from klsa_search.search.state.delta import QueryConfiguration
 from klsa_search.search.state.state import (
     GenerationInfo,
-    RestrictedStates,
     State,
     bytes_of,
     restricted_to,
@@ -45,6 +46,13 @@ T = TypeVar("T")
 
 MAX_ANSWERS: Final = 2**16
 """Answers that searches of one state share, at most."""
+
+
+_VIEWS_SIZE: Final = 2**28
+"""Bytes of cached views of an index, at most: see `bytes_of`."""
+_FEWEST_VIEWS: Final = 4
+_MOST_VIEWS: Final = 256
+"""Cached views, at least and at most."""
 
 
 class Part(Protocol):
@@ -211,7 +219,10 @@ class LocalParts(PartSet):
 
     parts: Sequence[LocalPart]
     unrestricted: Callable[[], Snapshot] | None = None
-    _restricted: RestrictedStates[LocalParts] = field(init=False, default_factory=RestrictedStates)
+    _views: OrderedDict[tuple[str, str], LocalParts] = field(
+        init=False, default_factory=OrderedDict
+    )
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)  # of the views
     _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
 
     @property
@@ -240,16 +251,23 @@ class LocalParts(PartSet):
         return run_rounds(searches, list)
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
-        """Return the parts with the documents that match a filter."""
-        return self._restricted.of(
-            key_of(filter_),
-            sum(bytes_of(part.state) for part in self.parts),
-            lambda: self._restricted_to(filter_),
-        )
+        """Return the parts with the documents that match a filter, cached. Cost: 2 µs if it is."""
+        key, views = key_of(filter_), self._views
+        with self._lock:
+            if key in views:
+                views.move_to_end(key)
+                return views[key]
+        view = self._restricted_to(filter_)
+        size = max(sum(bytes_of(part.state) for part in self.parts), 1)
+        with self._lock:
+            views[key] = view
+            while len(views) > min(max(_VIEWS_SIZE // size, _FEWEST_VIEWS), _MOST_VIEWS):
+                views.popitem(last=False)
+        return view
 
     def restriction_cost(self, filter_: FilterLike) -> float:
         """Return about how many milliseconds `restricted` takes; 0 if the view is cached."""
-        return 0.0 if key_of(filter_) in self._restricted else super().restriction_cost(filter_)
+        return 0.0 if key_of(filter_) in self._views else super().restriction_cost(filter_)
 
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
         parts, unrestricted = [part.restricted(filter_) for part in self.parts], None

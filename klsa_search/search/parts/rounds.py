@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.evidence import (
     LOCAL,
     Answer,
-    Answers,
     Evidence,
     Question,
     SharedAnswers,
 )
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.planning import QueryPlan
-from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
     PartSearch,
-    Seeds,
 )
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.state.state import State
@@ -33,54 +30,43 @@ _Answer = TypeVar("_Answer")
 _Result = TypeVar("_Result")
 
 
-class PartSearches(Protocol):
-    """One search in all parts of an index, here or in other processes; each method is one round.
+class PartSearches(ABC):
+    """One search in all parts of an index, here or in other processes.
 
-    Searches wait for rounds, which `PartSet.complete` makes for several at once.
-    Answers are in the order of the partitions; None for one that does not answer, if partial
-    answers are allowed.
+    Searches wait for rounds, which `PartSet.complete` makes for several at once. Answers are in the
+    order of the parts; None for one that does not answer, if partial answers are allowed.
+
+    count    number of parts
+    answers  of all parts that are known, to add others
     """
 
-    @property
-    def count(self) -> int:
-        """Return the number of parts."""
+    def __init__(self, count: int, answers: dict[Question, Any]) -> None:
+        self.count, self.answers = count, answers
 
     @property
-    def answers(self) -> dict[Question, Any]:
-        """Return the answers of all partitions that are known, to add others."""
-
-    @property
+    @abstractmethod
     def sizes(self) -> Sequence[int]:
         """Return the numbers of doc ids of the parts."""
 
     def at_once(self, request: PartRequest) -> tuple[QueryPlan, Sequence[PartPage]] | None:
         """Return the plan and the pages of a search that needs no rounds; else None."""
+        return None
 
+    @abstractmethod
     async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
-        """Plan the search in each partition, and find its best documents.
+        """Plan the search in each part, and find its best documents.
 
-        requests  None for a partition that keeps its earlier plan
+        requests  None for a part that keeps its earlier plan
         """
 
-    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
-        """Return the first documents of each partition, ranked by the seeds of all.
+    @abstractmethod
+    async def round(
+        self, method: Callable[..., _Result], arguments: Sequence[tuple[Any, ...] | None]
+    ) -> Sequence[_Result | None]:
+        """Return the results of a method of the `PartSearch` of each part.
 
-        shared   the seeds, as each partition needs them
-        answers  of all partitions to questions of the ranking
+        arguments  None for a part that does nothing
         """
-
-    async def fetch(
-        self, positions: Sequence[Sequence[int] | None]
-    ) -> Sequence[Sequence[Hit] | None]:
-        """Return the hits at some positions of the pages; partitions without any do nothing.
-
-        positions  of each page, None for all of it
-        """
-
-    async def explain(
-        self, partition: int, id_: str, shared: Seeds, answers: Answers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
 
 
 def run_rounds(
@@ -137,11 +123,12 @@ class _EvidenceOfAll(Evidence):
         return super().of(question, answer)
 
 
-class LocalSearches:
-    """One search in all partitions in this process: see `PartSearches`."""
+class LocalSearches(PartSearches):
+    """One search in all parts in this process: see `PartSearches`."""
 
     def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
-        self.count, self.answers, self._states = len(states), answers, states
+        super().__init__(len(states), answers)
+        self._states = states
         self._searches: list[PartSearch | None] = [None] * len(states)
         self._first: PartSearch | None = None  # planned, but not begun
 
@@ -197,26 +184,11 @@ class LocalSearches:
             begun.append(search.begin())
         return begun
 
-    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> list[PartPage]:
-        """Return the first documents of each partition, ranked by the seeds of all."""
+    async def round(
+        self, method: Callable[..., _Result], arguments: Sequence[tuple[Any, ...] | None]
+    ) -> list[_Result | None]:
+        """Return the results of a method of the search of each part."""
         return [
-            search.collect(seeds, answers)
-            for search, seeds in zip(self._searches, shared, strict=True)
-            if search is not None
+            None if of_part is None else method(search, *of_part)
+            for search, of_part in zip(self._searches, arguments, strict=True)
         ]
-
-    async def fetch(self, positions: Sequence[Sequence[int] | None]) -> list[Sequence[Hit]]:
-        """Return the hits at some positions of the pages; all of one if that is None."""
-        return [
-            () if positions_of == [] else search.fetch(positions_of)
-            for search, positions_of in zip(self._searches, positions, strict=True)
-            if search is not None
-        ]
-
-    async def explain(
-        self, partition: int, id_: str, shared: Seeds, answers: Answers
-    ) -> Explanation:
-        """Return the explanation of the score of a document of a partition; DocumentNotFound."""
-        search = self._searches[partition]
-        assert search is not None
-        return search.explain(id_, shared, answers)

@@ -5,13 +5,10 @@ A restricted state is as if the documents that do not match the filter were dele
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -49,49 +46,6 @@ from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
-
-T = TypeVar("T")
-
-
-_CACHE_SIZE: Final = 2**28
-"""Bytes of cached restricted states of an index, at most: see `bytes_of`."""
-_FEWEST: Final = 4
-_MOST: Final = 256
-"""Cached states, at least and at most."""
-
-
-class RestrictedStates(Generic[T]):
-    """Caches the restricted states of one state, by filter, and ends with it; thread-safe."""
-
-    def __init__(self) -> None:
-        self._cache: OrderedDict[tuple[str, str], T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        """Return the number of cached states."""
-        return len(self._cache)
-
-    def __contains__(self, key: tuple[str, str]) -> bool:
-        """Return whether the state of a filter is cached."""
-        with self._lock:
-            return key in self._cache
-
-    def of(self, key: tuple[str, str], size: int, make: Callable[[], T]) -> T:
-        """Return the state of a filter, made if it is not cached. Cost: 2 µs if it is.
-
-        size  bytes of each, of all parts of an index: they determine how many are cached
-        """
-        capacity = min(max(_CACHE_SIZE // max(size, 1), _FEWEST), _MOST)
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        restricted = make()
-        with self._lock:
-            self._cache[key] = restricted
-            while len(self._cache) > capacity:
-                self._cache.popitem(last=False)
-        return restricted
 
 
 @dataclass(frozen=True)
