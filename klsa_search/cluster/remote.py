@@ -208,20 +208,6 @@ class RemotePartitions:
                 failed.setdefault(number, _CHANGED)
         return Answers(answered, failed)
 
-    def read_part(
-        self,
-        version: Version,
-        partition: int,
-        function: Callable[..., T],
-        arguments: tuple[Any, ...],
-        keywords: Mapping[str, Any],
-    ) -> T:
-        """Return the result of a function for the state of a partition in a version."""
-        call = ("read", version.name, function, arguments, keywords)
-        answers = self.read(version, self._only(partition, call), next(_turn))
-        result: T = self._one(answers, partition)
-        return result
-
     def write(
         self,
         number: int,
@@ -230,16 +216,18 @@ class RemotePartitions:
         **kwargs: P.kwargs,
     ) -> T:
         """Return the result of a method of the writer of a partition."""
-        calls = self._only(number, ("write", function, args, kwargs))
-        result: T = self._one(self._call(calls, WRITER, alone=True), number)
+        calls = self.only(number, ("write", function, args, kwargs))
+        result: T = self.one(self._call(calls, WRITER, alone=True), number)
         if isinstance(result, WriteResult):
             self._unpublished.add(number)
         return result
 
-    def _only(self, partition: int, call: Call) -> list[Call | None]:
+    def only(self, partition: int, call: Call) -> list[Call | None]:
+        """Return calls of all partitions, of which one is called."""
         return [call if number == partition else None for number in range(self.count)]
 
-    def _one(self, answers: Answers, partition: int) -> Any:
+    def one(self, answers: Answers, partition: int) -> Any:
+        """Return the answer of a partition; PartitionMissing if there is none."""
         if partition in answers.failed:
             raise missing(answers.failed, self.count)
         return answers.values[partition]
@@ -282,8 +270,8 @@ class RemoteSearches(PartSearches):
     @property
     def sizes(self) -> list[int]:
         """Return the numbers of doc ids of the partitions."""
-        read, version = self._partitions.read_part, self._version
-        return [read(version, n, max_doc, (), {}) for n in range(self.count)]
+        parts = (RemotePart(self._partitions, self._version, n) for n in range(self.count))
+        return [part.read(max_doc) for part in parts]
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> Sequence[PartPlan | None]:
         """Plan the search in each partition, and find its best documents."""
@@ -351,7 +339,12 @@ class RemotePart:
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Return the result of a function of a module for the state."""
-        return self._partitions.read_part(self._version, self._number, function, args, kwargs)
+        call = "read", self._version.name, function, args, kwargs
+        answers = self._partitions.read(
+            self._version, self._partitions.only(self._number, call), next(_turn)
+        )
+        result: T = self._partitions.one(answers, self._number)
+        return result
 
 
 @dataclass(frozen=True, eq=False)

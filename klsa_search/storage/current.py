@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.catalog import alias_at
@@ -32,8 +31,6 @@ from klsa_search.storage.names import (
     index_with,
     is_built,
 )
-
-T = TypeVar("T")
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
@@ -126,21 +123,6 @@ def partitions_error(index: str) -> PartitionsUnsupported:
         f"index `{index}` has partitions, which do not support this; open it again if it was "
         "divided meanwhile, or build it with one partition"
     )
-
-
-def open_current(path: Path, open_generation: Callable[[Path], T]) -> T:
-    """Return what a function opens of the generation in use.
-
-    If it fails because builds have replaced and removed the generation meanwhile, it is called
-    again with the next one. Errors are those of the function and of `current_generation`.
-    """
-    while True:
-        generation = current_generation(path)
-        try:
-            return open_generation(generation)
-        except (IndexDamaged, OSError):
-            if current_generation(path) == generation:
-                raise
 
 
 def repair_step(path: Path) -> str:

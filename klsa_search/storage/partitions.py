@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from klsa_search.collection.model import id_hash
-from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.checksums import check_once, check_sizes
 from klsa_search.storage.current import (
@@ -41,7 +40,6 @@ from klsa_search.storage.manifest import (
     Frozen,
     Manifest,
     current_manifest,
-    current_settings,
     read_manifest,
 )
 from klsa_search.storage.names import CURRENT, PARTITIONS, PASSAGES, index_of
@@ -84,10 +82,6 @@ class PartitionSet:
     def folders(self) -> list[str]:
         """Return the names of the folders of the partitions, by number."""
         return partition_names(self.generation, self.count)
-
-    def settings(self, path: Path) -> Settings:
-        """Return the settings of the build of the index at a path, with later changes."""
-        return current_settings(path / self.generation, self.manifest)
 
 
 @dataclass(frozen=True, eq=False)

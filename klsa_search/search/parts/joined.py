@@ -27,7 +27,6 @@ from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
-from klsa_search.storage.forward_index import Forward
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -84,55 +83,28 @@ class JoinedSnapshot(Snapshot):
         nearest: _Numbers = np.where(is_here, self.starts[number] + doc_ids, remote)
         return nearest
 
+    def counts_of(self, documents: DocIds) -> sparse.csr_array:
+        """Return f(t,d) of documents: (n, V) sparse."""
+        from scipy import sparse
+
+        of_each, terms = np.searchsorted(self.starts, documents, "right") - 1, len(self.vocabulary)
+        blocks, order = [sparse.csr_array((0, terms), dtype=np.float32)], list[_Numbers]()
+        for number, partition in enumerate(self.partitions):
+            order.append(np.flatnonzero(of_each == number))
+            rows = partition.counts_of(documents[order[-1]] - self.starts[number])
+            columns = self.numbers[number][rows.indices]
+            shape = rows.shape[0], terms
+            blocks.append(sparse.csr_array((rows.data, columns, rows.indptr), shape=shape))
+        counts = sparse.vstack(blocks, format="csr")[np.argsort(np.concatenate(order))]
+        counts.sort_indices()
+        return counts
+
     @lazy_property
     def _by_ordinal(self) -> tuple[_Numbers, _Numbers]:
         """All ordinals, ascending, and the row of each."""
         assert self.ordinals is not None
         rows = np.argsort(self.ordinals)
         return self.ordinals[rows], rows
-
-
-class JoinedForward(Forward):
-    """The forward indexes of several partitions, with the numbers of terms of all of them.
-
-    parts    of the partitions
-    starts   (partitions + 1,) first row of each
-    numbers  of the terms of each
-    terms    V, number of terms in all
-    """
-
-    def __init__(
-        self,
-        parts: Sequence[Forward],
-        starts: _Numbers,
-        numbers: Sequence[_Numbers],
-        terms: int,
-    ) -> None:
-        codes = [part for partition in parts for part in partition.parts]
-        super().__init__(codes, np.arange(terms, dtype=np.int32), parts[0].fields)
-        self._partitions, self._starts, self._numbers = parts, starts, numbers
-
-    def counts(self, documents: DocIds) -> sparse.csr_array:
-        """Return f(t,d) of some documents: see `Forward.counts`."""
-        from scipy import sparse
-
-        blocks = [sparse.csr_array((0, len(self.ranks)), dtype=np.float32)]
-        order = []
-        for number, (at, local) in enumerate(self._divided(documents)):
-            rows = self._partitions[number].counts(local)
-            columns = self._numbers[number][rows.indices]
-            shape = rows.shape[0], len(self.ranks)
-            blocks.append(sparse.csr_array((rows.data, columns, rows.indptr), shape=shape))
-            order.append(at)
-        counts = sparse.vstack(blocks, format="csr")[np.argsort(np.concatenate(order))]
-        counts.sort_indices()
-        return counts
-
-    def _divided(self, documents: DocIds) -> list[tuple[_Numbers, DocIds]]:
-        """Return for each partition which of some documents are in it, and their rows there."""
-        numbers = np.searchsorted(self._starts, documents, "right") - 1
-        positions = [np.flatnonzero(numbers == number) for number in range(len(self._partitions))]
-        return [(at, documents[at] - self._starts[n]) for n, at in enumerate(positions)]
 
 
 def joined(
@@ -173,7 +145,6 @@ def joined(
         "sparse_expansion": SegmentedExpansion(
             [segment for p in partitions for segment in p.sparse_expansion.segments]
         ),
-        "forward": JoinedForward([p.forward for p in partitions], starts, numbers, terms),
         "live": Mask(np.concatenate([p.live_docs() for p in partitions]))
         if has_deletions
         else None,
