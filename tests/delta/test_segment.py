@@ -33,16 +33,6 @@ def assert_equal(one, other):
         assert (first.dtype, first.tolist()) == (second.dtype, second.tolist()), field.name
 
 
-@pytest.mark.parametrize("cut", [0, 1, 7, -1])
-def test_a_segment_without_its_first_documents_is_that_of_the_others(segment, world, cut):
-    epoch, documents = world
-    cut %= len(documents)
-    builder = DeltaBuilder(epoch)
-    builder.fold(documents[:cut])
-    assert_equal(segment.without(cut), builder.fold(documents[cut:]))
-    assert len(segment.without(len(documents))) == 0
-
-
 def test_a_segment_is_read_back_unchanged(segment, tmp_path):
     path = tmp_path / "a.npz"
     write_segment(path, segment, "key")

@@ -135,16 +135,23 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
 
 
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.segment.LARGEST", 16)
-    monkeypatch.setattr("klsa_search.delta.segment.MIN_DOCUMENTS", 4)
+    monkeypatch.setattr("klsa_search.delta.segment.BLOCK", 16)
     monkeypatch.setattr("klsa_search.search.state.delta.BATCH", 8)
     with closing(open_index(path)) as index:
         index.add(documents(30, seed=4, first=100))
         query = documents(1)[0]["text"]
         expected = index.search(query, group="passage").hits
-    monkeypatch.setattr(DeltaBuilder, "fold", None)
+    folded, fold = [], DeltaBuilder.fold
+
+    def counted(builder, documents):
+        folded.append(len(documents))
+        return fold(builder, documents)
+
+    monkeypatch.setattr(DeltaBuilder, "fold", counted)
     with closing(open_index(path)) as index:
         assert index.search(query, group="passage").hits == expected
+    assert all(count < 16 for count in folded)  # the last block of documents, and of passages
+    assert len(folded) <= 4
 
 
 def test_refusals_name_the_index(path):

@@ -62,7 +62,6 @@ class OpenGeneration:
         self._log, self._until = WriteLog(generation), until
         self._delta: Delta | None = None
         self._applied = LogPosition()
-        self._saves = False  # if this process writes, it stores what it folds
         self._synonyms, self._rules = built.synonyms, built.rules
         self._settings = built.info.settings
         self._weighing: Weighing | None = None  # None for an index without partitions
@@ -77,11 +76,10 @@ class OpenGeneration:
     def refresh(self, log: WriteLog | None = None) -> bool:
         """Read the writes of other processes; return if there were any.
 
-        log  that of the generation, if this process writes it: folded writes are kept then
+        log  that of the generation, if this process writes it
         Cost: see `_after`.
         """
         with self._lock:
-            self._saves = self._saves or log is not None
             log = log or self._log
             last = self._until or log.last()
             if last == self.state.info.last:
@@ -134,19 +132,13 @@ class OpenGeneration:
             self._delta, self._applied = Delta(self.built), LogPosition()
         try:
             for write in log.rows(self._applied.seq, last):
-                self._delta.add(write, save=self._saves)
+                self._delta.add(write)
             state = self._delta.state(last, self._weighing)
         except BaseException:
             self._delta = None  # the next call starts again
             raise
         self._applied = last
         return self._configured(state)
-
-    def save(self) -> None:
-        """Store what was folded in files of the generation, for processes that open it later."""
-        with self._lock:
-            if self._delta is not None:
-                self._delta.save()
 
 
 class Batch(NamedTuple):
@@ -226,7 +218,6 @@ class GenerationWriter:
                     f"the batch was written to index `{path.parent.name}`, but is not searchable "
                     f"yet: {reason}"
                 ) from error
-        generation.save()
         state = generation.state
         declared = declared_of(state.info.settings, state.fields)
         warnings = tuple(field_warnings(puts, state.fields, declared.types, declared.forms))

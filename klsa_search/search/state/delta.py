@@ -37,30 +37,25 @@ class Delta:
         self._filters, self._texts = built.filters.extended(), built.texts.extended()
         self._batch: list[Write] = []
         self._puts = 0  # documents of the batch
-        self._size: int | None = None  # documents that end it
+        self._size = 0  # documents that end it
         self._passages: Delta | None = None
         if built.passages is not None:
             self._passages = Delta(built.passages.state)
             words = built.info.settings.passage_words or PASSAGE_WORDS
             self._of_passages = PassageWrites(built.passages, built.documents, words)
 
-    def add(self, write: Write, *, save: bool) -> None:
-        """Add the next write. Batches end where stored segments do.
-
-        save  store full batches: one write of long documents may have any number of passages
-        """
+    def add(self, write: Write) -> None:
+        """Add the next write. Batches end where stored segments do."""
         if not self._batch:
             self._size = self._delta.kept.next_size()
         self._batch.append(write)
         self._puts += write.document is not None
-        if self._puts == self._size or (self._size is None and len(self._batch) == BATCH):
+        if self._puts == self._size or len(self._batch) == BATCH:
             self._delta.apply(self._batch)
-            if save:
-                self._delta.kept.save()
             self._batch, self._puts = [], 0
         if self._passages is not None:
             for passage_write in self._of_passages.of(write):
-                self._passages.add(passage_write, save=save)
+                self._passages.add(passage_write)
 
     def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
         """Return the state after all writes, of which this is the last.
@@ -88,9 +83,3 @@ class Delta:
             filters=self._filters,
             texts=self._texts,
         )
-
-    def save(self) -> None:
-        """Store what was folded: see `SegmentCache.save`."""
-        self._delta.kept.save()
-        if self._passages is not None:
-            self._passages.save()
