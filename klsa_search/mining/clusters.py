@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -108,10 +108,7 @@ def cluster(
     centres, labels = k_means(points, k, index.settings.seed)
     all_labels = np.full(len(coordinates), k, np.int64)
     all_labels[placed] = labels
-    strongest = terms_of_clusters(index, all_labels, k, words)
-    # All in one call, because documents contain words of several clusters.
-    written = iter(words_of(index, [term for terms in strongest for term in terms]))
-    named = [tuple(islice(written, len(terms))) for terms in strongest]
+    named = words_of_clusters(index, all_labels, k, words)
     nearness = np.einsum("nm,nm->n", points, centres[labels])
     clusters = []
     for number in np.argsort(-np.bincount(labels, minlength=k), kind="stable").tolist():
@@ -140,19 +137,16 @@ def title_of(index: Index, document: Document) -> str:
 def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
     """Return the centres (k, m) and the labels of points, with the least inertia of five starts."""
     generator = np.random.default_rng(seed)
-    best: tuple[float, Matrix, _Labels] | None = None
     # The order of sums in BLAS depends on the number of threads.
     with one_blas_thread(), warnings.catch_warnings():
         # Empty clusters are dropped by the caller.
         warnings.filterwarnings("ignore", "One of the clusters is empty")
-        for _ in range(STARTS):
-            start = k_means_plus_plus(points, k, generator)
-            centres, labels = kmeans2(points, start, iter=_ROUNDS, minit="matrix")
-            inertia = float(np.square(points - centres[labels]).sum())
-            if best is None or inertia < best[0]:
-                best = inertia, centres, labels
-    assert best is not None
-    return best[1], best[2].astype(np.int64)
+        results = [
+            kmeans2(points, k_means_plus_plus(points, k, generator), iter=_ROUNDS, minit="matrix")
+            for _ in range(STARTS)
+        ]
+    centres, labels = min(results, key=lambda one: np.square(points - one[0][one[1]]).sum())
+    return centres, labels.astype(np.int64)
 
 
 def k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) -> Matrix:
@@ -175,8 +169,8 @@ def k_means_plus_plus(points: Matrix, k: int, generator: np.random.Generator) ->
     return points[chosen]
 
 
-def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
-    """Return the terms with the highest impact in each cluster; `labels` is k for none."""
+def words_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[tuple[str, ...]]:
+    """Return the words with the highest impact in each cluster; `labels` is k for none."""
     bm25 = index.arrays.query_kernel
     terms = len(bm25.frequencies)
     sums = np.zeros(terms * (k + 1))
@@ -194,4 +188,6 @@ def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list
         strength = by_cluster[:, number] / max(sizes[number], 1) - overall
         order = np.argsort(-strength, kind="stable")[:count]
         strongest.append([int(term) for term in order if strength[term] > 0])
-    return strongest
+    # All in one call, because documents contain words of several clusters.
+    written = iter(words_of(index, chain.from_iterable(strongest)))
+    return [tuple(islice(written, len(terms))) for terms in strongest]

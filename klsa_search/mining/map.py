@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,8 +12,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import DocIds, Integers, Matrix
 from klsa_search.core.parallel import one_blas_thread
-from klsa_search.mining.clusters import k_means, terms_of_clusters
-from klsa_search.mining.related_terms import words_of
+from klsa_search.mining.clusters import k_means, words_of_clusters
 from klsa_search.mining.similar import LATENT, document_coordinates
 from klsa_search.search.index import Index
 from klsa_search.search.ranking.parameters import checked_integer
@@ -196,12 +194,11 @@ def _clusters(
 ) -> tuple[MapCluster, ...]:
     if not len(order):
         return ()
-    strongest = terms_of_clusters(index, labels, len(sizes), words)
-    written = iter(words_of(index, [term for number in order for term in strongest[number]]))
+    named = words_of_clusters(index, labels, len(sizes), words)
     middles = np.array([_densest(positions[cluster == rank]) for rank in range(len(order))])
     return tuple(
         MapCluster(
-            words=tuple(islice(written, len(strongest[number]))),
+            words=named[number],
             size=int(sizes[number]),
             x=float(middle[0]),
             y=float(middle[1]),

@@ -9,7 +9,7 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.lazy import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.search.configuration import Configuration
-from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Arrays
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
 from klsa_search.search.models import NO_MODELS, Models
@@ -76,7 +76,7 @@ class Index:
         return bool(self._models.embedders) and bool(self._reader.dimensions)
 
     @property
-    def arrays(self) -> Snapshot:
+    def arrays(self) -> Arrays:
         """Return the arrays of the present state, for other packages; not public.
 
         Those of several partitions follow one another; PartitionsUnsupported if these are in other

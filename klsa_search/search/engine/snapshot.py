@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -71,8 +71,8 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
     A snapshot and its restrictions compute it once: it may be as large as the index.
     """
 
-    def __init__(self, make: Callable[[Snapshot], T]) -> None:
-        def shared(snapshot: Snapshot) -> T:
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        def shared(snapshot: Arrays) -> T:
             if snapshot.unrestricted is None:
                 return make(snapshot)
             value: T = getattr(snapshot.unrestricted, make.__name__)
@@ -83,8 +83,8 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """The arrays of one generation, and those of documents written since.
+class Arrays:
+    """The arrays of all documents of an index in this process, of one or several partitions.
 
     query_kernel     BM25 weights and postings
     common           numbers of the common terms, which document features exclude
@@ -136,17 +136,12 @@ class Snapshot:
     ordinals: npt.NDArray[np.int64] | None = None
     numbering: TermNumbering | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
-    unrestricted: Snapshot | None = None
+    unrestricted: Arrays | None = None
     answers: Answers = field(default_factory=lambda: AnswerCache().present())
 
     def __len__(self) -> int:
         """Return N, the number of doc ids."""
         return self.query_kernel.size
-
-    @property
-    def partition(self) -> int:
-        """Return the number of the partition; 0 if it is the only one."""
-        return 0 if self.ordinals is None else number_of_partition(folder_of(self.generation))
 
     def lexical(self, query: QueryTerms) -> Scores:
         """Return k_q of live documents: (N,) float32. Cost: the postings of the query."""
@@ -255,43 +250,6 @@ class Snapshot:
         """The engine of BM25."""
         return Bm25Engine(self.query_kernel, self.live)
 
-    @lazy_property
-    def klsa_engine(self) -> KlsaEngine:
-        """The engine of the default ranking."""
-        return KlsaEngine(
-            self.query_kernel,
-            self.sparse_expansion,
-            self.latent_dimensions,
-            self.neighbour_count,
-            small=self.small,
-            live=self.live,
-            reverse=self.reverse,
-            partition=(self.ordinals, self.remote_rows),
-        )
-
-    @_shared_property
-    def neighbours(self) -> sparse.csr_array:
-        """W, the neighbours of each document with shares of sum 1: (N, N + R).
-
-        The last columns are those of `remote_ordinals`.
-        """
-        if not len(self.remote_rows.levels):
-            return self.sparse_expansion.neighbours(self.neighbour_count)
-        rows = self.klsa_engine.rows(np.arange(len(self)))
-        levels = rows.levels[:, : rows.near].astype(np.float32)
-        ordinals = rows.documents[:, : rows.near].astype(np.int64)
-        doc_ids, is_here = self.doc_ids_of(ordinals.ravel())
-        remote = np.searchsorted(self.remote_ordinals, ordinals.ravel())
-        columns = np.where(is_here, doc_ids, len(self) + remote).reshape(ordinals.shape)
-        shape = len(self), len(self) + len(self.remote_ordinals)
-        return rows_of_shares(columns, levels, shape)
-
-    @_shared_property
-    def remote_ordinals(self) -> npt.NDArray[np.int64]:
-        """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
-        remote = self.remote_rows
-        return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)
-
     @_shared_property
     def latent(self) -> LatentSpace:
         """The latent space."""
@@ -361,6 +319,53 @@ class Snapshot:
         key = (parameters.spectral, parameters.gamma, parameters.head)
         dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)
         return self._expansion(*key, dimensions)
+
+
+@dataclass(frozen=True)
+class Snapshot(Arrays):
+    """The arrays of one generation, and those of documents written since."""
+
+    @property
+    def partition(self) -> int:
+        """Return the number of the partition; 0 if it is the only one."""
+        return 0 if self.ordinals is None else number_of_partition(folder_of(self.generation))
+
+    @lazy_property
+    def klsa_engine(self) -> KlsaEngine:
+        """The engine of the default ranking."""
+        return KlsaEngine(
+            self.query_kernel,
+            self.sparse_expansion,
+            self.latent_dimensions,
+            self.neighbour_count,
+            small=self.small,
+            live=self.live,
+            reverse=self.reverse,
+            partition=(self.ordinals, self.remote_rows),
+        )
+
+    @_shared_property
+    def neighbours(self) -> sparse.csr_array:
+        """W, the neighbours of each document with shares of sum 1: (N, N + R).
+
+        The last columns are those of `remote_ordinals`.
+        """
+        if not len(self.remote_rows.levels):
+            return self.sparse_expansion.neighbours(self.neighbour_count)
+        rows = self.klsa_engine.rows(np.arange(len(self)))
+        levels = rows.levels[:, : rows.near].astype(np.float32)
+        ordinals = rows.documents[:, : rows.near].astype(np.int64)
+        doc_ids, is_here = self.doc_ids_of(ordinals.ravel())
+        remote = np.searchsorted(self.remote_ordinals, ordinals.ravel())
+        columns = np.where(is_here, doc_ids, len(self) + remote).reshape(ordinals.shape)
+        shape = len(self), len(self) + len(self.remote_ordinals)
+        return rows_of_shares(columns, levels, shape)
+
+    @_shared_property
+    def remote_ordinals(self) -> npt.NDArray[np.int64]:
+        """Ordinals of documents of other partitions in rows of D, ascending: (R,)."""
+        remote = self.remote_rows
+        return np.unique(remote.documents[remote.levels > 0]).astype(np.int64)
 
 
 def open_snapshot(

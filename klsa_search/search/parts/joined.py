@@ -23,9 +23,8 @@ from klsa_search.kernels.vector_space import VectorRows, VectorSpaces
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
 from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import TermNumbering
-from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.snapshot import FIRST_LATER, Snapshot
+from klsa_search.search.engine.snapshot import FIRST_LATER, Arrays, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class JoinedSnapshot(Snapshot):
+class JoinedArrays(Arrays):
     """The arrays of several partitions, which share those that do not depend on documents.
 
     partitions   in order
@@ -46,21 +45,6 @@ class JoinedSnapshot(Snapshot):
     partitions: tuple[Snapshot, ...] = ()
     starts: _Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
     numbers: tuple[_Numbers, ...] = ()
-
-    @property
-    def partition(self) -> int:
-        """Not of all partitions: NotImplementedError."""
-        raise NotImplementedError("arrays of all partitions are not those of one")
-
-    @lazy_property
-    def klsa_engine(self) -> KlsaEngine:
-        """Not of all partitions, as rows of D have doc ids of theirs: NotImplementedError."""
-        raise NotImplementedError("rows of D are read by `nearest`, as each partition has its own")
-
-    @lazy_property
-    def neighbours(self) -> sparse.csr_array:
-        """Not of all partitions: see `klsa_engine`."""
-        raise NotImplementedError("rows of D are read by `nearest`, as each partition has its own")
 
     def rows_of(self, doc_ids: Sequence[int] | DocIds) -> _Numbers:
         """Return the rows of doc ids of the index in arrays of all documents: (n,)."""
@@ -108,8 +92,8 @@ class JoinedSnapshot(Snapshot):
 
 
 def joined(
-    partitions: Sequence[Snapshot], unrestricted: Callable[[], Snapshot] | None = None
-) -> JoinedSnapshot:
+    partitions: Sequence[Snapshot], unrestricted: Callable[[], Arrays] | None = None
+) -> JoinedArrays:
     """Return the arrays of several partitions in one state.
 
     unrestricted  returns those that these are a restriction of, if they are one
@@ -134,7 +118,7 @@ def joined(
         for part in partition.query_kernel.postings.parts
     ]
     weighting = replace(first.query_kernel.weighting, common=common)
-    shared = {array.name: getattr(first, array.name) for array in fields(Snapshot)}
+    shared = {array.name: getattr(first, array.name) for array in fields(Arrays)}
     has_deletions = any(partition.live is not None for partition in partitions)
     arrays = {
         "vocabulary": vocabulary.without(frequencies == 0),
@@ -156,7 +140,7 @@ def joined(
         "unrestricted": None if unrestricted is None else unrestricted(),
         "answers": AnswerCache().present(),
     }
-    return JoinedSnapshot(
+    return JoinedArrays(
         **shared | arrays, partitions=tuple(partitions), starts=starts, numbers=tuple(numbers)
     )
 

@@ -24,7 +24,7 @@ from klsa_search.search.engine.collection_statistics import (
     PartitionTerms,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
-from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Arrays
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.parts.joined import joined
 from klsa_search.search.parts.rounds import LocalSearches, PartSearches, run_rounds
@@ -164,7 +164,7 @@ class PartSet(ABC):
         return None
 
     @property
-    def arrays(self) -> Snapshot:
+    def arrays(self) -> Arrays:
         """Return the arrays of all documents; PartitionsUnsupported if there are none here."""
         raise PartitionsUnsupported(
             f"the partitions of index `{self.facts.path.parent.name}` are in other processes, and "
@@ -218,7 +218,7 @@ class LocalParts(PartSet):
     """
 
     parts: Sequence[LocalPart]
-    unrestricted: Callable[[], Snapshot] | None = None
+    unrestricted: Callable[[], Arrays] | None = None
     _views: OrderedDict[tuple[str, str], LocalParts] = field(
         init=False, default_factory=OrderedDict
     )
@@ -231,12 +231,12 @@ class LocalParts(PartSet):
         return self.parts[0].state if len(self.parts) == 1 else None
 
     @property
-    def arrays(self) -> Snapshot:
+    def arrays(self) -> Arrays:
         """Return the arrays of all documents. Cost: that of `joined` for several parts."""
         return self._joined() if self.alone is None else self.alone.snapshot
 
     @lazy_property
-    def _joined(self) -> Callable[[], Snapshot]:
+    def _joined(self) -> Callable[[], Arrays]:
         # Views of these keep it, and must not keep these.
         return cache(partial(joined, [p.state.snapshot for p in self.parts], self.unrestricted))
 

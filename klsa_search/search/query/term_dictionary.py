@@ -20,7 +20,7 @@ from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.query_terms import UNKNOWN
-from klsa_search.search.engine.snapshot import Snapshot
+from klsa_search.search.engine.snapshot import Arrays, Snapshot
 from klsa_search.search.query.interpretation import Word
 from klsa_search.search.query.matching import Alternatives, counts_with
 
@@ -266,7 +266,7 @@ def written_forms(sources: Iterable[Source]) -> Counter[str]:
 
 
 def sources_of(
-    snapshot: Snapshot, analyzer: Analyzer, documents_at: DocumentsAt, terms: Sequence[int]
+    snapshot: Arrays, analyzer: Analyzer, documents_at: DocumentsAt, terms: Sequence[int]
 ) -> list[tuple[Source, ...]]:
     """Return how each term is written in the five documents in which it has the highest weight.
 
@@ -314,7 +314,7 @@ def written_as(writings: Counter[str], word: str) -> str:
     return max(same, key=lambda writing: (writings[writing], writing))
 
 
-def _heaviest(snapshot: Snapshot, term: int) -> list[tuple[int, int]]:
+def _heaviest(snapshot: Arrays, term: int) -> list[tuple[int, int]]:
     """Return the documents in which a term has the highest weight, with its saturations."""
     documents, saturations = snapshot.query_kernel.postings.of_term(term)
     is_live = snapshot.live_docs()[documents]
