@@ -264,7 +264,7 @@ class RemoteSearches(PartSearches):
         self._name = uuid4().hex
         self._begun = 0
         self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
-        self._rankings: Sequence[tuple[Any, ...] | None] = [()] * partitions.count
+        self._rankings: Sequence[tuple[object, ...] | None] = [()] * partitions.count
         self._failed: dict[int, str] = {}
 
     @property
@@ -287,7 +287,7 @@ class RemoteSearches(PartSearches):
         return await self.round(PartSearch.begin, arguments)
 
     async def round(
-        self, method: Callable[..., T], arguments: Sequence[tuple[Any, ...] | None]
+        self, method: Callable[..., T], arguments: Sequence[tuple[object, ...] | None]
     ) -> Sequence[T | None]:
         """Return the results of a method of the search of each partition; None if that failed."""
         if method is PartSearch.collect:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class _shared_property(lazy_property[T]):  # noqa: N801 - a decorator
     A snapshot and its restrictions compute it once: it may be as large as the index.
     """
 
-    def __init__(self, make: Callable[[Any], T]) -> None:
+    def __init__(self, make: Callable[..., T]) -> None:
         def shared(snapshot: Arrays) -> T:
             if snapshot.unrestricted is None:
                 return make(snapshot)

@@ -12,7 +12,7 @@ from klsa_search._native import share_seeds
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.parameters import SearchParameters
 from klsa_search.errors import EmbedderFailed, PartitionMissing, QueryError
-from klsa_search.search.engine.evidence import NONE, Answers, SharedAnswers, added
+from klsa_search.search.engine.evidence import Answers, SharedAnswers, added
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.models import (
     NO_MODELS,
@@ -217,7 +217,7 @@ async def _explained(
 ) -> Explanation:
     """Return the explanation of the score of a document of one of several partitions."""
     plan, shared = await plan_and_seeds(searches, request, index)
-    answers: Answers = NONE
+    answers: Answers = {}
     has_vector = request.query.vector or request.embedded.vector
     if has_vector or not ranks_with_klsa_engine(plan.parameters):
         answers, _ = await _pages(searches, shared)
@@ -249,7 +249,7 @@ async def _pages(
     searches: PartSearches, shared: Sequence[Seeds]
 ) -> tuple[Answers, Sequence[PartPage | None]]:
     """Return the pages of all partitions, and the answers by which these rank."""
-    answers: Answers = NONE
+    answers: Answers = {}
     while True:
         arguments = [(seeds, answers) for seeds in shared]
         pages = await searches.round(PartSearch.collect, arguments)

@@ -117,8 +117,10 @@ def _comparable(
     )
 
 
-_Descending = cmp_to_key(lambda one, other: 0 if one == other else -1 if one > other else 1)
-"""A value that is ordered from the largest."""
+@cmp_to_key
+def _Descending(one: Any, other: Any) -> int:  # noqa: N802 - a class of values
+    """Order values from the largest."""
+    return 0 if one == other else -1 if one > other else 1
 
 
 def by_score(pages: Sequence[PartPage]) -> npt.NDArray[np.int64]:

@@ -61,7 +61,7 @@ class PartSearches(ABC):
 
     @abstractmethod
     async def round(
-        self, method: Callable[..., _Result], arguments: Sequence[tuple[Any, ...] | None]
+        self, method: Callable[..., _Result], arguments: Sequence[tuple[object, ...] | None]
     ) -> Sequence[_Result | None]:
         """Return the results of a method of the `PartSearch` of each part.
 
@@ -128,7 +128,7 @@ class LocalSearches(PartSearches):
 
     def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
         super().__init__(len(states), answers)
-        self._states = states
+        self._states, self._shared = states, answers
         self._searches: list[PartSearch | None] = [None] * len(states)
         self._first: PartSearch | None = None  # planned, but not begun
 
@@ -162,7 +162,7 @@ class LocalSearches(PartSearches):
             return first
         shares = request.evidence is self.answers
         states = [state.searched_by(request.query.group) for state in self._states]
-        evidence = _EvidenceOfAll(self.answers, states) if shares else None
+        evidence = _EvidenceOfAll(self._shared, states) if shares else None
         return PartSearch(self._states[number], request, evidence=evidence)
 
     async def begin(self, requests: Sequence[PartRequest | None]) -> list[PartPlan | None]:
@@ -185,7 +185,7 @@ class LocalSearches(PartSearches):
         return begun
 
     async def round(
-        self, method: Callable[..., _Result], arguments: Sequence[tuple[Any, ...] | None]
+        self, method: Callable[..., _Result], arguments: Sequence[tuple[object, ...] | None]
     ) -> list[_Result | None]:
         """Return the results of a method of the search of each part."""
         return [
