@@ -17,7 +17,13 @@ from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.storage import documents
 from klsa_search.storage.arrays import open_array
-from klsa_search.storage.documents import KEYS, DocumentReader, DocumentWriter, RecordsPart
+from klsa_search.storage.documents import (
+    KEYS,
+    DocumentReader,
+    DocumentWriter,
+    RecordsPart,
+    read_in_pieces,
+)
 from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -42,6 +48,17 @@ def test_stored_documents_are_read_back(tmp_path_factory, contents):
     assert reader.at(range(len(documents))) == documents
     assert reader.ids(reader.live_doc_ids()) == [document.id for document in documents]
     assert [reader.get(document.id) for document in documents] == documents
+
+
+@pytest.mark.parametrize("size", [1, 100, 2**22])
+def test_documents_are_read_in_pieces(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(documents, "_PIECE", size)
+    some = [Document(id=f"d{number}", text="x" * number * 7) for number in range(9)]
+    reader = stored(tmp_path, some)
+    pieces = [list(piece.live_documents()) for piece in read_in_pieces(tmp_path)]
+    assert [document for piece in pieces for document in piece] == some
+    assert [document.id for document in some] == reader.ids(range(9))
+    assert (len(pieces) > 1) == (size < 2**22)
 
 
 def test_order_and_repeats_of_positions_are_kept_past_a_batch(tmp_path):
