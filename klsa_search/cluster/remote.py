@@ -259,7 +259,7 @@ class RemoteSearches(PartSearches):
     """
 
     def __init__(self, partitions: RemotePartitions, version: Version) -> None:
-        super().__init__(partitions.count, {})
+        self.count, self.answers = partitions.count, {}
         self._partitions, self._version = partitions, version
         self._name = uuid4().hex
         self._begun = 0

@@ -136,7 +136,6 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
 
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.segment.BLOCK", 16)
-    monkeypatch.setattr("klsa_search.search.state.delta.BATCH", 8)
     with closing(open_index(path)) as index:
         index.add(documents(30, seed=4, first=100))
         query = documents(1)[0]["text"]

@@ -335,17 +335,16 @@ async def _fetched(
     positions: list[list[int]] = [[] for _ in range(searches.count)]
     for partition, position in order:
         positions[partition].append(position)
-    came = [None if page is None else page.hits for page in pages]
     arguments = [
-        (of_page,) if of_page and hits is None else None
-        for of_page, hits in zip(positions, came, strict=True)
+        (of_page,) if of_page and page is not None and page.hits is None else None
+        for of_page, page in zip(positions, pages, strict=True)
     ]
     answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
     if any(arguments):
         answers = await searches.round(PartSearch.fetch, arguments)
     fetched = [
-        iter([hits[at] for at in of_page] if hits is not None else part or ())
-        for of_page, hits, part in zip(positions, came, answers, strict=True)
+        iter(hits or () if page is None or page.hits is None else [page.hits[at] for at in of_page])
+        for of_page, page, hits in zip(positions, pages, answers, strict=True)
     ]
     hits = [hit for partition, _ in order if (hit := next(fetched[partition], None)) is not None]
     for rank, hit in enumerate(hits, start=offset + 1):

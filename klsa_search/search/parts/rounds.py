@@ -40,8 +40,8 @@ class PartSearches(ABC):
     answers  of all parts that are known, to add others
     """
 
-    def __init__(self, count: int, answers: dict[Question, Any]) -> None:
-        self.count, self.answers = count, answers
+    count: int
+    answers: dict[Question, Any]
 
     @property
     @abstractmethod
@@ -127,8 +127,8 @@ class LocalSearches(PartSearches):
     """One search in all parts in this process: see `PartSearches`."""
 
     def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
-        super().__init__(len(states), answers)
-        self._states, self._shared = states, answers
+        self.count, self._states = len(states), states
+        self.answers = self._shared = answers
         self._searches: list[PartSearch | None] = [None] * len(states)
         self._first: PartSearch | None = None  # planned, but not begun
 
