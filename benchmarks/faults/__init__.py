@@ -1,1 +1,1 @@
-"""A campaign of faults: kills, damage and failing calls; see __main__."""
+"""A campaign of faults: kills, damage, a full disk, load and slow sockets; see __main__."""

@@ -2,7 +2,7 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: damage, readers, partitions, calls; all of them by default.
+Parts: disk, damage, writers, readers, partitions, followers, log, calls; all of them by default.
 Prints a table of what was tried and what survived, then the first examples of each failure; N
 repeats what depends on chance. Kills at every step of a change are `tests/storage/test_kills.py`.
 """
@@ -17,13 +17,22 @@ from pathlib import Path
 
 from benchmarks.faults import (
     damage,
+    disk,
     failing_calls,
+    followers,
     partition_kills,
+    write_damage,
+    write_kills,
     write_readers,
 )
 from benchmarks.faults.children import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
 from studies import command_parser
+
+
+def _writers(folder: Path, times: int) -> list[Tally]:
+    kills = {"writers": 200, "refitters": 150, "builders": 150}
+    return write_kills.run(folder, **{who: number * times for who, number in kills.items()})
 
 
 def _partitions(folder: Path, times: int) -> list[Tally]:
@@ -32,9 +41,15 @@ def _partitions(folder: Path, times: int) -> list[Tally]:
 
 
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
+    "disk": lambda folder, times: disk.run(folder),
     "damage": lambda folder, times: damage.run(folder, times=3 * times),
+    "writers": _writers,
     "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
     "partitions": _partitions,
+    "followers": lambda folder, times: followers.run(
+        folder, leaders=20 * times, followers=20 * times
+    ),
+    "log": lambda folder, times: write_damage.run(folder, times=3 * times),
     "calls": lambda folder, times: failing_calls.run(folder),
 }
 

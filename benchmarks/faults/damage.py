@@ -1,4 +1,4 @@
-"""Damage of every file of an index that was written to, by class: what opening it then meets."""
+"""Damage of every file of an index, by class: what whoever opens and searches it then meets."""
 
 from __future__ import annotations
 
@@ -11,110 +11,56 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults import written
-from benchmarks.faults.children import Child, Ended, call, die, without_privileges
+from benchmarks.faults.children import Ended, call, without_privileges
 from benchmarks.faults.tally import Tally
-from benchmarks.faults.written import Documents, Model
+from benchmarks.faults.world import NAME, SPECTRAL, Answers, Place, answers
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.storage.maintenance import verify
-from klsa_search.storage.names import LOCKS, LOG_FILES, WRITES
+from klsa_search.storage.names import LOCKS, WRITES
+
+_COUNT = 400
+"""Documents: enough for files of several pages, and for lists that the engine skips in."""
 
 _FOLDER, _GONE, _FORBIDDEN = "a folder in its place", "not there", "no permission"
-_WRITES = 8
-_EARLIER = "as before the last writes, which were in it alone"
 
 
-def run(folder: Path, *, times: int = 3, seed: int = 0, every: int = 1) -> list[Tally]:
-    """Do each damage to each file, those of chance so many times; ask the index, and verify it.
+def run(
+    folder: Path,
+    *,
+    times: int = 3,
+    seed: int = 0,
+    functions: tuple[str, ...] = SPECTRAL,
+    every: int = 1,
+) -> list[Tally]:
+    """Do each damage to each file, those of chance so many times, and ask the index everything.
 
-    every  takes every so many-th of all these only, but all of the log's
+    every  takes every so many-th of all these only
     """
-    return [_tally(folder / how, how, times, seed, every) for how in ("closed", "killed")]
+    return [_tally(folder, spectral, times, seed, every) for spectral in functions]
 
 
-def _tally(folder: Path, how: str, times: int, seed: int, every: int) -> Tally:
-    tally = Tally(f"writes: damage, writer {how}", "an index opened, asked and verified")
-    models = _written(folder / "this", "this", how == "killed")
-    _written(folder / "other", "other", how == "killed")
-    template, other = (folder / which / written.NAME for which in ("this", "other"))
-    all_ = (
+def _tally(folder: Path, spectral: str, times: int, seed: int, every: int) -> Tally:
+    tally = Tally(f"damage: D {spectral}", "an index opened and asked, one file damaged since")
+    template = Place(folder / spectral, spectral, _COUNT).index
+    call(Place(folder / spectral, spectral, _COUNT).do, "old").given().expect_done()
+    expected = call(_all, template).given()
+    done = (
         (file, *each)
         for file in files_of(template)
-        for each in _damages(template, other, file, times, seed)
+        for each in damages(template, file, times, seed)
     )
-    ours: list[tuple[Path, str, bytes | None]] = []
-    rest: list[tuple[Path, str, bytes | None]] = []
-    for each in all_:
-        (ours if LOG_FILES.fullmatch(each[0].name) else rest).append(each)
-    for file, what, content in itertools.chain(ours, rest[::every]):
-        trial = folder / "trial" / written.NAME
-        shutil.copytree(template, trial)
-        may = (
-            models
-            if file.name.startswith(f"{WRITES}-") and "begun" not in file.name
-            else models[-1:]
-        )
-        count(tally, call(_asked, trial, file, what, content, may), file, what)
+    for file, what, content in itertools.islice(done, 0, None, every):
+        trial = folder / "trial" / NAME
+        shutil.copytree(template, trial, copy_function=os.link)
+        (trial / file).unlink()  # the file of the template is the same one
+        shutil.copy2(template / file, trial / file)
+        count(tally, call(_asked, trial, file, what, content, expected), file, what)
         shutil.rmtree(trial.parent)
     return tally
 
 
-def _damages(
-    template: Path, other: Path, file: Path, times: int, seed: int
-) -> Iterator[tuple[str, bytes | None]]:
-    yield from damages(template, file, times, seed)
-    if (other / file).exists() and (other / file).read_bytes() != (template / file).read_bytes():
-        yield "swapped with another index's", (other / file).read_bytes()
-
-
-def _written(home: Path, version: str, killed: bool) -> list[Documents]:
-    """Build an index and write to it; what it holds after each write."""
-    generation = call(written.build_version, home, version).given()
-    chance, model = random.Random(version), Model(written.source(version))
-    ops = [written.chosen(chance, undoing=number > 3) for number in range(_WRITES)]
-    found = [dict(model.documents)]
-    for kind, what in ops:
-        model.do(kind, what)
-        found.append(dict(model.documents))
-    with Child(_write, home / written.NAME, ops, killed) as writer:
-        ended = writer.end()
-    assert ended.signal == 9 if killed else ended.well, str(ended)
-    assert (home / written.NAME / generation / f"{WRITES}-wal").exists() == killed
-    return found
-
-
-def _write(path: Path, ops: list[tuple[str, object]], killed: bool) -> None:
-    with closing(open_index(path)) as index, written.alone_writing(index) as writer:
-        for kind, what in ops:
-            if kind == "undo":
-                writer.undo()
-            else:
-                written.append(writer, kind, what)
-        if killed:
-            die()
-
-
-def _asked(
-    index: Path, file: Path, what: str, content: bytes | None, may: list[Documents]
-) -> tuple[str, str]:
-    """Open the index, damage the file, ask again, verify: how that ended, and what was said."""
-    warnings.simplefilter("ignore")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    with closing(open_index(index)):
-        pass
-    do_damage(index / file, what, content)
-    try:
-        with without_privileges():
-            with closing(open_index(index)) as opened:
-                given = written.seen(opened)
-            fault = written.wrong(given, may[-1])
-            if fault and all(written.wrong(given, each) for each in may):
-                return "wrong in silence", fault
-            verify(index)
-    except KlsaError as error:
-        return "refused", error.message
-    return (_EARLIER if fault else "as undamaged"), ""
+def _all(path: Path) -> Answers:
+    return answers(path, thoroughly=True)
 
 
 def files_of(index: Path) -> list[Path]:
@@ -136,6 +82,24 @@ def damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[st
         if len(there) == len(content) and there != content:
             yield f"swapped with {other.name}", there
     yield from ((what, None) for what in (_FOLDER, _GONE, _FORBIDDEN))
+
+
+def _asked(
+    index: Path, file: Path, what: str, content: bytes | None, expected: Answers
+) -> tuple[str, str]:
+    """Open the index, damage the file, open it again and ask: how that ended, and what was said."""
+    warnings.simplefilter("ignore")  # NumPy's, of numbers that are none
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # and what the system says of a crash
+    with closing(open_index(index)):
+        pass
+    do_damage(index / file, what, content)
+    try:
+        with without_privileges():
+            given = _all(index)
+    except KlsaError as error:
+        return "refused", error.message
+    differing = [asked for asked in expected if given[asked] != expected[asked]]
+    return ("wrong in silence", ", ".join(differing)) if differing else ("as undamaged", "")
 
 
 def do_damage(path: Path, what: str, content: bytes | None) -> None:

@@ -6,12 +6,16 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults import partition_kills, written
+from benchmarks.faults import partition_kills, world, written
 from klsa_search import open_index
 
 
 def _warm_up() -> None:
     with tempfile.TemporaryDirectory(prefix="klsa-faults-") as folder:
+        for spectral in world.SPECTRAL:
+            place = world.Place(Path(folder) / spectral, spectral)
+            place.build("old")
+            world.answers(place.index)
         home = Path(folder) / "written"
         written.build_version(home, "old")
         with closing(open_index(home / written.NAME)) as index:

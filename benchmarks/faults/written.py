@@ -1,11 +1,13 @@
-"""The world of an index that is written to: what is written, and what must be there."""
+"""The world of an index that is written to: a writer with a journal, and what must be there."""
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from klsa_search.kernels.weighting import (
 )
 from klsa_search.search.engine.engine import Bm25Engine
 from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
 from klsa_search.storage.log_writer import LogWriter
 from klsa_search.storage.maintenance import verify
 
@@ -80,6 +83,26 @@ class Model:
         if kind == "add":
             self.documents.update(what)
 
+    def copy(self) -> Model:
+        """One that can be changed on its own."""
+        return Model(dict(self.documents), list(self.before))
+
+
+def write(path: Path, journal: Path, seed: str, stop: Path, undoing: bool) -> int:
+    """Write until told to stop, each write told before and behind; returns how many there were."""
+    chance = random.Random(seed)
+    count = 0
+    descriptor = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with closing(open_index(path)) as index:
+        while not stop.exists():
+            kind, what = chosen(chance, undoing)
+            _tell(descriptor, {"kind": kind, "what": what})
+            done = do(index, kind, what)
+            _tell(descriptor, {"done": index.generation if done else None})
+            count += 1
+    os.close(descriptor)
+    return count
+
 
 def chosen(chance: random.Random, undoing: bool) -> tuple[str, Any]:
     """Choose what to write."""
@@ -123,16 +146,35 @@ def append(writer: LogWriter, kind: str, what: Any) -> None:
         writer.append((), what)
 
 
+def _tell(descriptor: int, what: dict[str, Any]) -> None:
+    os.write(descriptor, f"{json.dumps(what)}\n".encode())
+
+
+def told(journal: Path) -> Iterator[tuple[str, Any, str | None]]:
+    """Yield what was written, and the generation that has it: `""` if nobody said that it is done.
+
+    What could not be done is left out.
+    """
+    read = journal.read_text().splitlines() if journal.exists() else []
+    lines: Iterator[dict[str, Any]] = map(json.loads, read)
+    for line in lines:
+        done = next(lines, {"done": ""})["done"]
+        if done is not None:
+            yield line["kind"], line["what"], done
+
+
 @dataclass(frozen=True)
 class Seen:
     """What an index gives.
 
+    batches  of writes that can be undone, as `look` tells
     ranked   by the ranker bm25
     others   ids among the answers of its default
     average  the mean length it ranks by; None for that of its build
     """
 
     generation: str
+    batches: int
     documents: Documents
     ranked: Ranked
     others: set[str]
@@ -143,7 +185,8 @@ def look(path: Path) -> Seen:
     """Verify an index, open it, and ask it everything."""
     verify(path)
     with closing(open_index(path)) as index:
-        return seen(index)
+        batches = sum(batch.undone is None for batch in WriteLog(index.path).batches())
+        return replace(seen(index), batches=batches)
 
 
 def seen(index: Index) -> Seen:
@@ -157,7 +200,7 @@ def seen(index: Index) -> Seen:
     others = {hit.id for query in QUERIES for hit in index.search(query, _MOST)}
     documents = {id_: index.document(id_).text for id_ in index.ids()}
     average = index.arrays.average_length
-    return Seen(index.generation, documents, found, others, average)
+    return Seen(index.generation, 0, documents, found, others, average)
 
 
 def fresh(documents: Documents, average: float | None = None) -> Ranked:

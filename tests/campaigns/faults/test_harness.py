@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from benchmarks.faults import world
 from benchmarks.faults.children import Child, call, die, without_privileges
 from benchmarks.faults.damage import CLASSES
 from benchmarks.faults.tally import EXAMPLES, Tally, failures, row
@@ -53,6 +54,23 @@ def test_damages_change_an_array_and_nothing_when_they_cannot(name):
     content = b"\x93NUMPY" + b"'<i4', 'shape': (1000,)".ljust(122) + bytes(range(250)) * 40
     assert CLASSES[name](content, random.Random(0)) != content
     assert CLASSES[name](b"", random.Random(0)) in (None, b"", bytes(1), bytes(8), bytes(4096))
+
+
+def test_a_state_is_that_of_the_answers(folder):
+    place = world.Place(folder)
+    known = call(world.known_of, folder / "known", "gvsm").given()
+    assert call(world.state, place.index, known).answer == "none"
+    call(place.do, "new").given().expect_done()
+    assert call(world.state, place.index, known).answer == "new"
+    (place.index / "CURRENT").write_text("nothing\n")
+    assert call(world.state, place.index, known).answer.startswith("refused: ")
+
+
+def test_an_internal_error_is_not_an_error_message(folder):
+    place = world.Place(folder)
+    assert call(place.do, "broken").given().in_a_sentence
+    assert not world.Said(1, "", "KeyError").in_a_sentence
+    assert not world.Said(1, "", "").in_a_sentence
 
 
 def test_a_tally_counts_and_keeps_the_first_examples():

@@ -2,10 +2,25 @@
 
 import pytest
 
-from benchmarks.faults import damage, failing_calls, write_readers
+from benchmarks.faults import (
+    failing_calls,
+    followers,
+    write_damage,
+    write_kills,
+    write_readers,
+)
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("killed", [{"writers": 9}, {"refitters": 8}, {"builders": 8}], ids=str)
+def test_killed_at_random(folder, survived, killed):
+    survived(write_kills.run(folder, **{"writers": 0, "refitters": 0, "builders": 0, **killed}))
+
+
+def test_a_leader_and_a_follower_killed_at_random(folder, survived):
+    survived(followers.run(folder, leaders=1, followers=1))
 
 
 def test_readers_meanwhile(folder, survived):
@@ -13,7 +28,7 @@ def test_readers_meanwhile(folder, survived):
 
 
 def test_a_damaged_file(folder, survived):
-    survived(damage.run(folder, times=1, every=30))
+    survived(write_damage.run(folder, times=1, every=30))
 
 
 @pytest.mark.skipif(not failing_calls.can_fail(), reason="needs a C compiler and Linux")
@@ -28,11 +43,11 @@ def test_lost_restored_and_wrong_documents_are_noticed():
     assert list(model.documents) == ["b", "a"]
     model.do("undo", None)
     assert list(model.documents) == ["a", "b"]
-    right = Seen("000001", held, fresh(held), {"a"})
+    right = Seen("000001", 0, held, fresh(held), {"a"})
     assert wrong(right, model.documents) is None
     assert "risen ['b']" in wrong(right, {"a": "w0 w5"})
     assert "lost ['c']" in wrong(right, {**held, "c": ""})
     assert "changed ['a']" in wrong(right, {"a": "w0", "b": "w0 late"})
-    another = Seen("000001", held, fresh({"a": "w0 w5", "b": "late"}), {"a"})
+    another = Seen("000001", 0, held, fresh({"a": "w0 w5", "b": "late"}), {"a"})
     assert wrong(another, held) == "BM25 is not that of a fresh build"
-    assert "'c'" in wrong(Seen("000001", held, fresh(held), {"c"}), held)
+    assert "'c'" in wrong(Seen("000001", 0, held, fresh(held), {"c"}), held)
