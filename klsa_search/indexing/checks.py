@@ -23,7 +23,7 @@ from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.parallel import memory_limit
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.reading import Extent, StoredCollection, content_of
-from klsa_search.indexing.weighing import solved_dimensions
+from klsa_search.indexing.weighing import solved_dimensions, stores_rows
 from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.rankers import needs_eigenvectors
@@ -119,7 +119,7 @@ def memory_needed(size: Size, settings: Settings) -> int:
         needed *= _EXACT_MEMORY
     if needs_eigenvectors(settings):
         needed += 16 * documents * solved_dimensions(documents, settings)
-    return BASE + round(needed)
+    return BASE + round(needed) + 8 * documents**2 * stores_rows(documents, settings)
 
 
 def disk_needed(size: Size, settings: Settings) -> int:
@@ -128,7 +128,8 @@ def disk_needed(size: Size, settings: Settings) -> int:
     disk = _DISK_OF_DOCUMENT * (documents + size.passages)
     if needs_eigenvectors(settings):
         disk += 4 * documents * solved_dimensions(documents, settings)
-    return disk + round(_DISK_OF_BYTE * size.bytes * (2 if size.passages else 1))
+    rows = 4 * documents**2 * stores_rows(documents, settings)
+    return disk + rows + round(_DISK_OF_BYTE * size.bytes * (2 if size.passages else 1))
 
 
 def processor_seconds_needed(size: Size) -> float:

@@ -39,10 +39,11 @@ from klsa_search.kernels.weighting import (
     tfidf_posting_weights,
 )
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
-from klsa_search.lowrank.expansion_matrix import LatentSpace
+from klsa_search.lowrank.expansion_matrix import LatentSpace, expansion_rows
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,
+    is_multiple_of_kernel,
     scalars_of,
     sparse_expansion_arrays,
     unpack_rows,
@@ -67,6 +68,15 @@ _ROWS: Final = ("cut_rows", "cut_scales")
 def stores_eigenvectors(documents: int, settings: Settings) -> bool:
     """Return whether the eigenvectors are stored."""
     return documents <= SMALL or needs_eigenvectors(settings) is not None
+
+
+def stores_rows(documents: int, settings: Settings) -> bool:
+    """Return whether the rows of D are stored completely: if it is not a multiple of K.
+
+    In a larger collection D is computed from the eigenvectors at each search, in O(nnz + N · k).
+    """
+    is_multiple = is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
+    return documents <= SMALL and not is_multiple
 
 
 def solved_dimensions(documents: int, settings: Settings) -> int:
@@ -116,6 +126,9 @@ def weigh(
     write_arrays(generation, arrays)
     if not is_training and stores_eigenvectors(len(kernel), settings):
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
+    if not is_training and stores_rows(len(kernel), settings):
+        function = settings.spectral, settings.gamma, settings.head
+        write_arrays(generation, {"expansion": expansion_rows(kernel, spectrum, *function)})
     spectra = {"bm25": spectrum}
     if needs_eigenvectors(settings):
         features = DocumentKernel.of(tfidf_features(counts.matrix))

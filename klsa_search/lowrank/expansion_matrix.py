@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from klsa_search._native import Features
 from klsa_search.core.array_types import Basis, DocIds, Eigenvalues, Matrix, Scores
+from klsa_search.core.parallel import one_blas_thread
 from klsa_search.core.plugins import load_plugin
 from klsa_search.errors import PluginFailed
 
@@ -133,15 +134,17 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Expansion:
-    """D_f = f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ.
+    """D_f = f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ, by its rows if they are stored.
 
     eigenvectors  U: (N, k)
     correction    (k,) f(Λ) - f(0) - s Λ, with Λ divided by λ_1; 0 if f is linear
     value         f(0)
     slope         s / λ_1, the slope of the tail
     kernel        returns K; called only if the slope is not 0
+    rows          (N, N) float32, all entries of the rows of D
 
-    Cost: O((z + N) · k) for z seeds, and one product with the features, O(nnz), if f has a tail.
+    Cost: O(z · N) for z stored rows; otherwise O((z + N) · k) for the eigenvectors, and one product
+    with the features, O(nnz), if f has a tail.
     """
 
     eigenvectors: Basis
@@ -149,6 +152,7 @@ class Expansion:
     value: float = 0.0
     slope: float = 0.0
     kernel: Callable[[], DocumentKernel] | None = None
+    rows: Matrix | None = None
 
     @classmethod
     def of(
@@ -186,6 +190,11 @@ class Expansion:
         of_all  returns the sums over the seeds of all partitions, given those of this one
         Without BLAS, and row by row, so the bits do not depend on threads.
         """
+        if self.rows is not None:
+            total = np.zeros(self.rows.shape[1], dtype=np.float32)
+            for seed, weight in zip(seeds.tolist(), weights, strict=True):
+                total += weight * self.rows[seed]
+            return _without_rounding(total, weights)
         row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
         scores: Scores = np.zeros(len(row))
@@ -197,13 +206,12 @@ class Expansion:
             scores = scores + self.slope * kernel.with_sums(of_all(kernel.sums(row)))
         if self.value:
             scores = scores + self.value * row
-        scores = scores.astype(np.float32)
-        # Rounding of float32, which grows with the norm of the weights, does not count as a match.
-        scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
-        return scores
+        return _without_rounding(scores.astype(np.float32), weights)
 
     def entries(self, seeds: DocIds, document: int) -> Scores:
         """Return D(s, d) for each seed: (z,). Cost O(z · k), and their features if f has a tail."""
+        if self.rows is not None:
+            return np.asarray(self.rows[seeds, document])
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
             weighted = self.correction * self.eigenvectors[document]
@@ -211,6 +219,39 @@ class Expansion:
         if self.slope and self.kernel is not None:
             entries += self.slope * self.kernel().between(document, seeds)
         return entries
+
+
+def _without_rounding(scores: Scores, weights: Scores) -> Scores:
+    """Set scores that are only rounding of float32 to 0, so that they do not count as matches.
+
+    The error grows with the norm of the weights.
+    """
+    scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
+    return scores
+
+
+_BLOCK = 1024  # rows of K at a time, in float64
+
+
+def expansion_rows(
+    kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
+) -> Matrix:
+    """Return D_f: (N, N) float32. Cost O(N² · k), N rows of K if f has a tail; 4 N² bytes."""
+    factors = Expansion.of(
+        spectrum.eigenvectors,
+        spectrum.eigenvalues,
+        spectral_function(spectral, gamma),
+        head=head,
+    )
+    U = factors.eigenvectors.astype(np.float32)
+    with one_blas_thread():
+        D = (U * factors.correction.astype(np.float32)) @ U.T
+    if factors.slope:
+        for begin in range(0, len(D), _BLOCK):
+            documents = np.arange(begin, min(begin + _BLOCK, len(D)))
+            D[documents] += (factors.slope * kernel.rows(documents)).astype(np.float32)
+    D[np.diag_indices_from(D)] += np.float32(factors.value)
+    return np.asarray(D)
 
 
 @dataclass(frozen=True)

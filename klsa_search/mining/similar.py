@@ -136,8 +136,8 @@ def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
 
     ids  documents whose rows are returned, in this order; all by default
     D is K divided by its largest eigenvalue, unless `spectral` is set otherwise. Rows are complete,
-    even if the index stores only the strongest entries. Cost: that of `kernel_rows`.
-    DocumentNotFound.
+    even if the index stores only the strongest entries. Cost: that of `kernel_rows`, or of reading
+    the stored rows of D. DocumentNotFound.
 
     >>> expansion_rows(index, ["tyre", "copy"]).shape == (2, index.max_doc)
     True

@@ -12,11 +12,10 @@ from klsa_search.indexing.weighing import document_kernel
 from klsa_search.kernels.weighting import TFIDF, feature_weighting, tfidf_features
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.expansion_matrix import LatentSpace, largest_entries
-from klsa_search.mining import expansion_rows
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.state.state import open_state
 from tests.support.exact_neighbours import neighbour_graph
-from tests.support.worlds import counts_of, random_documents, topic_documents
+from tests.support.worlds import as_if_large, counts_of, random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
 PLAIN = {"language": "none"}
@@ -62,7 +61,7 @@ def test_alpha_1_with_all_seeds_is_the_latent_kernel(index, query):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_scores_follow_the_published_formula(index, query):
-    D = expansion_rows(index)
+    D = np.load(index.path / "expansion.npy")
     row = index.scores(query, ranker="bm25")
     seeds, weights = largest_entries(row, 3)
     expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
@@ -86,6 +85,19 @@ def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
         lengths = np.linalg.norm(X @ V[:dimensions].T, axis=1)
         cosines = index.scores(query, ranker="lsi-cosine", dimensions=dimensions)
         assert cosines == pytest.approx(expected / lengths, rel=1e-3, abs=1e-3)
+
+
+def test_rows_of_d_are_stored_up_to_a_size_and_computed_above_it(tmp_path):
+    documents = records(random_documents(80, 40))
+    small = build(documents, name="small", home=tmp_path, **PUBLISHED)
+    with as_if_large():
+        large = build(documents, name="large", home=tmp_path, **PUBLISHED)
+    assert (small.path / "expansion.npy").exists()
+    assert not (large.path / "expansion.npy").exists()
+    for query in QUERIES:
+        assert large.scores(query) == pytest.approx(small.scores(query), rel=1e-3, abs=1e-4)
+    large.close()
+    small.close()
 
 
 def lengths_at_seeds(index, query, scores):

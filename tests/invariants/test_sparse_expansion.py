@@ -6,7 +6,7 @@ import pytest
 from klsa_search import build
 from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.indexing.weighing import stores_eigenvectors
+from klsa_search.indexing.weighing import stores_eigenvectors, stores_rows
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from tests.support.worlds import as_if_large, random_documents
@@ -170,21 +170,22 @@ def test_queries_that_a_truncated_expansion_cannot_answer_are_refused(pair, opti
 
 
 @pytest.mark.parametrize(
-    ("documents", "changes", "eigenvectors"),
+    ("documents", "changes", "eigenvectors", "rows"),
     [
-        (8192, {}, True),
-        (8193, {}, False),
-        (8193, {"ranker": "bm25"}, False),
-        (8192, {"spectral": "truncation"}, True),
-        (8193, {"spectral": "truncation"}, True),
-        (8192, {"head": 1}, True),
-        (8193, {"head": 1}, True),
-        (8193, {"ranker": "lsi"}, True),
+        (8192, {}, True, False),
+        (8193, {}, False, False),
+        (8193, {"ranker": "bm25"}, False, False),
+        (8192, {"spectral": "truncation"}, True, True),
+        (8193, {"spectral": "truncation"}, True, False),
+        (8192, {"head": 1}, True, True),
+        (8193, {"head": 1}, True, False),
+        (8193, {"ranker": "lsi"}, True, False),
     ],
 )
-def test_the_stored_expansion_depends_on_ranking_and_size(documents, changes, eigenvectors):
+def test_the_stored_expansion_depends_on_ranking_and_size(documents, changes, eigenvectors, rows):
     settings = Settings.of_preset(**changes)
     assert stores_eigenvectors(documents, settings) == eigenvectors
+    assert stores_rows(documents, settings) == rows
 
 
 def test_more_documents_than_can_be_numbered_are_refused(tmp_path, monkeypatch):

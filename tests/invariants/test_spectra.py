@@ -1,5 +1,7 @@
 """Invariants of the spectrum and of the expansion."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
@@ -11,6 +13,7 @@ from klsa_search.lowrank.expansion_matrix import (
     SPECTRAL_FUNCTIONS,
     Expansion,
     LatentSpace,
+    expansion_rows,
     largest_entries,
 )
 from tests.support.worlds import (
@@ -29,17 +32,6 @@ def published(*documents):
 def centred(*documents):
     Phi = bm25_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1, pairs=0.5)
     return DocumentKernel.of(Phi, centred=True, normalised=True)
-
-
-def expansion_of(kernel, spectrum, name, gamma, head=0):
-    function = SPECTRAL_FUNCTIONS[name](gamma)
-    vectors = spectrum.eigenvectors.astype(np.float32)
-    return Expansion.of(vectors, spectrum.eigenvalues, function, head=head, kernel=lambda: kernel)
-
-
-def expansion_rows(kernel, *parameters, **options):
-    expansion, one = expansion_of(kernel, *parameters, **options), np.ones(1, np.float32)
-    return np.stack([expansion.expand(np.array([row]), one) for row in range(len(kernel))])
 
 
 def truncated(kernel, dimensions, seed=0):
@@ -205,18 +197,27 @@ def test_squashing_becomes_truncation_at_a_spectral_gap():
 
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("name", SPECTRAL_FUNCTIONS)
-def test_scores_are_sums_of_rows_and_rows_have_the_entries(name, head):
+def test_stored_rows_and_eigenvectors_give_the_same_scores(name, head):
     kernel = centred(*random_documents(80, 120))
     spectrum = decompose(kernel, 12)
     gamma = EXACT[name][0]
     row = np.random.default_rng(1).uniform(0, 9, 80).astype(np.float32)
     seeds, weights = largest_entries(row, 7)
     D = expansion_rows(kernel, spectrum, name, gamma, head)
-    computed = expansion_of(kernel, spectrum, name, gamma, head)
+    computed = Expansion.of(
+        spectrum.eigenvectors.astype(np.float32),
+        spectrum.eigenvalues,
+        SPECTRAL_FUNCTIONS[name](gamma),
+        head=head,
+        kernel=lambda: kernel,
+    )
+    stored = replace(computed, rows=D)
+    scores = stored.expand(seeds, weights)
+    assert computed.expand(seeds, weights) == pytest.approx(scores, abs=1e-3)
+    assert computed.entries(seeds, 5) == pytest.approx(stored.entries(seeds, 5), abs=1e-4)
     sparse_row = np.zeros(80)
     sparse_row[seeds] = weights
-    assert computed.expand(seeds, weights) == pytest.approx(sparse_row @ D, abs=1e-3)
-    assert computed.entries(seeds, 5) == pytest.approx(D[seeds, 5], abs=1e-4)
+    assert scores == pytest.approx(sparse_row @ D, abs=1e-3)
 
 
 def test_lsi_is_what_scikit_learn_calls_truncated_svd():

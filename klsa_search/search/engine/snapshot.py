@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Scores
+from klsa_search.core.array_types import Basis, DocIds, DocumentMask, Eigenvalues, Matrix, Scores
 from klsa_search.core.config import Settings
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import SearchSettings
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SMALL: Final = 2**13
-"""Largest collection that stores its eigenvectors in any case."""
+"""Largest collection that stores its eigenvectors in any case, and complete rows of D."""
 
 FIRST_LATER: Final = 2**40
 """Least ordinal of documents written after the build: more than an index has documents."""
@@ -94,6 +94,7 @@ class Arrays:
     has_spectrum     whether eigenvectors are stored, so that spectral functions can be chosen
     latent_dimensions  m, of the latent space
     lsi_dimensions   eigenvectors of LSI, if computed at the first use
+    expansion        complete rows of D by `expansion_key`: (N, N), if they are stored
     expansion_key    parameters of the D of the index: spectral function, γ and head
     sparse_expansion  the largest entries of each row of K, and features
     neighbour_count  neighbours of a document that count for coverage
@@ -122,6 +123,7 @@ class Arrays:
     has_spectrum: bool
     latent_dimensions: int
     lsi_dimensions: int
+    expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     sparse_expansion: SegmentedExpansion
     neighbour_count: int
@@ -315,10 +317,12 @@ class Arrays:
         )
 
     def expansion_of(self, parameters: SearchSettings) -> Expansion:
-        """Return D for these parameters."""
+        """Return D for these parameters, with its stored rows if these are the same."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
         dimensions = parameters.dimensions if self.has_spectrum else len(self.eigenvalues)
-        return self._expansion(*key, dimensions)
+        expansion = self._expansion(*key, dimensions)
+        is_stored = key == self.expansion_key and dimensions >= self.eigenvectors.shape[1]
+        return replace(expansion, rows=self.expansion) if is_stored else expansion
 
 
 @dataclass(frozen=True)
@@ -414,6 +418,9 @@ def open_snapshot(
         small=small,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), MIN_EIGENVECTORS)),
+        expansion=open_array(generation, "expansion")
+        if has_array(generation, "expansion")
+        else None,
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         sparse_expansion=SegmentedExpansion(
             [open_sparse_expansion(partial(open_array, generation))]

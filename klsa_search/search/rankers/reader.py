@@ -112,7 +112,7 @@ class IndexReader:
         """Return Σ_s weight(s) · D(s, ·) over seed documents: (max_doc,) float32.
 
         This is the expansion of the default ranking, by the spectral function of the parameters.
-        Cost: O(nnz + N · k).
+        Cost: O(z · N) for stored rows of D, else O(nnz + N · k).
         """
         return self._snapshot.expansion_of(self.parameters).expand(doc_ids, weights)
 

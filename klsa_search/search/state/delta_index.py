@@ -311,6 +311,7 @@ class DeltaIndex:
             lengths=self._lengths.rows,
             eigenvectors=np.zeros((len(live), 0), np.float32),
             has_spectrum=False,
+            expansion=None,
             sparse_expansion=SegmentedExpansion(
                 [base.sparse_expansion.built, self._builder.expansion]
             ),

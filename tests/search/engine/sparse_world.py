@@ -62,6 +62,7 @@ def cut_world(
         lengths=counts.lengths.astype(np.int32),
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
+        expansion=None,
         expansion_key=("gvsm", 0.3, 0),
         sparse_expansion=SegmentedExpansion([_each(sparse_expansion, around)]),
         has_spectrum=False,
