@@ -18,9 +18,12 @@ from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
 )
+from klsa_search.search.engine.evidence import Answers
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter, OpenGeneration
-from klsa_search.search.parts.part_search import PartPage, PartRequest, PartSearch
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, PartSearch, Seeds
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import warm_up
 from klsa_search.search.state.delta import QueryConfiguration
@@ -95,6 +98,19 @@ class Preparation(NamedTuple):
     statistics: CollectionStatistics
     configuration: QueryConfiguration
     restricts: tuple[Preparation, FilterLike] | None = None
+
+
+class HostedSearch(NamedTuple):
+    """A search in a version of a partition, as each round names it to the host.
+
+    version  name of the version
+    name     of the search
+    request  by which it begins, and begins again if the host does not have it
+    """
+
+    version: str
+    name: str
+    request: PartRequest
 
 
 class Refused(NamedTuple):
@@ -212,37 +228,50 @@ class PartitionHost:
         """Return the results of calls of methods; None for no call."""
         return [None if call is None else getattr(self, call[0])(*call[1:]) for call in calls]
 
-    def search(
-        self,
-        method: Callable[..., _Value],
-        version: str,
-        name: str,
-        request: PartRequest,
-        ranking: tuple[Any, ...],
-        *arguments: Any,
-    ) -> _Value | PartPage:
-        """Return the result of a method of a search in a version; `name` names it in later rounds.
+    def begin(self, hosted: HostedSearch) -> PartPlan:
+        """Return the plan and the best documents of a search: see `PartSearch.begin`."""
+        search = self._search_of(hosted)
+        plan = search.begin()
+        self._keep_search(hosted, search)
+        return plan
 
-        A search that is not kept begins again.
+    def collect(self, hosted: HostedSearch, shared: Seeds, answers: Answers) -> PartPage:
+        """Return the first documents of a search, with hits if they are few."""
+        search = self._search_of(hosted)
+        page = search.collect(shared, answers)
+        if not page.answers and len(page.doc_ids) <= HITS_AT_ONCE:
+            return page._replace(hits=search.fetch(None))
+        self._keep_search(hosted, search)
+        return page
 
-        ranking  arguments by which it collected its first documents
+    def fetch(
+        self, hosted: HostedSearch, ranking: tuple[Seeds, Answers], positions: Sequence[int]
+    ) -> tuple[Hit, ...]:
+        """Return the hits at some positions of the page of a search, which ends.
+
+        ranking  by which it collected the page
         """
-        with self._lock:
-            search = self._searches.pop(name, None)
-        search = search or PartSearch(self._view(version).state, request)
-        if method is PartSearch.fetch and not search.is_collected:
+        search = self._search_of(hosted)
+        if not search.is_collected:  # it began again
             search.collect(*ranking)
-        result = method(search, *arguments)
-        if (
-            isinstance(result, PartPage)
-            and not result.answers
-            and len(result.doc_ids) <= HITS_AT_ONCE
-        ):
-            return result._replace(hits=search.fetch(None))
-        if method is not PartSearch.fetch:
-            with self._lock:
-                _keep(self._searches, name, search, MAX_SEARCHES)
-        return result
+        return search.fetch(positions)
+
+    def explain(
+        self, hosted: HostedSearch, id_: str, shared: Seeds, answers: Answers
+    ) -> Explanation:
+        """Return the explanation of the score of a document of a search, which ends."""
+        return self._search_of(hosted).explain(id_, shared, answers)
+
+    def _search_of(self, hosted: HostedSearch) -> PartSearch:
+        """Return a search, and keep it no longer; it begins again if the host does not have it."""
+        with self._lock:
+            search = self._searches.pop(hosted.name, None)
+        return search or PartSearch(self._view(hosted.version).state, hosted.request)
+
+    def _keep_search(self, hosted: HostedSearch, search: PartSearch) -> None:
+        """Keep a search for its next round."""
+        with self._lock:
+            _keep(self._searches, hosted.name, search, MAX_SEARCHES)
 
     def write(
         self,

@@ -12,18 +12,28 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Typ
 from uuid import uuid4
 
 from klsa_search.cluster.calls import Answers, Call, Replicas, call_all, current_tally, missing
-from klsa_search.cluster.host import Preparation, Published, Refused, Unprepared
+from klsa_search.cluster.host import (
+    HostedSearch,
+    PartitionHost,
+    Preparation,
+    Published,
+    Refused,
+    Unprepared,
+)
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
 from klsa_search.errors import IndexNotFound, StoreError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.engine.collection_statistics import CollectionStatistics
+from klsa_search.search.engine.evidence import Answers as QuestionAnswers
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike, key_of
 from klsa_search.search.index import Index
 from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.generation import GenerationWriter
 from klsa_search.search.parts.open_parts import OpenParts
-from klsa_search.search.parts.part_search import PartPlan, PartRequest, PartSearch
+from klsa_search.search.parts.part_search import PartPage, PartPlan, PartRequest, Seeds
 from klsa_search.search.parts.part_set import IndexFacts, PartSet
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.reading import field_types, info, max_doc
@@ -62,7 +72,7 @@ def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS)
     passes documents on; the processes of the partitions write their logs.
     """
 
-    def opens(facts: IndexFacts) -> RemotePartitions:
+    def open_group(facts: IndexFacts) -> RemotePartitions:
         if facts.terms is None:
             raise IndexNotFound(
                 f"`{path}` has no partitions; open it again without the cluster, or divide it"
@@ -70,7 +80,7 @@ def open_cluster_index(path: Path, cluster: Cluster, models: Models = NO_MODELS)
         tokenizer = facts.configuration.settings.tokenizer
         return RemotePartitions(cluster.replicas(facts.generations, tokenizer))
 
-    return Index(Reader(OpenParts(path, opens)), models)
+    return Index(Reader(OpenParts(path, open_group)), models)
 
 
 class Version(NamedTuple):
@@ -263,8 +273,8 @@ class RemoteSearches(PartSearches):
         self._partitions, self._version = partitions, version
         self._name = uuid4().hex
         self._begun = 0
-        self._begins: list[tuple[str, PartRequest] | None] = [None] * partitions.count
-        self._rankings: Sequence[tuple[object, ...] | None] = [()] * partitions.count
+        self._hosted: dict[int, HostedSearch] = {}  # by number of the partition
+        self._rankings: Sequence[tuple[Seeds, QuestionAnswers]] = ()  # of `collect`
         self._failed: dict[int, str] = {}
 
     @property
@@ -282,23 +292,46 @@ class RemoteSearches(PartSearches):
                 evidence = dict(request.evidence or {})
                 query = request.query.model_copy(update={"count_tokens": estimated_tokens})
                 partition_request = request._replace(query=query, evidence=evidence)
-                self._begins[number] = f"{self._name}-{self._begun}", partition_request
-        arguments = [None if request is None else () for request in requests]
-        return await self.round(PartSearch.begin, arguments)
+                name = f"{self._name}-{self._begun}"
+                self._hosted[number] = HostedSearch(self._version.name, name, partition_request)
+        return await self._round(
+            PartitionHost.begin,
+            {n: () for n, request in enumerate(requests) if request is not None},
+        )
 
-    async def round(
-        self, method: Callable[..., T], arguments: Sequence[tuple[object, ...] | None]
-    ) -> Sequence[T | None]:
-        """Return the results of a method of the search of each partition; None if that failed."""
-        if method is PartSearch.collect:
-            self._rankings = arguments
-        calls: list[Call | None] = []
-        for number, (argument, begun) in enumerate(zip(arguments, self._begins, strict=True)):
-            if argument is None or begun is None or number in self._failed:
-                calls.append(None)
-            else:
-                ranking = self._rankings[number]
-                calls.append(("search", method, self._version.name, *begun, ranking, *argument))
+    async def collect(
+        self, shared: Sequence[Seeds], answers: QuestionAnswers
+    ) -> Sequence[PartPage | None]:
+        """Return the first documents of each partition."""
+        self._rankings = [(seeds, answers) for seeds in shared]
+        return await self._round(PartitionHost.collect, dict(enumerate(self._rankings)))
+
+    async def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
+        """Return the hits at some positions of the page of each partition."""
+        wanted = {n: of_page for n, of_page in enumerate(positions) if of_page}
+        return await self._round(
+            PartitionHost.fetch, {n: (self._rankings[n], of_page) for n, of_page in wanted.items()}
+        )
+
+    async def explain(
+        self, number: int, id_: str, shared: Seeds, answers: QuestionAnswers
+    ) -> Explanation | None:
+        """Return the explanation of the score of a document of a partition."""
+        explained = await self._round(PartitionHost.explain, {number: (id_, shared, answers)})
+        return explained[number]
+
+    async def _round(
+        self,
+        method: Callable[..., T],
+        arguments: Mapping[int, tuple[object, ...]],
+    ) -> list[T | None]:
+        """Return the results of a method of the hosts; None for partitions that failed.
+
+        arguments  of it after the search, by number of the partition; others are not called
+        """
+        calls: list[Call | None] = [None] * self.count
+        for number in arguments.keys() - self._failed.keys():
+            calls[number] = (method.__name__, self._hosted[number], *arguments[number])
         answers = await _answers(calls)
         self._failed |= answers.failed
         current_tally().add(self.count, answers.failed)

@@ -7,11 +7,6 @@ from klsa_search.cluster.calls import CallFailed
 from klsa_search.cluster.host import PartitionHost, followed_builds
 
 
-def step_of(call):
-    """Name of what a call does: of a search, the method of its `PartSearch`."""
-    return call[1].__name__ if call[0] == "search" else call[0]
-
-
 class Threads:
     """Replicas of partitions; `trouble(partition, replica, method)` is called before each call."""
 
@@ -22,7 +17,7 @@ class Threads:
         self.calls = []
 
     def call(self, partition, replica, call):
-        self.calls.append((partition, replica, step_of(call)))
+        self.calls.append((partition, replica, call[0]))
         return self._pool.submit(self._work, partition, replica, pickle.dumps(call))
 
     def wait(self, under_way, seconds):
@@ -36,7 +31,7 @@ class Threads:
 
     def _work(self, partition, replica, call):
         if self.trouble is not None:
-            self.trouble(partition, replica, step_of(pickle.loads(call)))
+            self.trouble(partition, replica, pickle.loads(call)[0])
         return self.hosts[partition][replica].packed_answer(call)
 
 

@@ -34,7 +34,6 @@ from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
-    PartSearch,
     Seeds,
     explain_document,
 )
@@ -222,9 +221,7 @@ async def _explained(
     if has_vector or not ranks_with_klsa_engine(plan.parameters):
         answers, _ = await _pages(searches, shared)
     partition = partition_of(id_, searches.count)
-    arguments: list[tuple[object, ...] | None] = [None] * searches.count
-    arguments[partition] = id_, shared[partition], answers
-    explanation = (await searches.round(PartSearch.explain, arguments))[partition]
+    explanation = await searches.explain(partition, id_, shared[partition], answers)
     if explanation is None:
         raise PartitionMissing(
             f"partition {partition} of index `{index}` does not answer; check that all machines of "
@@ -251,8 +248,7 @@ async def _pages(
     """Return the pages of all partitions, and the answers by which these rank."""
     answers: Answers = {}
     while True:
-        arguments = [(seeds, answers) for seeds in shared]
-        pages = await searches.round(PartSearch.collect, arguments)
+        pages = await searches.collect(shared, answers)
         open_answers = [page.answers for page in pages if page is not None]
         if not any(open_answers):
             return answers, pages
@@ -335,13 +331,13 @@ async def _fetched(
     positions: list[list[int]] = [[] for _ in range(searches.count)]
     for partition, position in order:
         positions[partition].append(position)
-    arguments = [
-        (of_page,) if of_page and page is not None and page.hits is None else None
+    missing = [
+        of_page if page is not None and page.hits is None else []
         for of_page, page in zip(positions, pages, strict=True)
     ]
     answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
-    if any(arguments):
-        answers = await searches.round(PartSearch.fetch, arguments)
+    if any(missing):
+        answers = await searches.fetch(missing)
     fetched = [
         iter(hits or () if page is None or page.hits is None else [page.hits[at] for at in of_page])
         for of_page, page, hits in zip(positions, pages, answers, strict=True)

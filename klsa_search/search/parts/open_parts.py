@@ -75,7 +75,8 @@ class LocalGroup:
 
     def refresh(self) -> bool:
         """Read writes of other processes to all parts; return if there were any."""
-        return sum(writer.generation.refresh() for writer in self._writers) > 0  # all of them
+        changes = [writer.generation.refresh() for writer in self._writers]
+        return any(changes)
 
     def write(
         self,
@@ -106,22 +107,25 @@ class OpenParts:
     Synonyms and query settings belong to the index, not to a part, so that they change in all of
     them in one step.
 
-    opens   the parts of a build
-    pinned  facts about the only build that is opened; by default that in use is, and its writes
+    open_group  opens the parts of a build
+    pinned      facts about the only build that is read; by default that in use is, and its writes
     """
 
     def __init__(
         self,
         path: Path,
-        opens: Callable[[IndexFacts], PartGroup],
+        open_group: Callable[[IndexFacts], PartGroup],
         pinned: IndexFacts | None = None,
     ) -> None:
-        self._path, self._opens, self.is_pinned = path, opens, pinned is not None
+        self._path, self._open_group = path, open_group
+        self.is_pinned = pinned is not None
         self._lock = threading.Lock()  # held while files are read
         self._swap_lock = threading.Lock()  # held briefly; guards writes of the state
         self._writing = threading.Lock()  # held while parts are written
         self._stamps, self._is_stale = self._stamps_now(), False
-        self._parts, self._group = self._of_current(lambda: self._opened(pinned or self._read()))
+        self._parts: PartSet
+        self._group: PartGroup | None
+        self._parts, self._group = self._of_current(lambda: self._open(pinned or self._read()))
 
     @property
     def parts(self) -> PartSet:
@@ -132,19 +136,19 @@ class OpenParts:
     def group(self) -> PartGroup:
         """Return the open parts; StoreError once they are closed."""
         group = self._group
-        self._parts.opened()
+        self._parts.require_open()
         assert group is not None
         return group
 
-    def _opened(self, facts: IndexFacts) -> tuple[PartSet, PartGroup | None]:
+    def _open(self, facts: IndexFacts) -> tuple[PartSet, PartGroup]:
         """Open the parts of a build."""
-        group = self._opens(facts)
+        group = self._open_group(facts)
         return group.state(facts), group
 
     def _swap(self, parts: PartSet, group: PartGroup | None) -> None:
         """Replace the present state; StoreError if it was closed."""
         with self._swap_lock:
-            self._parts.opened()
+            self._parts.require_open()
             self._parts, self._group = parts, group
 
     def _of_current(self, read: Callable[[], T]) -> T:
@@ -191,28 +195,29 @@ class OpenParts:
         that thread will be in one step.
         """
         with self._lock:
-            self._parts.opened()
+            self._parts.require_open()
             if self.is_pinned or self._writing.locked():
                 return False
             return self._of_current(self._refreshed)
 
     def _refreshed(self) -> bool:
         """Read all writes and builds; return if there were any."""
-        before, group, stamps = self._parts, self.group, self._stamps_now()
-        facts = before.facts if stamps == self._stamps else self._read()
-        parts: tuple[PartSet, PartGroup | None] = before, group
-        if facts.path != before.facts.path:
-            parts = self._opened(facts)  # running calls keep the previous state
+        parts, group = self._parts, self.group
+        stamps = self._stamps_now()
+        facts = parts.facts if stamps == self._stamps else self._read()
+        if facts.path != parts.facts.path:
+            is_changed = True
+            parts, group = self._open(facts)  # running calls keep the previous state
         else:
-            is_changed = self._is_stale or facts.configuration != before.facts.configuration
+            is_changed = self._is_stale or facts.configuration != parts.facts.configuration
             self._is_stale = True  # until all parts were read
             while group.refresh():
                 is_changed = True
             if is_changed:
-                parts = group.state(facts), group
-        self._swap(*parts)
+                parts = group.state(facts)
+        self._swap(parts, group)
         self._stamps, self._is_stale = stamps, False
-        return self._parts is not before
+        return is_changed
 
     @contextmanager
     def writing(self) -> Iterator[PartGroup]:
@@ -240,18 +245,18 @@ class PartsWriter:
     a process was killed.
     """
 
-    def __init__(self, opened: OpenParts) -> None:
-        self._opened = opened
+    def __init__(self, open_parts: OpenParts) -> None:
+        self._open_parts = open_parts
 
     def check_room(self, puts: int) -> None:
         """Raise WritingRefused if so many documents cannot be added, or a partition is full.
 
         Which documents a partition gets is not known yet.
         """
-        count = len(self._opened.parts.opened().parts)
+        count = len(self._open_parts.parts.require_open().parts)
         for number in range(count):
             room = puts if count == 1 else min(puts, 1)
-            self._opened.group.write(number, GenerationWriter.check_room, room)
+            self._open_parts.group.write(number, GenerationWriter.check_room, room)
 
     def write(self, puts: Iterable[Document], deletes: Iterable[str]) -> WriteResult:
         """Write documents and deletions; they are searchable on return."""
@@ -262,16 +267,17 @@ class PartsWriter:
         return self._write(Batch([], [], [*changes], embedded))
 
     def _write(self, batch: Batch) -> WriteResult:
-        opened = self._opened
-        path = opened.parts.facts.path.parent
+        open_parts = self._open_parts
+        path = open_parts.parts.facts.path.parent
         with writing(path):
-            opened.refresh()
+            open_parts.refresh()
             results: list[WriteResult] = []
-            with opened.writing() as group:
-                parts, facts = opened.parts.parts, opened.parts.facts
+            with open_parts.writing() as group:
+                parts, facts = open_parts.parts.parts, open_parts.parts.facts
                 batches, time = batch.divided(len(parts)), write_time()
                 if len(batches) > 1:
-                    _ = list(of_spaces(batch.puts, parts[0].read(dimensions)))  # in all alike
+                    # Raises BadDocument: all partitions have the same spaces.
+                    list(of_spaces(batch.puts, parts[0].read(dimensions)))
                     for number, of_part in batches.items():
                         group.write(number, GenerationWriter.check, of_part)
                 for number, of_part in batches.items():
@@ -287,7 +293,7 @@ class PartsWriter:
                             "complete it"
                         ) from error
             # PartitionMissing if a partition that was written does not answer.
-            last = sum(part.info.last.seq for part in opened.parts.parts)
+            last = sum(part.info.last.seq for part in open_parts.parts.parts)
         return WriteResult(
             facts.path.name,
             last,

@@ -200,7 +200,7 @@ class PartSet(ABC):
         )
         return replace(self, facts=facts, parts=(part,))
 
-    def opened(self) -> Self:
+    def require_open(self) -> Self:
         """Return the same; StoreError if the index was closed."""
         if not self.parts:
             path = self.facts.path.parent

@@ -68,7 +68,7 @@ class Reader:
                 f"index `{self.name}` was opened before this process was forked; open it again in "
                 "this process with open_index, or start processes by spawn or forkserver"
             )
-        return self._view or self._source.parts.opened()
+        return self._view or self._source.parts.require_open()
 
     def _read_all(
         self, function: Callable[Concatenate[State, P], T], *args: P.args, **kwargs: P.kwargs
@@ -272,7 +272,7 @@ class Reader:
 
     def require_writer(self) -> PartsWriter:
         """Return what writes to the index; StoreError if it is a view, or closed."""
-        _ = self.parts
+        self.parts.require_open()
         if self.is_read_only:
             raise StoreError("a snapshot is read-only; write to the index itself")
         return PartsWriter(self._source)
@@ -303,7 +303,7 @@ class Reader:
         >>> len(index), index.refresh(), len(index)
         (6, True, 4)
         """
-        _ = self.parts
+        self.parts.require_open()
         return self._view is None and self._source.refresh()
 
     def close(self) -> None:

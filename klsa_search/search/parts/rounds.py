@@ -10,17 +10,21 @@ from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.evidence import (
     LOCAL,
     Answer,
+    Answers,
     Evidence,
     Question,
     SharedAnswers,
 )
 from klsa_search.search.engine.query_terms import UNKNOWN
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.planning import QueryPlan
+from klsa_search.search.pages.results import Hit
 from klsa_search.search.parts.part_search import (
     PartPage,
     PartPlan,
     PartRequest,
     PartSearch,
+    Seeds,
 )
 from klsa_search.search.query.matching import documents_with
 from klsa_search.search.state.state import State
@@ -60,13 +64,21 @@ class PartSearches(ABC):
         """
 
     @abstractmethod
-    async def round(
-        self, method: Callable[..., _Result], arguments: Sequence[tuple[object, ...] | None]
-    ) -> Sequence[_Result | None]:
-        """Return the results of a method of the `PartSearch` of each part.
+    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> Sequence[PartPage | None]:
+        """Return the first documents of each part: see `PartSearch.collect`.
 
-        arguments  None for a part that does nothing
+        shared  seeds of all parts as each part needs them
         """
+
+    @abstractmethod
+    async def fetch(self, positions: Sequence[Sequence[int]]) -> Sequence[Sequence[Hit] | None]:
+        """Return the hits at some positions of the page of each part."""
+
+    @abstractmethod
+    async def explain(
+        self, number: int, id_: str, shared: Seeds, answers: Answers
+    ) -> Explanation | None:
+        """Return the explanation of the score of a document of a part: see `PartSearch.explain`."""
 
 
 def run_rounds(
@@ -129,7 +141,7 @@ class LocalSearches(PartSearches):
     def __init__(self, states: Sequence[State], answers: SharedAnswers) -> None:
         self.count, self._states = len(states), states
         self.answers = self._shared = answers
-        self._searches: list[PartSearch | None] = [None] * len(states)
+        self._searches: dict[int, PartSearch] = {}  # by number of the part
         self._first: PartSearch | None = None  # planned, but not begun
 
     @property
@@ -151,7 +163,7 @@ class LocalSearches(PartSearches):
             if plan is None:
                 return None
             searches.append(PartSearch(state, request, plan=plan))
-        self._searches = [*searches]
+        self._searches = dict(enumerate(searches))
         tops = KlsaEngine.top_of_all([search.words for search in searches], first.plan.k)
         return first.plan, [search.page(top) for search, top in zip(searches, tops, strict=True)]
 
@@ -184,11 +196,19 @@ class LocalSearches(PartSearches):
             begun.append(search.begin())
         return begun
 
-    async def round(
-        self, method: Callable[..., _Result], arguments: Sequence[tuple[object, ...] | None]
-    ) -> list[_Result | None]:
-        """Return the results of a method of the search of each part."""
+    async def collect(self, shared: Sequence[Seeds], answers: Answers) -> list[PartPage]:
+        """Return the first documents of each part."""
         return [
-            None if of_part is None else method(search, *of_part)
-            for search, of_part in zip(self._searches, arguments, strict=True)
+            self._searches[number].collect(seeds, answers) for number, seeds in enumerate(shared)
         ]
+
+    async def fetch(self, positions: Sequence[Sequence[int]]) -> list[tuple[Hit, ...]]:
+        """Return the hits at some positions of the page of each part."""
+        return [
+            self._searches[number].fetch(of_part) if of_part else ()
+            for number, of_part in enumerate(positions)
+        ]
+
+    async def explain(self, number: int, id_: str, shared: Seeds, answers: Answers) -> Explanation:
+        """Return the explanation of the score of a document of a part."""
+        return self._searches[number].explain(id_, shared, answers)
