@@ -14,11 +14,11 @@ from __future__ import annotations
 import shutil
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from functools import partial
 from heapq import merge
-from itertools import groupby, islice, repeat
+from itertools import chain, groupby, islice, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -201,8 +201,12 @@ def _route(
     report(DOCUMENTS, done, done)
     columns = work / "columns"
     columns.mkdir()
-    batches = (batch for part in parts for batch in spooled_batches(part.path))
-    contents = source.finish(columns, ([d.metadata for d in batch] for batch in batches))
+
+    def metadata() -> Iterator[list[Mapping[str, object]]]:
+        for batch in chain.from_iterable(spooled_batches(part.path) for part in parts):
+            yield [document.metadata for document in batch]
+
+    contents = source.finish(columns, metadata)
     # English without any: partitions have even less text to tell the language by.
     names = ",".join(languages_of(contents.settings.language))
     settings = contents.settings.model_copy(update={"language": names})

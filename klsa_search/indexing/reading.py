@@ -246,10 +246,12 @@ class SourceBatches:
                 self._sample.add(batch)
             yield batch
 
-    def finish(self, folder: Path, metadata: Iterable[list[Mapping[str, Any]]]) -> Contents:
+    def finish(
+        self, folder: Path, metadata: Callable[[], Iterable[list[Mapping[str, Any]]]]
+    ) -> Contents:
         """Write the fields to a folder; return what all documents show.
 
-        metadata  of the documents again, in batches
+        metadata  returns those of the documents again, in batches
         """
         columns = self._fields.finish(folder, metadata)
         updates = {"html": self._html.report(), **self._fields.forms._asdict()}
@@ -305,8 +307,12 @@ def read(
             done += len(batch)
             report(DOCUMENTS, done, source.extent.documents(done))
     report(DOCUMENTS, done, done)
-    heads = (piece.heads(range(len(piece))) for piece in read_in_pieces(generation))
-    contents = source.finish(generation, ([fields for *_, fields in batch] for batch in heads))
+
+    def metadata() -> Iterator[list[Mapping[str, object]]]:
+        for piece in read_in_pieces(generation):
+            yield [fields for *_, fields in piece.heads(range(len(piece)))]
+
+    contents = source.finish(generation, metadata)
     settings = contents.settings
     analyzer, searched = Analyzer(settings), settings.searched_fields
     builder = CountsBuilder(

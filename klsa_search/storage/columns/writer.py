@@ -1,6 +1,7 @@
 """Write the columns of metadata fields, whose types are detected by their values.
 
-A first pass over the documents shows the types; then they are read again for the columns.
+A first pass over the documents shows the types; then they are read again for the columns, once for
+as many columns as fit into memory.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ _CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
 """Types that a field may have, in order of preference."""
 _MIN_FITTING: Final = 99
 """Fitting values of a string field required for each other value."""
+MEMORY: Final = 2**28  # bytes of the columns that are made in one pass
+MEMORY_OF_DOCUMENT: Final = 16  # bytes of a column for each document, also without a value
 MAX_OTHERS: Final = 10_000
 """Limit of values of another type in a detected field."""
 
@@ -117,9 +120,11 @@ class FieldsWriter:
         self._fields = {name: _DetectedField(name, forms, declared=True) for name in types}
         self._free = MAX_FIELDS - len({*types, *self._types_before})
         self._more = False
+        self._documents = 0
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Look at the next documents."""
+        self._documents += len(documents)
         batch = [plain(document.metadata) for document in documents]
         for metadata in batch:
             for name in sorted(metadata.keys() - self._fields.keys()):
@@ -133,11 +138,14 @@ class FieldsWriter:
             values = [metadata.get(name) for metadata in batch]
             field.extend(values, self._type(name), origins)
 
-    def finish(self, generation: Path, metadata: Iterable[list[Mapping[str, Any]]]) -> FieldsEntry:
+    def finish(
+        self, generation: Path, metadata: Callable[[], Iterable[list[Mapping[str, Any]]]]
+    ) -> FieldsEntry:
         """Write the columns, and log what is unexpected about the types of detected fields.
 
-        metadata  of the documents again, in batches; it is not read if there is no column
-        Memory: 16 bytes a value, and the texts.
+        metadata  returns those of the documents again, in batches
+        Memory: 256 MB, at least 16 bytes a document; the texts of keyword fields; and 8 bytes for
+        each further value of a document. Cost: a pass over the documents for each 256 MB.
         """
         others: dict[str, str] = {}
         if self._keeps_empty:
@@ -169,21 +177,23 @@ class FieldsWriter:
                 if chosen.kind == "number" and field.unit:
                     units.add(f"{name}={field.unit}")
         self.forms = self.forms._replace(units=tuple(sorted(units)))
-        columns = {
-            name: GrowingColumn(type_.kind, type_.coerce, type_.max_texts)
-            for name, type_ in types.items()
-        }
-        for batch in metadata if columns else ():
-            fields_of = list(map(plain, batch))
-            for name, column in columns.items():
-                column.extend([fields.get(name) for fields in fields_of])
-        entries = {}
+        names, entries = list(types), {}
+        step = max(MEMORY // max(MEMORY_OF_DOCUMENT * self._documents, 1), 1)
         with ExitStack() as stack:
             files = ColumnFiles(generation, stack)
-            for name, column in columns.items():
-                missing = int(np.count_nonzero(column.counts() == 0))
-                arrays, mismatches = column.present()(), len(column.mismatches)
-                entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
+            for start in range(0, len(names), step):
+                columns = {
+                    name: GrowingColumn(types[name].kind, types[name].coerce, types[name].max_texts)
+                    for name in names[start : start + step]
+                }
+                for batch in metadata():
+                    fields_of = list(map(plain, batch))
+                    for name, column in columns.items():
+                        column.extend([fields.get(name) for fields in fields_of])
+                for name, column in columns.items():
+                    missing = int(np.count_nonzero(column.counts() == 0))
+                    arrays, mismatches = column.present()(), len(column.mismatches)
+                    entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
         return FieldsEntry(columns=entries, others=others, more=self._more)
 
     def _type(self, name: str) -> FieldType | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from klsa_search.collection import Document
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.storage.columns import values as limits
+from klsa_search.storage.columns import writer
 from klsa_search.storage.columns.column import Column
 from klsa_search.storage.columns.columns import open_fields, ranges_of
 from klsa_search.storage.columns.declared import DeclaredFields
@@ -35,8 +36,8 @@ def written(metadata, types=None, *, known=None, batch=3):
             some = documents[begin : begin + batch]
             assert [declared.fault(document.metadata) for document in some] == [None] * len(some)
             writer.extend(some)
-        batches = (metadata[begin : begin + batch] for begin in range(0, len(metadata), batch))
-        said = writer.finish(Path(folder), batches)
+        batches = [metadata[begin : begin + batch] for begin in range(0, len(metadata), batch)]
+        said = writer.finish(Path(folder), lambda: batches)
         return said, open_fields(Path(folder), said, len(documents))
 
 
@@ -295,6 +296,16 @@ def test_texts_are_what_all_but_one_in_a_hundred_are(others, fitting, batch, cha
         assert fields["x"].missing == said.columns["x"].type_mismatches == found * (others + 3)
 
 
+def test_columns_are_the_same_in_several_passes(monkeypatch):
+    metadata = [{f"x{at % 5}": at, "all": ["b", str(at % 3)]} for at in range(40)]
+    entry, fields = written(metadata)
+    monkeypatch.setattr(writer, "MEMORY", 2 * writer.MEMORY_OF_DOCUMENT * len(metadata))
+    in_passes, fields_in_passes = written(metadata)
+    assert in_passes == entry
+    for name in fields:
+        np.testing.assert_array_equal(fields_in_passes[name].values, fields[name].values)
+
+
 def test_the_type_that_an_index_found_stays():
     metadata = [{"x": "a", "y": "1"}, {"x": 5, "y": "007"}, {"z": [1, "a"]}]
     documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
@@ -302,7 +313,7 @@ def test_the_type_that_an_index_found_stays():
         known = {"x": "number", "y": "keyword", "z": "date", "gone": "number"}
         writer = FieldsWriter({}, known)
         writer.extend(documents)
-        said = writer.finish(Path(folder), [metadata])
+        said = writer.finish(Path(folder), lambda: [metadata])
     assert {name: (c.type, c.missing, c.type_mismatches) for name, c in said.columns.items()} == {
         "x": ("number", 2, 1),
         "y": ("keyword", 1, 0),
