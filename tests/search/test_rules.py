@@ -8,13 +8,16 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klsa_search import build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import StoreError
 from klsa_search.search.query import rules as query_rules
 from klsa_search.search.query.interpretation import QueryInterpretation
-from klsa_search.search.query.rules import readings_of
+from klsa_search.search.query.rules import RuleSet, readings_of
+from klsa_search.storage.rules import rules_of
 
 COUNT = 140  # above the size up to which all documents are scored
 COLOURS = ("red", "green", "blue")
@@ -98,6 +101,16 @@ def test_queries_that_rules_apply_to(index, when, queries, others):
 
 
 analyzer = Analyzer()
+LETTERS = st.lists(st.sampled_from("bcd"), min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.lists(LETTERS, max_size=5, unique=True), st.lists(st.sampled_from("bcde"), max_size=9))
+def test_rules_apply_to_all_sequences_of_their_terms(queries, terms):
+    text = f" {' '.join(terms)} "
+    expected = [str(at) for at, query in enumerate(queries) if f" {query} " in text]
+    rules = [rule(str(at), hide=["x"], query_contains=query) for at, query in enumerate(queries)]
+    matching = RuleSet(rules_of(rules), analyzer).matching([tuple(terms)], None)
+    assert [found.id for found in matching] == expected
 
 
 def readings(query, fields=(), **said):

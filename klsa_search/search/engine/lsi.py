@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,19 @@ _ROUNDING: Final = 1e-6
 
 MIN_EIGENVECTORS: Final = 100
 """Eigenvectors that are computed, at least."""
+
+
+class LsiArrays(NamedTuple):
+    """The truncated space of log-tf·idf features.
+
+    posting_weights  of each posting in the inner product
+    basis            U: (N, k) float32
+    eigenvalues      (k,) float64
+    """
+
+    posting_weights: npt.NDArray[np.float32]
+    basis: Basis
+    eigenvalues: Eigenvalues
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class LsiSpace:
         of the documents in that space. Cost O(N · k).
         """
         row = self._row(query.numbers, np.log1p(query.counts))
-        basis = self.basis[:, : parameters.dimensions]
+        basis = self.arrays.basis[:, : parameters.dimensions]
         scores = np.einsum("nk,k->n", basis, _projected(row, basis))
         scores[np.abs(scores) <= _ROUNDING * np.sqrt(np.square(row).sum())] = 0  # are no matches
         if parameters.ranker == "lsi":
@@ -69,7 +82,7 @@ class LsiSpace:
 
         The cosine is a sum over terms too, since it is divided by the length of the document only.
         """
-        basis = self.basis[:, : parameters.dimensions]
+        basis = self.arrays.basis[:, : parameters.dimensions]
         values = np.zeros(len(query.numbers))
         for at in range(len(values)):
             one = slice(at, at + 1)
@@ -85,42 +98,34 @@ class LsiSpace:
         row, postings = np.zeros(self.postings.size, np.float32), self.postings
         ends = np.cumsum(postings.frequencies)
         for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            weights = self.arrays[0][ends[term] - postings.frequencies[term] : ends[term]]
-            row[postings.of_term(term)[0]] += weight * weights
+            begin, end = ends[term] - postings.frequencies[term], ends[term]
+            row[postings.of_term(term)[0]] += weight * self.arrays.posting_weights[begin:end]
         return row
 
     @lazy_property
-    def arrays(self) -> tuple[npt.NDArray[np.float32], Basis, Eigenvalues]:
-        """Weight of each posting in the inner product; U and eigenvalues of the features.
-
-        Computed if none are stored: seconds for a small collection.
-        """
+    def arrays(self) -> LsiArrays:
+        """The arrays; computed if none are stored: seconds for a small collection."""
         if has_array(self.generation, "lsi_eigenvectors"):
             names = "postings_tfidf", "lsi_eigenvectors", "lsi_eigenvalues"
-            weights, basis, eigenvalues = (open_array(self.generation, name) for name in names)
-            return weights, basis, eigenvalues
+            return LsiArrays(*(open_array(self.generation, name) for name in names))
         from klsa_search.lowrank.eigensolver import decompose
 
         counts = self.forward.counts(np.arange(self.postings.size))
         features = DocumentKernel.of(tfidf_features(counts))
         spectrum = decompose(features, self.dimensions, seed=self.seed)
         basis = spectrum.eigenvectors.astype(np.float32)
-        return tfidf_posting_weights(counts), basis, spectrum.eigenvalues
-
-    @property
-    def basis(self) -> Basis:
-        """U of the features: (N, k) float32."""
-        return self.arrays[1]
+        return LsiArrays(tfidf_posting_weights(counts), basis, spectrum.eigenvalues)
 
     def _lengths_of(self, dimensions: int) -> Scores:
         """Return the lengths of documents on the first dimensions: (N,); for all, computed once."""
-        if dimensions >= self.basis.shape[1]:
+        _, basis, eigenvalues = self.arrays
+        if dimensions >= basis.shape[1]:
             return self._lengths
-        return _lengths(self.basis[:, :dimensions], self.arrays[2][:dimensions])
+        return _lengths(basis[:, :dimensions], eigenvalues[:dimensions])
 
     @lazy_property
     def _lengths(self) -> Scores:
-        return _lengths(self.basis, self.arrays[2])
+        return _lengths(self.arrays.basis, self.arrays.eigenvalues)
 
 
 def _projected(row: Scores, basis: Basis) -> npt.NDArray[np.float32]:

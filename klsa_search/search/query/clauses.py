@@ -17,6 +17,7 @@ from klsa_search.search.query.corrections import Circumstances, Correction, Corr
 from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
 from klsa_search.search.query.matching import (
     Alternatives,
+    Operand,
     containing_phrase,
     containing_words,
     pattern_names,
@@ -117,27 +118,26 @@ class ClauseReader:
 
     def read_boolean(self, boolean: BooleanQuery, builder: QueryBuilder) -> None:
         """Read a Boolean query: rank by what it does not exclude, restrict to what it matches."""
-        # Of each: which documents match, and what none of these, and none of the others, contains.
-        stack: list[tuple[DocumentMask, set[str], set[str]] | None] = []  # None: without a term
+        stack: list[Operand | None] = []  # None: without a term
         for item in boolean.postfix:
             if isinstance(item, Clause):
-                excluded = len(builder.excluded)
-                mask = self._matching(item, builder)
-                names = {*builder.excluded[excluded:]}
-                stack.append(None if mask is None else (mask, set(), names))
+                before = len(builder.excluded)
+                matching = self._matching(item, builder)
+                excluded = frozenset(builder.excluded[before:])
+                operand = None if matching is None else Operand(matching, frozenset(), excluded)
+                stack.append(operand)
             elif item == "NOT":
-                one = stack.pop()
-                stack.append(one and (~one[0], one[2], one[1]))
+                operand = stack.pop()
+                stack.append(operand and ~operand)
             else:
                 right, left = stack.pop(), stack.pop()
                 if left is None or right is None:
                     stack.append(left or right)
-                elif item == "AND":
-                    stack.append((left[0] & right[0], left[1] | right[1], left[2] & right[2]))
                 else:
-                    stack.append((left[0] | right[0], left[1] & right[1], left[2] | right[2]))
-        (every,) = stack
-        builder.allowed, absent = every[:2] if every else (None, ())
+                    stack.append(left & right if item == "AND" else left | right)
+        (query,) = stack
+        builder.allowed = query and query.matching
+        absent = query.not_in_hits if query else ()
         builder.excluded = [shown for shown in builder.excluded if shown in absent]
         # What ranks neither restricts further nor has synonyms.
         builder.alternatives, builder.plain_words, builder.plain_phrases = {}, [], []

@@ -176,7 +176,7 @@ class QueryBuilder:
     last           word to complete
     plain_words    plain words in sequence
     stop_words     stop words of phrases, and of what is required
-    words, unknown, left_out, boolean, ...  as in `QueryInterpretation`, which takes what it names
+    words, unknown, left_out, boolean, ...  as in `QueryInterpretation`
     restrictions   what restricts the documents: clauses, with what they match by name
     plain_phrases  phrases without operator or field, with their restriction, and which documents
                    contain them
@@ -276,11 +276,20 @@ class QueryBuilder:
     def interpretation(self, query: str) -> QueryInterpretation:
         """Return the interpretation of the query."""
         is_suggested = not self.corrections.keys().isdisjoint(self.unknown)
-        names = vars(self).keys() & QueryInterpretation.__dataclass_fields__
-        said = {name: getattr(self, name) for name in names}
-        said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-        said["stop_words"] = tuple(dict.fromkeys(self.stop_words))
-        said["variants"] = self.excluded_variants | self.variants
-        if is_suggested:
-            said["did_you_mean"] = replace_words(query, self.corrections)
-        return QueryInterpretation(**said)
+        return QueryInterpretation(
+            words=tuple(self.words),
+            unknown=tuple(self.unknown),
+            stop_words=tuple(dict.fromkeys(self.stop_words)),
+            left_out=self.left_out,
+            phrases=tuple(self.phrases),
+            required=tuple(self.required),
+            excluded=tuple(self.excluded),
+            fields=tuple(self.fields),
+            boolean=self.boolean,
+            relaxed=self.relaxed,
+            prefixes=self.prefixes,
+            variants=self.excluded_variants | self.variants,
+            synonyms=self.synonyms,
+            corrections=self.corrections,
+            did_you_mean=replace_words(query, self.corrections) if is_suggested else None,
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,39 @@ Alternatives = Collection[Sequence[int]]
 """Terms that count as one word of a query, any of these and all of each: its own term, those of
 each of its synonyms, the terms of a prefix.
 """
+
+
+class Operand(NamedTuple):
+    """A part of a Boolean query.
+
+    matching       (N,) documents that match
+    not_in_hits    excluded words that no document which matches contains
+    not_in_others  excluded words that no other document contains
+    """
+
+    matching: DocumentMask
+    not_in_hits: frozenset[str]
+    not_in_others: frozenset[str]
+
+    def __invert__(self) -> Operand:
+        """Return NOT of it."""
+        return Operand(~self.matching, self.not_in_others, self.not_in_hits)
+
+    def __and__(self, other: Operand) -> Operand:
+        """Return both, joined by AND."""
+        return Operand(
+            self.matching & other.matching,
+            self.not_in_hits | other.not_in_hits,
+            self.not_in_others & other.not_in_others,
+        )
+
+    def __or__(self, other: Operand) -> Operand:
+        """Return both, joined by OR."""
+        return Operand(
+            self.matching | other.matching,
+            self.not_in_hits & other.not_in_hits,
+            self.not_in_others | other.not_in_others,
+        )
 
 
 def names_of(snapshot: Snapshot, alternatives: Alternatives) -> tuple[tuple[str, ...], ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import product
 from typing import Any, Final
 
 from klsa_search.analysis.analyzer import Analyzer
@@ -13,6 +12,7 @@ from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import FilterLike, filter_of
 from klsa_search.search.query.interpretation import QueryInterpretation, replace_words
+from klsa_search.search.query.synonyms import lengths_by_first_term
 from klsa_search.search.query.syntax import last_word, parse
 from klsa_search.storage.rules import Rule, RuleCondition, rules_of
 
@@ -74,7 +74,7 @@ class RuleSet:
                 elif terms:
                     self._contained.setdefault(terms, []).append(number)
         self._exact.pop((), None)  # words that searches ignore
-        self._longest = max(map(len, self._contained), default=0)
+        self._lengths = lengths_by_first_term(self._contained)
         self._conditions = {
             number: _Condition(rule.when)
             for number, rule in enumerate(self.rules)
@@ -117,8 +117,9 @@ class RuleSet:
     def _numbers(self, terms: Terms) -> list[int]:
         """Return the numbers of the rules for the terms of a query, in ascending order."""
         numbers = {*self._always, *self._exact.get(terms, ())}
-        for begin, length in product(range(len(terms)), range(1, self._longest + 1)):
-            numbers.update(self._contained.get(terms[begin : begin + length], ()))
+        for begin, term in enumerate(terms):
+            for length in self._lengths.get(term, ()):
+                numbers.update(self._contained.get(terms[begin : begin + length], ()))
         return sorted(numbers)
 
 

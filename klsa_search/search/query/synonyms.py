@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -25,6 +25,14 @@ class Synonym(NamedTuple):
     terms: Terms
 
 
+def lengths_by_first_term(sequences: Iterable[Terms]) -> dict[str, list[int]]:
+    """Return the lengths of the sequences that begin with each term, longest first."""
+    lengths: dict[str, set[int]] = {}
+    for terms in sequences:
+        lengths.setdefault(terms[0], set()).add(len(terms))
+    return {term: sorted(some, reverse=True) for term, some in lengths.items()}
+
+
 class Synonyms:
     """The synonyms of an index, by terms, so that they apply to all forms of a word; immutable.
 
@@ -43,7 +51,7 @@ class Synonyms:
                     if terms and synonym.terms and synonym.terms not in readings[word]:
                         by_terms.setdefault(terms, {}).setdefault(synonym.terms, synonym)
         self._of = {terms: tuple(synonyms.values()) for terms, synonyms in by_terms.items()}
-        self._longest = max(map(len, self._of), default=0)
+        self._lengths = lengths_by_first_term(self._of)
         self._terms = frozenset(chain.from_iterable(self._of))
 
     def __bool__(self) -> bool:
@@ -51,9 +59,9 @@ class Synonyms:
         return bool(self._of)
 
     @property
-    def first_terms(self) -> Iterable[str]:
+    def first_terms(self) -> Collection[str]:
         """The first term of each sequence that has synonyms."""
-        return {terms[0] for terms in self._of}
+        return self._lengths.keys()
 
     def __contains__(self, term: object) -> bool:
         """Return whether a term occurs in a sequence with synonyms, so that it is not misspelt."""
@@ -67,12 +75,14 @@ class Synonyms:
         """
         at = 0
         while at < len(terms):
-            after = min(at + self._longest, len(terms))
-            while after > at and tuple(terms[at:after]) not in self._of:
-                after -= 1
-            if after > at:
-                yield at, after, self._of[tuple(terms[at:after])]
-            at = max(after, at + 1)
+            for length in self._lengths.get(terms[at], ()):
+                sequence = tuple(terms[at : at + length])
+                if synonyms := self._of.get(sequence):
+                    yield at, at + len(sequence), synonyms
+                    at += len(sequence)
+                    break
+            else:
+                at += 1
 
 
 class SynonymExpansion(NamedTuple):

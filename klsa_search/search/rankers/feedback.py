@@ -28,7 +28,7 @@ partitions, the sums of the features of the examples and the first documents of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 DOCUMENTS = 10
 TERMS = 20
-
-Columns = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,19 +86,30 @@ def rank_expanded(
 class BestDocuments:
     """The best documents of a query, best first: sums over partitions.
 
-    count    at most so many
-    columns  (b, ...) each: scores, ordinals, partitions, and what else is read of each document
+    count       at most so many
+    scores      (b,)
+    ordinals    (b,) order of those with equal scores
+    partitions  (b,) number of the partition of each
+    values      (b, ...) each: what a ranking reads of the documents, by name
     """
 
     count: int
-    columns: Columns
+    scores: Scores
+    ordinals: npt.NDArray[np.int64]
+    partitions: npt.NDArray[np.int64]
+    values: Mapping[str, npt.NDArray[Any]]
 
     def __add__(self, other: BestDocuments) -> BestDocuments:
         """Return the best of both."""
-        columns = [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)]
-        scores, ordinals, partitions, *_ = columns
+        scores = np.concatenate((self.scores, other.scores))
+        ordinals = np.concatenate((self.ordinals, other.ordinals))
+        partitions = np.concatenate((self.partitions, other.partitions))
         best = np.lexsort((partitions, np.minimum(ordinals, FIRST_LATER), -scores))[: self.count]
-        return BestDocuments(self.count, tuple(column[best] for column in columns))
+        values = {
+            name: np.concatenate((value, other.values[name]))[best]
+            for name, value in self.values.items()
+        }
+        return BestDocuments(self.count, scores[best], ordinals[best], partitions[best], values)
 
 
 def expand_query(
@@ -120,32 +129,44 @@ def expand_query(
         counts = snapshot.content_counts_of(local)
         return (add_terms(query, counts, scores, feedback) if len(local) else query), local
     best = evidence.total(("feedback",), lambda: _best_of(snapshot, local, scores))
-    scores, ordinals, partitions, terms, values = best.columns
-    if not len(scores):
+    if not len(best.scores):
         return query, local
     from scipy import sparse
 
-    here, numbers = ordinals[partitions == snapshot.partition], snapshot.vocabulary.numbers
+    numbers = snapshot.vocabulary.numbers
+    terms = best.values["terms"]
     texts, columns = np.unique(np.concatenate([*terms]), return_inverse=True)
     starts = np.cumsum([0, *map(len, terms)])
-    shape = len(scores), len(texts)
-    counts = sparse.csr_array((np.concatenate([*values]), columns, starts), shape=shape)
+    counts = sparse.csr_array(
+        (np.concatenate([*best.values["counts"]]), columns, starts),
+        shape=(len(best.scores), len(texts)),
+    )
     of_texts = np.array([numbers[text] for text in texts.tolist()], np.int64)
-    expanded = add_terms(query, counts, scores, feedback, of_texts)
+    expanded = add_terms(query, counts, best.scores, feedback, of_texts)
+    here = best.ordinals[best.partitions == snapshot.partition]
     return expanded, local[np.isin(snapshot.ordinals_of(local), here)]
 
 
 def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> BestDocuments:
-    """Return the best documents of a partition, with the texts of their terms, and f(t,d)."""
+    """Return the best documents of a partition, and an array of each.
+
+    terms   the texts of its terms
+    counts  f(t,d)
+    """
     counts, names = snapshot.content_counts_of(doc_ids), snapshot.vocabulary.terms
     texts = np.array([names[number] for number in counts.indices.tolist()], object)
-    partitions, bounds = np.full(len(doc_ids), snapshot.partition), counts.indptr[1:-1]
-    rows = (
-        np.fromiter(np.split(column, bounds)[: len(doc_ids)], object, len(doc_ids))
-        for column in (texts, counts.data.astype(np.float32))
+    entries = {"terms": texts, "counts": counts.data.astype(np.float32)}
+    bounds, size = counts.indptr[1:-1], len(doc_ids)
+    return BestDocuments(
+        DOCUMENTS,
+        scores,
+        snapshot.ordinals_of(doc_ids),
+        np.full(size, snapshot.partition),
+        {
+            name: np.fromiter(np.split(values, bounds)[:size], object, size)
+            for name, values in entries.items()
+        },
     )
-    ordinals = snapshot.ordinals_of(doc_ids)
-    return BestDocuments(DOCUMENTS, (scores, ordinals, partitions, *rows))
 
 
 def add_terms(

@@ -110,12 +110,11 @@ def parts_of(
     """
     count = max(BEST, parameters.z)
     best = evidence.total(("best",), lambda: _best_of(snapshot, query, row, count))
-    values, _, partitions, doc_ids, _, shares = best.columns
-    if not len(values):
+    if not len(best.scores):
         return None
-    z = min(parameters.z, len(values))
-    here = np.flatnonzero(partitions[:z] == snapshot.partition)
-    seeds = doc_ids[here]
+    z = min(parameters.z, len(best.scores))
+    here = np.flatnonzero(best.partitions[:z] == snapshot.partition)
+    seeds = best.values["doc_ids"][here]
 
     def at_seeds(name: str, *parts: Scores) -> Scores:
         """Return parts at all seeds: (p, z)."""
@@ -123,8 +122,9 @@ def parts_of(
         at[:, here] = [part[seeds] for part in parts]
         return evidence.total((name,), lambda: at)
 
-    weights = values[:z]
-    alpha = effective_alpha(parameters.alpha, parameters.hold_back, float(shares[0]))
+    weights, highest = best.scores[:z], best.scores[0]
+    share_of_first = float(best.values["matched_shares"][0])
+    alpha = effective_alpha(parameters.alpha, parameters.hold_back, share_of_first)
     sharp = np.float32(parameters.lexical_sharpness - 1)
     columns, impacts = counted = _counted(snapshot, query, best)
     kernel, numbers = snapshot.query_kernel, query.numbers
@@ -145,10 +145,10 @@ def parts_of(
     add(
         "lexical",
         1 - alpha,
-        row * (row / values[0]) ** sharp,
-        weights * (weights / values[0]) ** sharp,
+        row * (row / highest) ** sharp,
+        weights * (weights / highest) ** sharp,
     )
-    weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
+    weights = weights * (weights / highest) ** np.float32(parameters.sharpness - 1)
     if parameters.coverage:
         weights = weights * (at_covered / at_covered.max()) ** POWER
         add("coverage", alpha * parameters.coverage, covered, at_covered)
@@ -164,40 +164,47 @@ def parts_of(
 
 
 def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:
-    """Return the best documents of a snapshot.
+    """Return the best documents of a snapshot, and of each:
 
-    With the doc id of each, impacts of the terms of the query, in the order of their texts, and the
-    share of the query that the first contains; 0 for the others.
+    doc_ids         its doc id
+    impacts         (n,) of the terms of the query, in the order of their texts
+    matched_shares  share of the query that it contains, of the first; 0 for all after it
     """
     kernel = snapshot.query_kernel
-    doc_ids, values = largest_entries(row, count)
+    doc_ids, scores = largest_entries(row, count)
     ascending = np.argsort(doc_ids)
     impacts = np.empty((len(doc_ids), len(query.numbers)), np.float32)
     impacts[ascending] = impacts_of(kernel, query.numbers, query.counts, doc_ids[ascending])
     shares = np.zeros(len(doc_ids))
     if len(doc_ids):
         shares[0] = kernel.matched_share(query.numbers, query.counts, int(doc_ids[0]))
-    partitions = np.full(len(doc_ids), snapshot.partition)
-    texts = _order_of_texts(snapshot, query)
-    ordinals = snapshot.ordinals_of(doc_ids)
-    columns = values, ordinals, partitions, doc_ids.astype(np.int64), impacts[:, texts], shares
-    return BestDocuments(count, columns)
+    return BestDocuments(
+        count,
+        scores,
+        snapshot.ordinals_of(doc_ids),
+        np.full(len(doc_ids), snapshot.partition),
+        {
+            "doc_ids": doc_ids.astype(np.int64),
+            "impacts": impacts[:, _order_of_texts(snapshot, query)],
+            "matched_shares": shares,
+        },
+    )
 
 
 def _counted(
     snapshot: Snapshot, query: QueryTerms, best: BestDocuments
 ) -> tuple[DocIds, npt.NDArray[np.float32]]:
     """Return columns and impacts of the best documents: see `Parts`."""
-    _, ordinals, partitions, doc_ids, by_texts, _ = best.columns
-    is_here = partitions == snapshot.partition
-    columns = np.where(is_here, doc_ids, -1)
+    is_here = best.partitions == snapshot.partition
+    columns = np.where(is_here, best.values["doc_ids"], -1)
     if not is_here.all():
         remote = snapshot.remote_ordinals
-        at = np.searchsorted(remote, ordinals)
-        is_remote = ~is_here & np.isin(ordinals, remote)
+        at = np.searchsorted(remote, best.ordinals)
+        is_remote = ~is_here & np.isin(best.ordinals, remote)
         columns[is_remote] = len(snapshot) + at[is_remote]
     order = np.argsort(columns, kind="stable")
     order = order[columns[order] >= 0]
+    by_texts = best.values["impacts"]
     impacts = np.empty_like(by_texts)
     impacts[:, _order_of_texts(snapshot, query)] = by_texts
     return columns[order], impacts[order]

@@ -126,7 +126,7 @@ def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:
     if not snapshot.has_spectrum:
         return len(snapshot.eigenvalues)
     uses_lsi = ranker_of(parameters.ranker).uses_lsi
-    basis = snapshot.lsi.basis if uses_lsi else snapshot.eigenvectors
+    basis = snapshot.lsi.arrays.basis if uses_lsi else snapshot.eigenvectors
     return int(basis.shape[1])
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import add
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,8 +74,12 @@ class VectorParts:
     furthest: np.float32
 
 
-Moments = tuple[int, int, int]
-"""Number, sum and sum of squares of cosines, as integers of `1 / _EXACT`."""
+class Moments(NamedTuple):
+    """Number, sum and sum of squares of cosines, as integers of `1 / _EXACT`."""
+
+    documents: int
+    total: int
+    squares: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,9 @@ class VectorTotals:
         nearest = np.concatenate((self.nearest, other.nearest))
         ordinals = np.concatenate((self.ordinals, other.ordinals))
         first = np.lexsort((ordinals, -nearest))[:NEAREST]
-        count, total, squares = map(add, self.moments, other.moments)
+        moments = Moments(*map(add, self.moments, other.moments))
         best = max(self.best, other.best)
-        return VectorTotals((count, total, squares), best, nearest[first], ordinals[first])
+        return VectorTotals(moments, best, nearest[first], ordinals[first])
 
     def values(self, deviations: Deviations) -> Scores:
         """Return what z adds to the score of each document."""
@@ -226,7 +230,7 @@ def moments_of(cosines: Scores) -> Moments:
     """Return the moments of the cosines of documents that have a vector."""
     present = cosines[cosines != ABSENT].astype(np.float64)
     exact = np.rint(present * _EXACT).astype(np.int64)
-    return len(exact), int(exact.sum()), int((exact * exact).sum())
+    return Moments(len(exact), int(exact.sum()), int((exact * exact).sum()))
 
 
 def standardised(cosines: Scores, moments: Moments) -> Deviations:

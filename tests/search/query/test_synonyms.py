@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
+from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError, StoreError
+from klsa_search.search.query.rules import RuleSet
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.storage.rules import rules_of
 
 from .conftest import WORDS, documents
 
@@ -170,6 +174,48 @@ def test_an_index_can_be_without_and_a_query_with(tmp_path):
     with pytest.raises(QueryError, match="synonyms"):
         with_off.search("phone", synonyms="yes")
     with_off.close()
+
+
+class Slices(tuple):
+    """Terms that count how many sequences are read of them."""
+
+    __slots__ = ()
+    read = 0
+
+    def __getitem__(self, at):
+        Slices.read += isinstance(at, slice)
+        return super().__getitem__(at)
+
+
+LETTERS = st.lists(st.sampled_from("bcd"), min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.lists(LETTERS, max_size=5), st.lists(st.sampled_from("bcde"), max_size=9))
+def test_sequences_are_found_from_the_left_longest_first(sequences, terms):
+    expected, at = [], 0
+    while at < len(terms):
+        ends = range(len(terms), at, -1)
+        after = next((end for end in ends if " ".join(terms[at:end]) in sequences), None)
+        expected += [] if after is None else [(at, after)]
+        at = at + 1 if after is None else after
+    synonyms = Synonyms(dict.fromkeys(sequences, ("z",)), Analyzer())
+    assert [(begin, end) for begin, end, _ in synonyms.find(terms)] == expected
+
+
+def test_only_lengths_of_sequences_that_begin_with_a_term_are_tried(monkeypatch):
+    monkeypatch.setattr(Slices, "read", 0)
+    words = [f"w{n}" for n in range(40)]
+    sequences, query = (" ".join(words), "w3 w4"), Slices(words[1:] * 20)
+    synonyms = Synonyms(dict.fromkeys(sequences, ("tv",)), Analyzer())
+    assert [after - begin for begin, after, _ in synonyms.find(query)] == [2] * 20
+    assert Slices.read == 20
+    rules = [
+        {"id": sequence[:2], "when": {"query_contains": sequence}, "then": {"hide": ["a"]}}
+        for sequence in sequences
+    ]
+    matching = RuleSet(rules_of(rules), Analyzer()).matching([query], None)
+    assert [rule.id for rule in matching] == ["w3"]
+    assert Slices.read == 40
 
 
 QUERIES = st.lists(st.sampled_from([*WORDS, "+wing", '"wi fi"', "-drag", "-"]), max_size=6)
