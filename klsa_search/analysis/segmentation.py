@@ -38,9 +38,9 @@ NON_JOINER: Final = "\u200c"
 """The zero-width non-joiner: a mark, but after Arabic letters and their marks it separates."""
 _SEPARATING: Final = f"(?<=[\u0600-\u06ff]){NON_JOINER}"
 
-_APOSTROPHE: Final = f"[{APOSTROPHES}]"
+_APOSTROPHE_PATTERN: Final = f"[{APOSTROPHES}]"
 LETTER_PATTERN: Final = rf"[^\W_{APOSTROPHE_LETTERS}]"
-_ENDING: Final = rf"(?:{_APOSTROPHE}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
+_ENDING: Final = rf"(?:{_APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?!{LETTER_PATTERN}))?"
 _ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
 _WITHOUT_SPACES: Final = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
@@ -55,8 +55,8 @@ _UNSPACED: Final = f"{_WITHOUT_SPACES}\uac00-\ud7a3"  # with syllables of Hangul
 UNSPACED_PATTERN: Final = f"[{_UNSPACED}]"
 _HAS_UNSPACED: Final = re.compile(UNSPACED_PATTERN)
 
-_FLAG: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
-_EMOJI: Final = (
+_FLAG_PATTERN: Final = "[\U0001f1e6-\U0001f1ff]"  # half of a flag
+_EMOJI_PATTERN: Final = (
     "[\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620"
     "\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u2648-\u2653\u265f\u2660\u2663"
     "\u2665\u2666\u2668\u267b\u267e\u267f\u2692-\u2697\u2699\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab"
@@ -155,7 +155,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     word = f"{letter}+(?:(?:{inside}){letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{inside}){spaced}*)*{_ENDING}"
     unit = f"{UNSPACED_PATTERN}(?:{more})*"
-    emoji = f"(?:{_EMOJI}|{_FLAG}{{1,2}})(?:{more})*"
+    emoji = f"(?:{_EMOJI_PATTERN}|{_FLAG_PATTERN}{{1,2}})(?:{more})*"
     return (
         re.compile(f"{word}|{emoji}"),
         re.compile(f"{spaced_word}|((?:{unit})+)|{emoji}"),
@@ -189,7 +189,7 @@ FLAG: Final = 8  # half of an emoji
 JAMO: Final = 9  # NFKC may compose it and its neighbours to a letter of a script without spaces
 QUOTE: Final = 10  # separates, unless within a Hebrew word
 JOINER: Final = 11  # a mark that separates after Arabic
-# Flags added to these:
+# Bits that are added to a class:
 CHANGED: Final = 16  # NFKC replaces it
 REORDERED: Final = 32  # a mark that NFKC may move to the left
 
@@ -238,14 +238,14 @@ def _classes(text: str) -> npt.NDArray[np.uint8]:
     for pattern, kind in (
         (LETTER_PATTERN, LETTER),
         (UNSPACED_PATTERN, UNSPACED),
-        (_EMOJI, EMOJI),
-        (_FLAG, FLAG),
+        (_EMOJI_PATTERN, EMOJI),
+        (_FLAG_PATTERN, FLAG),
         ("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]", JAMO),
         (r"\s", SPACE),
         (f"[{DOUBLE_QUOTES}]", QUOTE),
     ):
         for run in re.finditer(f"(?:{pattern})+", text):
             classes[slice(*run.span())] = kind
-    for apostrophe in re.finditer(_APOSTROPHE, text):
+    for apostrophe in re.finditer(_APOSTROPHE_PATTERN, text):
         classes[apostrophe.start()] = APOSTROPHE
     return classes

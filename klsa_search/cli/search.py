@@ -277,7 +277,7 @@ def _run_batch(
     threads: int,
     options: dict[str, Any],
 ) -> None:
-    """Write the hits of every query to a run file, and a record of it if that is a file."""
+    """Write the hits of all queries to a run file, and to `record` how they were made, if given."""
     from klsa_search.collection.queries import read_query_lines
     from klsa_search.evaluation.measures import recorded
 

@@ -20,6 +20,7 @@ from klsa_search.client.results import (
     IndexInfo,
     NothingJson,
     ResultsJson,
+    ResultsListJson,
     SyncJson,
     read,
 )
@@ -71,7 +72,8 @@ class IndexCalls:
         IndexBusy if a refit with other settings waits or runs.
         """
         body = {"settings": dict(settings)}
-        return Call("PATCH", self._path, read(Job | None, "job"), body, is_idempotent=False)
+        job = read(Job | None, "job")  # type: ignore[arg-type]  # a union is no `type`
+        return Call("PATCH", self._path, job, body, is_idempotent=False)
 
     def search(
         self, query: str | Query, k: int = 10, **options: Unpack[SearchOptions]
@@ -369,7 +371,7 @@ class ServiceCalls:
         queries  parameters of each: `index`, `q`, `k` and those of `Index.search`
         """
         body = {"queries": [_query_body(query) for query in queries]}
-        return Call("POST", "/multi-search", read(list[ResultsJson], "results"), body)
+        return Call("POST", "/multi-search", read(ResultsListJson, "results"), body)
 
     def federated_search(
         self, queries: Iterable[Mapping[str, Any]], limit: int = 20, offset: int = 0

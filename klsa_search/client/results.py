@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter
 
@@ -15,6 +16,8 @@ from klsa_search.search.pages.excerpts import Excerpt
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.sync import SyncResult
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,21 @@ class FileResult:
     warnings: Problems
 
 
-@cache
-def read(kind: Any, name: str = "") -> Callable[[Any], Any]:
+_adapter: Callable[[object], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def read(kind: type[T], name: str = "") -> Callable[[Any], T]:
     """Return a function that reads a value of a type from the JSON of an answer.
 
     name  of the value in the answer; by default all of it
     """
-    validate = TypeAdapter(kind).validate_python
+    validate = _adapter(kind).validate_python
     return (lambda answer: validate(answer[name])) if name else validate
+
+
+def _reshaped(kind: type[T], reshape: Callable[[Any], Any]) -> type[T]:
+    """Return a type for `read` whose JSON is reshaped to the fields of the class."""
+    return Annotated[kind, BeforeValidator(reshape)]  # type: ignore[return-value]
 
 
 def _facet(answer: Any) -> Any:
@@ -141,16 +151,17 @@ def _excerpt(answer: Any) -> Any:
     return {**whole_text, "heading": "", **answer}
 
 
-def _counted(answer: Any) -> Any:
+def _with_reasons(answer: Any) -> Any:
     problems = {name: answer[name] for name in ("skipped", "warnings") if name in answer}
     return answer | {name: {**one, "reasons": one["first"]} for name, one in problems.items()}
 
 
-FacetJson = Annotated[Facet, BeforeValidator(_facet)]
-ResultsJson = Annotated[SearchResults, BeforeValidator(_results)]
-FederatedJson = Annotated[FederatedResults, BeforeValidator(_federated)]
-ExcerptJson = Annotated[Excerpt, BeforeValidator(_excerpt)]
-FileJson = Annotated[FileResult, BeforeValidator(_counted)]
-SyncJson = Annotated[SyncResult, BeforeValidator(lambda answer: _counted(answer | answer["ids"]))]
-NothingJson = Annotated[object, BeforeValidator(lambda _: None)]
-"""Types of results whose JSON is not that of their fields; of nothing, any value is read."""
+FacetJson = _reshaped(Facet, _facet)
+ResultsJson = _reshaped(SearchResults, _results)
+ResultsListJson = _reshaped(list[SearchResults], lambda answers: list(map(_results, answers)))
+FederatedJson = _reshaped(FederatedResults, _federated)
+ExcerptJson = _reshaped(Excerpt, _excerpt)
+FileJson = _reshaped(FileResult, _with_reasons)
+SyncJson = _reshaped(SyncResult, lambda answer: _with_reasons(answer | answer["ids"]))
+NothingJson = _reshaped(NoneType, lambda _: None)
+"""Types of results whose JSON has other fields than the class. `NothingJson` ignores the answer."""

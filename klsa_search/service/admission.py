@@ -170,7 +170,8 @@ class Admission:
     inline_seconds   budget for work in the event loop, see `LoopBudget`; by default none
     """
 
-    _busy: tuple[type[ServiceBusy], str] = ServiceBusy, "the service is busy"
+    _busy_error: type[ServiceBusy] = ServiceBusy
+    _busy_message = "the service is busy"
 
     def __init__(
         self,
@@ -327,8 +328,7 @@ class Admission:
     def _refusal(self, reason: Reason, detail: str) -> ServiceBusy:
         """Count a refusal, and return its error."""
         self._refused[reason] += 1
-        kind, fact = self._busy
-        return kind(f"{fact}: {detail}; try again in a moment")
+        return self._busy_error(f"{self._busy_message}: {detail}; try again in a moment")
 
 
 WAITING_WRITES = 16
@@ -357,7 +357,8 @@ class Writes(Admission):
     waiting writes are in memory, so the queue is short.
     """
 
-    _busy = TooManyWrites, "too many writes"
+    _busy_error = TooManyWrites
+    _busy_message = "too many writes"
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from traceback import format_exc
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from klsa_search.collection.detection import sniff
 from klsa_search.collection.files.formats import format_of
@@ -104,8 +104,17 @@ class FileTask:
                 yield document, len(written)
 
 
-FileSummary = dict[str, Any]
-"""What was read of a file: the fields of the answer that has them."""
+class FileSummary(TypedDict):
+    """What was read of a file; the fields are those of the answer."""
+
+    format: str
+    skipped: dict[str, Any]
+    unread: dict[str, Any]
+    numbered: list[str]
+    notes: list[str]
+    columns: list[str]
+    used: dict[str, str | list[str]]
+    fault: str | None
 
 
 class FileReader(AbstractContextManager["FileReader"]):
@@ -219,16 +228,16 @@ def _read(task: FileTask) -> Iterator[list[Document] | FileSummary]:
         yield shown
     columns, used = collection.header
     skipped = collection.problems.as_json()
-    yield {
-        "format": collection.format,
-        "skipped": {**skipped, "first": list(map(task.shown, skipped["first"]))},
-        "unread": collection.unread.as_json(),
-        "numbered": [name.replace(f"{task.path.parent}/", "") for name in collection.numbered],
-        "notes": list(map(task.shown, collection.notes)),
-        "columns": columns,
-        "used": {role: names for role, names in used.as_mapping().items() if names},
-        "fault": fault,
-    }
+    yield FileSummary(
+        format=collection.format,
+        skipped={**skipped, "first": list(map(task.shown, skipped["first"]))},
+        unread=collection.unread.as_json(),
+        numbered=[name.replace(f"{task.path.parent}/", "") for name in collection.numbered],
+        notes=list(map(task.shown, collection.notes)),
+        columns=columns,
+        used={role: names for role, names in used.as_mapping().items() if names},
+        fault=fault,
+    )
 
 
 def _batches(collection: OpenedCollection, task: FileTask) -> Iterator[list[Document]]:

@@ -66,11 +66,13 @@ class IndexService:
         self.write_failures: WriteFailures = shared.write_failures
         self.state = state
 
-    def statuses(self, also: str | None = None) -> list[Status]:
-        """Return the states of the visible indexes, and that of `also`: see `Catalog.statuses`.
+    def statuses(self, extra_index: str | None = None) -> list[Status]:
+        """Return the states of the visible indexes: see `Catalog.statuses`.
 
-        None for a tenant token: they tell of all documents. Paths in failures are those within the
-        index directory.
+        extra_index  name of another index to return the state of
+
+        Empty for a tenant token, as a state counts all documents. Paths in failures are those
+        within the index directory.
         """
         if self.access.filters is not None:
             return []
@@ -78,7 +80,7 @@ class IndexService:
         return [
             replace(status, failure=status.failure and shown_message(status.failure, home))
             for status in self.catalog.statuses()
-            if status.name == also or sees(status.name)
+            if status.name == extra_index or sees(status.name)
         ]
 
     def aliases(self) -> dict[str, str]:
@@ -143,13 +145,13 @@ class IndexService:
             raise IndexNotFound(f"no index `{name}`; choose from {choices}", field="index")
         return name
 
-    async def current_statuses(self, also: str | None = None) -> list[Status]:
+    async def current_statuses(self, extra_index: str | None = None) -> list[Status]:
         """Return the states of the visible indexes with all acknowledged changes.
 
-        also  see `statuses`
+        extra_index  see `statuses`
         """
         await asyncio.to_thread(self.catalog.catch_up_all)
-        return self.statuses(also)
+        return self.statuses(extra_index)
 
     def is_searchable(self, statuses: Sequence[Status]) -> bool:
         """Return whether an index is served, or there is none yet, so that one can be created.

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError, StoreError
@@ -31,12 +31,31 @@ _LARGEST = 2**40
 """More bytes than any object has."""
 
 
+class ObjectStore(Protocol):
+    """Named byte strings; a name is `folder/name`."""
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes in bytes of the objects of a folder, by name without the folder."""
+
+    def read(self, name: str) -> bytes:
+        """Return the content of an object."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, or replace it."""
+
+    def remove(self, name: str) -> None:
+        """Remove an object, if it exists."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other writers away, if the storage can; IndexBusy while there is one."""
+
+
 def absolute(target: str) -> str:
     """Return a URL, or the absolute path of a directory, for processes that run elsewhere."""
     return target if "://" in target else str(Path(target).absolute())
 
 
-def open_store(target: str) -> DirectoryStore | _RemoteStore:
+def open_store(target: str) -> ObjectStore:
     """Return the store of a directory or a URL.
 
     MissingExtra; SettingsError for a URL with a password, StoreError for an unusable one.
@@ -44,7 +63,7 @@ def open_store(target: str) -> DirectoryStore | _RemoteStore:
     if "://" in target:
         refuse_password(target)
         return _RemoteStore(target)
-    return DirectoryStore(Path(target))
+    return _DirectoryStore(Path(target))
 
 
 def refuse_password(url: str) -> None:
@@ -58,14 +77,14 @@ def refuse_password(url: str) -> None:
         )
 
 
-class DirectoryStore:
-    """Objects as files of a directory; a name is `folder/name`."""
+class _DirectoryStore:
+    """Objects as files of a directory."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the sizes in bytes of the objects of a folder, by name without the folder."""
+        """See `ObjectStore`."""
         with self._translated(folder):
             try:
                 with os.scandir(self._root / folder) as entries:
@@ -76,25 +95,25 @@ class DirectoryStore:
                 return {}
 
     def read(self, name: str) -> bytes:
-        """Return the content of an object."""
+        """See `ObjectStore`."""
         with self._translated(name):
             return read_regular(self._root / name, _LARGEST)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write an object, or replace it."""
+        """See `ObjectStore`."""
         path = self._root / name
         with self._translated(""):  # names differ at each attempt, and failures are logged once
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, content)
 
     def remove(self, name: str) -> None:
-        """Remove an object, if it exists."""
+        """See `ObjectStore`."""
         with self._translated(name):
             (self._root / name).unlink(missing_ok=True)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other writers away; IndexBusy while there is one."""
+        """See `ObjectStore`."""
         with self._translated(""):
             self._root.mkdir(parents=True, exist_ok=True)
         with exclusive_lock(self._root / _LOCK):
@@ -125,24 +144,24 @@ class _RemoteStore:
             self._files, self._root = fsspec.url_to_fs(self._url)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """See `DirectoryStore`."""
+        """See `ObjectStore`."""
         with self._translated(folder):
             self._files.invalidate_cache()  # other processes write, too
             entries = self._files.find(f"{self._root}/{folder}", detail=True)
             return {path.rpartition("/")[2]: file["size"] for path, file in entries.items()}
 
     def read(self, name: str) -> bytes:
-        """See `DirectoryStore`."""
+        """See `ObjectStore`."""
         with self._translated(name):
             return bytes(self._files.cat_file(f"{self._root}/{name}"))
 
     def write(self, name: str, content: bytes) -> None:
-        """See `DirectoryStore`."""
+        """See `ObjectStore`."""
         with self._translated(""):  # as above
             self._files.pipe_file(f"{self._root}/{name}", content)
 
     def remove(self, name: str) -> None:
-        """See `DirectoryStore`."""
+        """See `ObjectStore`."""
         with self._translated(name):
             try:
                 self._files.rm_file(f"{self._root}/{name}")
@@ -150,7 +169,7 @@ class _RemoteStore:
                 return
 
     def lock(self) -> AbstractContextManager[None]:
-        """See `DirectoryStore`. Object storage has no locks."""
+        """See `ObjectStore`. Object storage has no locks."""
         return nullcontext()
 
     @contextmanager

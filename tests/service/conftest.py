@@ -94,7 +94,7 @@ def catalog_of():
 
 @pytest.fixture
 def client_of(catalog_of):
-    """A client of the service over a home; a slip of the service is an answer, not an exception."""
+    """A client of the service over a home; an internal error is an answer, not an exception."""
 
     def client(home, **options):
         return AppClient(catalog_app(catalog_of(home), **options), raise_server_exceptions=False)

@@ -13,9 +13,10 @@ class AppClient(httpx2.Client):
     """Sends requests to `app` without a socket, in an event loop of the calling thread.
 
     `starlette.testclient.TestClient` starts a thread and an event loop for each request, which
-    costs more than most requests. This one runs no lifespan: where it counts, take the other.
+    costs more than most requests. It runs no lifespan; tests of the lifespan use
+    `TestClient`.
 
-    raise_server_exceptions  whether a slip of the service is raised here, or is an answer
+    raise_server_exceptions  whether an internal error is raised here, or is an answer
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-// The engine for AVX2, by itself: it takes longest to compile.
+// The engine for AVX2, by itself, so that processors share the compilation.
 #define KLSA_KERNELS "engine/all.hpp"
 #define KLSA_ONLY 3
 #include "buffers.hpp"

@@ -1,4 +1,4 @@
-// The engine for the baseline of the platform, by itself: it takes longest to compile.
+// The engine for the baseline of the platform, by itself, so that processors share the compilation.
 #define KLSA_KERNELS "engine/all.hpp"
 #define KLSA_ONLY 2
 #include "buffers.hpp"

@@ -150,7 +150,8 @@ def _rows(index: Index, params: ExportRequest) -> Iterator[bytes]:
 async def _content(
     admission: Admission, pieces: Iterator[bytes], first: bytes | None
 ) -> AsyncIterator[bytes]:
-    end, piece = monotonic() + MAX_SECONDS, first
+    end = monotonic() + MAX_SECONDS
+    piece = first
     while piece is not None:
         yield piece
         if monotonic() > end:

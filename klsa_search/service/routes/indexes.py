@@ -148,7 +148,7 @@ async def index_details(name: str, service: Service) -> IndexDetails:
     `job` names its waiting or running refit; after it, the index has learnt from its documents.
     """
     target = service.aliases().get(name, name)
-    for status in await service.current_statuses(also=target if target != name else None):
+    for status in await service.current_statuses(target if target != name else None):
         if status.name == target:
             # No thread of a pool may be free.
             return await asyncio.to_thread(_details, status, service.jobs)
@@ -346,7 +346,7 @@ async def job(
     """Return the state and progress of a job, at once or when it has ended."""
     end = monotonic() + params.wait
     while True:
-        answer = await _visible_job(service, id)
+        _, answer = await _visible_job(service, id)
         left = end - monotonic()
         if left <= 0 or answer.has_ended:
             return answer
@@ -359,11 +359,12 @@ async def cancel_job(id: JobId, service: Service) -> Job:
 
     A running job is reported as cancelled a moment later, or as done if it was finished before.
     """
-    return await _visible_job(service, id, cancel=True)
+    jobs, job = await _visible_job(service, id)
+    return await service.admission.run(lambda: jobs.cancel(job.id))
 
 
-async def _visible_job(service: IndexService, id_: int, *, cancel: bool = False) -> Job:
-    """Return a job, after its cancellation if `cancel`; JobNotFound."""
+async def _visible_job(service: IndexService, id_: int) -> tuple[Jobs, Job]:
+    """Return the jobs, and the one of this id if the request may see it; JobNotFound."""
     jobs = service.writable_jobs
     service.access.require("write")
 
@@ -371,6 +372,6 @@ async def _visible_job(service: IndexService, id_: int, *, cancel: bool = False)
         job = jobs.history().find(id_)
         if not service.has_job(job):
             raise job_not_found(id_)
-        return jobs.cancel(id_) if cancel else job
+        return job
 
-    return await service.admission.run(work)
+    return jobs, await service.admission.run(work)
