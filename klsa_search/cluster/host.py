@@ -37,8 +37,8 @@ from klsa_search.storage.restore import follow_partition, restore_partition
 MAX_VERSIONS: Final = 3
 """Number of recent versions that a host keeps, for searches that began before a write."""
 
-MAX_RESTRICTED: Final = 64
-"""Number of restricted views that a host keeps."""
+MAX_RESTRICTED: Final = 128
+"""Number of restricted views that a host keeps: two of a filter, as one lacks the statistics."""
 
 HITS_AT_ONCE: Final = 20
 """Documents of a partition whose hits are returned with them, at most: another round costs more."""
@@ -219,7 +219,7 @@ class PartitionHost:
                 self._partition.refresh()
             if self._partition.state.info.last != preparation.position:
                 return False
-            part = self._partition.use(preparation.configuration, preparation.statistics)
+            part = self._partition.configure(preparation.configuration, preparation.statistics)
             with self._lock:
                 _keep(self._views, preparation.version, part, MAX_VERSIONS)
             return True

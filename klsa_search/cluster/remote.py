@@ -159,7 +159,9 @@ class RemotePartitions:
             _UNKNOWN if number in self._unpublished else partition.position
             for number, partition in enumerate(published)
         ]
-        name = _digest(facts.generations, positions, facts.configuration)
+        # Folders in the index, which may have another path on each machine.
+        folders = [generation.parts[-2:] for generation in facts.generations]
+        name = _digest(folders, positions, facts.configuration)
         statistics = CollectionStatistics.of(
             [partition.statistics for partition in published], facts.lengths
         )
@@ -269,7 +271,8 @@ class RemoteSearches(PartSearches):
     """
 
     def __init__(self, partitions: RemotePartitions, version: Version) -> None:
-        self.count, self.answers = partitions.count, {}
+        self.count = partitions.count
+        self.answers = {}
         self._partitions, self._version = partitions, version
         self._name = uuid4().hex
         self._begun = 0

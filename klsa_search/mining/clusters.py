@@ -137,6 +137,11 @@ def title_of(index: Index, document: Document) -> str:
 def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
     """Return the centres (k, m) and the labels of points, with the least inertia of five starts."""
     generator = np.random.default_rng(seed)
+
+    def inertia(result: tuple[Matrix, npt.NDArray[np.int32]]) -> float:
+        centres, labels = result
+        return float(np.square(points - centres[labels]).sum())
+
     # The order of sums in BLAS depends on the number of threads.
     with one_blas_thread(), warnings.catch_warnings():
         # Empty clusters are dropped by the caller.
@@ -145,7 +150,7 @@ def k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
             kmeans2(points, k_means_plus_plus(points, k, generator), iter=_ROUNDS, minit="matrix")
             for _ in range(STARTS)
         ]
-    centres, labels = min(results, key=lambda one: np.square(points - one[0][one[1]]).sum())
+    centres, labels = min(results, key=inertia)
     return centres, labels.astype(np.int64)
 
 

@@ -1,6 +1,7 @@
 """An index whose partitions are in other hosts: the same results, and honest ones if some fail."""
 
 import pickle
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from klsa_search.errors import (
 from klsa_search.indexing import refit
 from klsa_search.mining import similar
 from klsa_search.search.models import Models
+from klsa_search.search.parts.generation import OpenGeneration
 from klsa_search.storage.partitions import partition_of
 from tests.cluster.local_workers import LocalCluster
 from tests.support.waiting import PATIENCE
@@ -344,3 +346,14 @@ def test_a_reranker_orders_the_hits_of_all_hosts(home):
         assert ours.hits == theirs.hits
         lengths = [len(f"{each.title}\n{each.text}") for each in map(here.document, ids(ours)[:6])]
         assert lengths == sorted(lengths)
+
+
+def test_coordinators_with_other_paths_name_versions_alike(home, tmp_path, monkeypatch):
+    shutil.copytree(home, tmp_path / "copy")
+    cluster = LocalCluster()
+    first = open_cluster_index(home / "notes", cluster)
+    (hosts,) = cluster.started
+    monkeypatch.setattr(cluster, "replicas", lambda generations, tokenizer: hosts)
+    monkeypatch.setattr(OpenGeneration, "configure", None)  # hosts make no other version
+    second = open_cluster_index(tmp_path / "copy" / "notes", cluster)
+    assert same(first, second, QUERIES[0])

@@ -59,7 +59,8 @@ class OpenGeneration:
     ) -> None:
         self._terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
         self.built = self.state = built = open_state(generation, self._terms)
-        self._log, self._until = WriteLog(generation), until
+        self._log = WriteLog(generation)
+        self._until = until
         self._delta: Delta | None = None
         self._applied = LogPosition()
         self._synonyms, self._rules = built.synonyms, built.rules
@@ -87,20 +88,20 @@ class OpenGeneration:
             self.state = self._after(last, log)
             return True
 
-    def use(
-        self, chosen: QueryConfiguration, statistics: CollectionStatistics | None = None
+    def configure(
+        self, configuration: QueryConfiguration, statistics: CollectionStatistics | None = None
     ) -> LocalPart:
-        """Use what is common to all parts of an index; return the state.
+        """Use what all parts of an index have in common; return the state.
 
         statistics  of all partitions, by which words are weighed; None if it is the only part
         """
         with self._lock:
             analyzer = self.built.info.analyzer
-            if chosen.synonyms != self._synonyms.as_written:
-                self._synonyms = Synonyms(chosen.synonyms, analyzer)
-            if chosen.rules != self._rules.rules:
-                self._rules = RuleSet(chosen.rules, analyzer)
-            self._settings = chosen.settings
+            if configuration.synonyms != self._synonyms.as_written:
+                self._synonyms = Synonyms(configuration.synonyms, analyzer)
+            if configuration.rules != self._rules.rules:
+                self._rules = RuleSet(configuration.rules, analyzer)
+            self._settings = configuration.settings
             if self._terms is not None and statistics is not None:
                 self._weighing = Weighing(self._terms, statistics)
                 self.state = self._after(self.state.info.last, self._log)
@@ -129,7 +130,8 @@ class OpenGeneration:
         if last.undos != applied.undos and log.valid_until(applied) < applied.seq:
             self._delta = None
         if self._delta is None:
-            self._delta, self._applied = Delta(self.built), LogPosition()
+            self._delta = Delta(self.built)
+            self._applied = LogPosition()
         try:
             for write in log.rows(self._applied.seq, last):
                 self._delta.add(write)
@@ -202,13 +204,15 @@ class GenerationWriter:
 
         time  of a write to several partitions: see `LogWriter.append`
         """
-        generation, path = self.generation, self.generation.state.info.path
-        # Hosts of partitions may write for several indexes that are open elsewhere.
+        generation = self.generation
+        path = generation.state.info.path
+        # A host of a partition may write for several processes that have the index open.
         lock = nullcontext() if generation.part.terms is None else writing(path.parent)
         with lock, LogWriter(path) as log:
             generation.refresh(log)
-            before, puts = generation.state, self._puts(batch)
-            existing = [id_ for id_ in {*batch.deletes} if before.documents.find(id_) is not None]
+            documents = generation.state.documents
+            puts = self._puts(batch)
+            existing = [id_ for id_ in {*batch.deletes} if documents.find(id_) is not None]
             last = log.append(puts, batch.deletes, time)
             try:
                 generation.refresh(log)
@@ -226,9 +230,11 @@ class GenerationWriter:
     def _puts(self, batch: Batch) -> list[Document]:
         """Return the documents of a batch as they are stored; WritingRefused, BadDocument."""
         state = self.generation.state
-        settings, stored, puts = state.info.settings, state.documents, batch.puts
-        declared, analyzer = declared_of(settings, state.fields), state.info.analyzer
+        settings, analyzer = state.info.settings, state.info.analyzer
+        declared = declared_of(settings, state.fields)
+        puts = batch.puts
         if batch.changes:
+            stored = state.documents
             vectors = state.info.manifest.vectors
             patched = patched_documents(batch.changes, stored.get, declared, vectors)
             doc_ids = stored.doc_ids([document.id for document in patched])

@@ -71,10 +71,12 @@ class JoinedArrays(Arrays):
         """Return f(t,d) of documents: (n, V) sparse."""
         from scipy import sparse
 
-        of_each, terms = np.searchsorted(self.starts, documents, "right") - 1, len(self.vocabulary)
-        blocks, order = [sparse.csr_array((0, terms), dtype=np.float32)], list[_Numbers]()
+        terms = len(self.vocabulary)
+        partition_numbers = np.searchsorted(self.starts, documents, "right") - 1
+        blocks = [sparse.csr_array((0, terms), dtype=np.float32)]
+        order: list[_Numbers] = []
         for number, partition in enumerate(self.partitions):
-            order.append(np.flatnonzero(of_each == number))
+            order.append(np.flatnonzero(partition_numbers == number))
             rows = partition.counts_of(documents[order[-1]] - self.starts[number])
             columns = self.numbers[number][rows.indices]
             shape = rows.shape[0], terms
@@ -161,10 +163,10 @@ def _numbering_of(partitions: Sequence[Snapshot]) -> tuple[TermNumbering, list[_
             written_numbers[at] = new.setdefault(numbering.words[at], number)
         local, remote = trained + numbering.local, trained + numbering.remote
         numbers.append(np.concatenate((np.arange(trained), local, written_numbers, remote)))
-    none = np.zeros(0, np.int32)
-    every = np.arange(len(collection.terms), dtype=np.int32)
+    all_terms = np.arange(len(collection.terms), dtype=np.int32)
+    no_terms = np.zeros(0, np.int32)
     is_new = np.full(len(new), -1, np.int64)
-    return TermNumbering(collection, every, list(new), is_new, none), numbers
+    return TermNumbering(collection, all_terms, list(new), is_new, no_terms), numbers
 
 
 def _spaces_of(partitions: Sequence[Snapshot], starts: _Numbers) -> VectorSpaces:

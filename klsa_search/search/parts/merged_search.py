@@ -71,7 +71,7 @@ def search_parts(reader: Reader, query: Query, models: Models) -> SearchResults:
     parts = reader.parts
     if query.rerank is not None:
         checked_rerank(query.rerank, models.reranker, is_sorted=bool(query.sort))
-    if (state := parts.alone) is not None:
+    if (state := parts.only_state) is not None:
         searched, plan = plan_search(state, query, models)
         top, facets = collect(searched, plan)
         total, hits = top.total, fetch_hits(state, searched, plan, top)
@@ -93,7 +93,7 @@ def count_documents(reader: Reader, query: Query) -> int:
     parts = reader.parts
     if query.match == "all":
         query = query.model_copy(update={"ranker": "bm25", "passage_weight": 0.0})
-    state = parts.alone
+    state = parts.only_state
     if state is None:
         search = _collected(parts.searches(), PartRequest(query, {}), reader.name)
         ((_, pages),) = parts.complete([search])
@@ -139,9 +139,8 @@ def rank_parts(
     their ordinals.
     """
     parts = reader.parts
-    alone = parts.alone
-    if alone is not None:
-        tops = rank_queries(alone, queries, ranking, models)
+    if (state := parts.only_state) is not None:
+        tops = rank_queries(state, queries, ranking, models)
         return [(top.doc_ids, top.scores) for top in tops]
     requests = []
     for text in queries:
@@ -164,7 +163,7 @@ def rank_parts(
 def score_parts(reader: Reader, query: str, parameters: SearchParameters) -> Scores:
     """Return the scores of all documents: see `Index.scores`."""
     parts = reader.parts
-    if (state := parts.alone) is not None:
+    if (state := parts.only_state) is not None:
         return scores_of(state, query, parameters)
     searches = parts.searches()
     sizes = searches.sizes
@@ -202,7 +201,7 @@ async def _merged_ranking(
 def explain_part(reader: Reader, query: Query, id_: str, models: Models) -> Explanation:
     """Return the explanation of the score of a document: see `Index.explain`."""
     parts = reader.parts
-    if (state := parts.alone) is not None:
+    if (state := parts.only_state) is not None:
         _, plan = plan_search(state, query, models, ranks_only=True)
         return explain_document(state, plan, id_)
     embedded = _embedded(reader, query, models)

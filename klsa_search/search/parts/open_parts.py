@@ -90,12 +90,15 @@ class LocalGroup:
 
     def state(self, facts: IndexFacts) -> LocalParts:
         """Return the present state. Cost: O(V) if there are several parts."""
-        generations, statistics = [writer.generation for writer in self._writers], None
+        generations = [writer.generation for writer in self._writers]
+        statistics = None
         if facts.terms is not None:
             statistics = CollectionStatistics.of(
                 [generation.part.statistics() for generation in generations], facts.lengths
             )
-        parts = [generation.use(facts.configuration, statistics) for generation in generations]
+        parts = [
+            generation.configure(facts.configuration, statistics) for generation in generations
+        ]
         documents = sum(part.info.documents for part in parts)
         return LocalParts(facts.after((part.info.last for part in parts), documents), parts)
 
@@ -122,7 +125,8 @@ class OpenParts:
         self._lock = threading.Lock()  # held while files are read
         self._swap_lock = threading.Lock()  # held briefly; guards writes of the state
         self._writing = threading.Lock()  # held while parts are written
-        self._stamps, self._is_stale = self._stamps_now(), False
+        self._stamps = self._stamps_now()
+        self._is_stale = False
         self._parts: PartSet
         self._group: PartGroup | None
         self._parts, self._group = self._of_current(lambda: self._open(pinned or self._read()))
@@ -216,7 +220,8 @@ class OpenParts:
             if is_changed:
                 parts = group.state(facts)
         self._swap(parts, group)
-        self._stamps, self._is_stale = stamps, False
+        self._stamps = stamps
+        self._is_stale = False
         return is_changed
 
     @contextmanager
@@ -274,7 +279,8 @@ class PartsWriter:
             results: list[WriteResult] = []
             with open_parts.writing() as group:
                 parts, facts = open_parts.parts.parts, open_parts.parts.facts
-                batches, time = batch.divided(len(parts)), write_time()
+                batches = batch.divided(len(parts))
+                time = write_time()
                 if len(batches) > 1:
                     # Raises BadDocument: all partitions have the same spaces.
                     list(of_spaces(batch.puts, parts[0].read(dimensions)))

@@ -120,7 +120,7 @@ class LocalPart(NamedTuple):
 
 
 class IndexFacts(NamedTuple):
-    """What is known of an index in one state without its parts.
+    """Facts about an index in one state that need none of its parts.
 
     path         of the generation, or of that which names the partitions
     manifest     of all documents of the build; without files if there are several parts
@@ -159,7 +159,7 @@ class PartSet(ABC):
     parts: Sequence[Part]
 
     @property
-    def alone(self) -> State | None:
+    def only_state(self) -> State | None:
         """Return the state of the only part, if there is one only, in this process."""
         return None
 
@@ -188,7 +188,7 @@ class PartSet(ABC):
         """Return about how many milliseconds `restricted` takes; 0 if the view is cached."""
         return sum(part.read(restriction_cost, filter_) for part in self.parts)
 
-    def only(self, number: int) -> Self:
+    def of_part(self, number: int) -> Self:
         """Return one part as if it were all."""
         part = self.parts[number]
         info = part.info
@@ -226,14 +226,14 @@ class LocalParts(PartSet):
     _answers: list[SharedAnswers] = field(init=False, default_factory=lambda: [SharedAnswers()])
 
     @property
-    def alone(self) -> State | None:
+    def only_state(self) -> State | None:
         """Return the state of the only part, if there is one only."""
         return self.parts[0].state if len(self.parts) == 1 else None
 
     @property
     def arrays(self) -> Arrays:
         """Return the arrays of all documents. Cost: that of `joined` for several parts."""
-        return self._joined() if self.alone is None else self.alone.snapshot
+        return self._joined() if self.only_state is None else self.only_state.snapshot
 
     @lazy_property
     def _joined(self) -> Callable[[], Arrays]:
@@ -252,7 +252,8 @@ class LocalParts(PartSet):
 
     def restricted(self, filter_: FilterLike) -> LocalParts:
         """Return the parts with the documents that match a filter, cached. Cost: 2 µs if it is."""
-        key, views = key_of(filter_), self._views
+        key = key_of(filter_)
+        views = self._views
         with self._lock:
             if key in views:
                 views.move_to_end(key)
@@ -270,7 +271,8 @@ class LocalParts(PartSet):
         return 0.0 if key_of(filter_) in self._views else super().restriction_cost(filter_)
 
     def _restricted_to(self, filter_: FilterLike) -> LocalParts:
-        parts, unrestricted = [part.restricted(filter_) for part in self.parts], None
+        parts = [part.restricted(filter_) for part in self.parts]
+        unrestricted = None
         if self.facts.terms is not None:
             statistics = CollectionStatistics.of([part.statistics() for part in parts])
             parts = [part.restricted_by_all(statistics) for part in parts]

@@ -130,9 +130,12 @@ class Reader:
     @property
     def generations(self) -> dict[Path, Manifest]:
         """Return the manifests of the generations that are read, by their folders."""
-        infos, terms = [part.info for part in self.parts.parts], self._facts.terms
-        others = [] if terms is None or len(infos) == 1 else [terms]
-        return {info.path: info.manifest for info in infos} | dict(others)
+        infos = [part.info for part in self.parts.parts]
+        generations = {info.path: info.manifest for info in infos}
+        if self._facts.terms is not None and len(infos) > 1:
+            folder, manifest = self._facts.terms
+            generations[folder] = manifest
+        return generations
 
     @property
     def settings(self) -> Settings:
@@ -260,7 +263,9 @@ class Reader:
     def partitions(self) -> tuple[Reader, ...]:
         """Return a view of each partition, by number, in one state; one of an undivided index."""
         parts = self.parts
-        return tuple(Reader(self._source, parts.only(number)) for number in range(len(parts.parts)))
+        return tuple(
+            Reader(self._source, parts.of_part(number)) for number in range(len(parts.parts))
+        )
 
     def view(self) -> Reader:
         """Return a reader of the present state, which closes with this one."""

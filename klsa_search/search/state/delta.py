@@ -47,7 +47,7 @@ class Delta:
     def add(self, write: Write) -> None:
         """Add the next write. Batches end where stored segments do."""
         if not self._batch:
-            self._size = self._delta.kept.next_size()
+            self._size = self._delta.next_size()
         self._batch.append(write)
         self._puts += write.document is not None
         if self._puts == self._size or len(self._batch) == BATCH:

@@ -169,8 +169,7 @@ class DeltaIndex:
     The result depends on the generation and the sequence of writes, not on how writes are grouped.
     For one thread at a time.
 
-    state   of a generation, without later documents
-    kept    stored segments, so that nothing is folded twice
+    state  of a generation, without later documents
     """
 
     def __init__(self, state: State) -> None:
@@ -179,7 +178,7 @@ class DeltaIndex:
         self._settings = settings = info.settings
         statistics = open_statistics(info.path, settings, base.vocabulary, base.forward)
         self._builder = DeltaBuilder(statistics)
-        self.kept = SegmentCache(info.path, info.manifest)
+        self._segment_cache = SegmentCache(info.path, info.manifest)
         self._codes, self._records = GrowableLists(np.uint8), GrowableLists(np.uint8)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(
@@ -224,6 +223,10 @@ class DeltaIndex:
         self._deleted = self._deleted_of_training = 0
         self._before = info.drift
         self._later_words, self._unseen = info.drift.words, info.drift.unseen
+
+    def next_size(self) -> int:
+        """Return how many documents to apply at once at most: up to the end of the block."""
+        return self._segment_cache.next_size()
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Apply writes in order. Cost: see `delta.folding`, and 10 µs a deletion."""
@@ -332,10 +335,11 @@ class DeltaIndex:
 
     def _segment(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows]:
         """Return the segment of the next documents, stored or new, and their counts."""
-        segment, rows = self.kept.get(documents), None
+        segment = self._segment_cache.get(documents)
+        rows = None
         if segment is None:
             segment = self._builder.fold(documents)
-            self.kept.append(segment)
+            self._segment_cache.append(segment)
         else:
             rows = self._builder.add_segment(segment)
         self._codes.extend(segment.forward_codes, segment.forward_starts)
