@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection import json_files
+from klsa_search.collection import json_files, trec
 from klsa_search.collection.detection import sniff
 from klsa_search.collection.folder import EVERYTHING, Selection, list_files, uncompressed_name
 from klsa_search.collection.lines import checked_lines, lines
-from klsa_search.collection.model import Judgement, Topic, document_fault, text_fault
+from klsa_search.collection.model import Judgement, Topic, document_fault
 from klsa_search.errors import CollectionError
 
 
@@ -57,13 +57,6 @@ def unique_topics(cells: Iterable[tuple[str, str, str]]) -> list[Topic]:
     return list(topics.values())
 
 
-TAG: Final = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
-_TOPIC: Final = re.compile(r"<top>(.*?)</top>", re.IGNORECASE | re.DOTALL)
-_TOPIC_FIELD: Final = re.compile(
-    r"<(num|title|desc|narr)>(?:\s*(?:Number|Topic|Description|Narrative)\s*:)?", re.IGNORECASE
-)
-
-
 def read_topics(path: str | Path) -> list[Topic]:
     """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
 
@@ -73,26 +66,10 @@ def read_topics(path: str | Path) -> list[Topic]:
     >>> read_topics("topics.txt")
     [Topic(id='301', text='wet roads')]
     """
-    source = "".join(line for _, line in lines(Path(path)))
-    fault = text_fault(source)
-    if fault:
-        raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
-    topics = unique_topics(_cells_of_topics(source, path))
+    topics = unique_topics(trec.topics(Path(path)))
     if not topics:
         raise CollectionError(f"{path}: no <top> ... </top> in it; is it a TREC topics file?")
     return topics
-
-
-def _cells_of_topics(source: str, path: str | Path) -> Iterator[tuple[str, str, str]]:
-    for topic in _TOPIC.finditer(source):
-        marks = list(_TOPIC_FIELD.finditer(topic[1]))
-        ends = [mark.start() for mark in marks[1:]] + [len(topic[1])]
-        fields = {
-            mark[1].lower(): " ".join(TAG.sub(" ", topic[1][mark.end() : end]).split())
-            for mark, end in zip(marks, ends, strict=True)
-        }
-        where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
-        yield where, fields.get("num", ""), fields.get("title") or fields.get("desc", "")
 
 
 def queries(folder: Path, selection: Selection = EVERYTHING) -> list[Topic]:

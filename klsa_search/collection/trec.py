@@ -1,4 +1,4 @@
-"""Documents of TREC, in SGML."""
+"""Files of TREC, in SGML: documents and topics."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document
-from klsa_search.collection.queries import TAG
+from klsa_search.collection.model import Document, text_fault
+from klsa_search.errors import CollectionError
 
+_TAG: Final = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
 START = re.compile(r"\s*<DOC>", re.IGNORECASE)
 END = re.compile(r"</DOC>\s*$", re.IGNORECASE)
 TITLES = ("title", "headline", "ttl", "head", "hl")
@@ -74,7 +76,7 @@ def _elements(source: str) -> list[tuple[str, str]]:
     An opening tag is paired with the next closing tag of its name; a tag that is never closed (<P>
     in SGML) is ignored. Text outside any element has the name "". Cost: linear in the source.
     """
-    tags = list(TAG.finditer(source))[1:-1]
+    tags = list(_TAG.finditer(source))[1:-1]
     closings: dict[str, list[int]] = {}
     for tag in tags:
         if tag[1]:
@@ -95,4 +97,30 @@ def _elements(source: str) -> list[tuple[str, str]]:
 
 
 def _plain(source: str) -> str:
-    return html.unescape(TAG.sub(" ", source)).strip()
+    return html.unescape(_TAG.sub(" ", source)).strip()
+
+
+_TOPIC: Final = re.compile(r"<top>(.*?)</top>", re.IGNORECASE | re.DOTALL)
+_TOPIC_FIELD: Final = re.compile(
+    r"<(num|title|desc|narr)>(?:\s*(?:Number|Topic|Description|Narrative)\s*:)?", re.IGNORECASE
+)
+
+
+def topics(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield origin, id and text of the <top> records of a file; CollectionError if it is no text.
+
+    The id is of <num>, the text of <title>, else of <desc>. Memory: the whole file.
+    """
+    source = "".join(line for _, line in lines(path))
+    fault = text_fault(source)
+    if fault:
+        raise CollectionError(f"{path}: the file {fault}; convert it to UTF-8")
+    for topic in _TOPIC.finditer(source):
+        marks = list(_TOPIC_FIELD.finditer(topic[1]))
+        ends = [mark.start() for mark in marks[1:]] + [len(topic[1])]
+        fields = {
+            mark[1].lower(): " ".join(_TAG.sub(" ", topic[1][mark.end() : end]).split())
+            for mark, end in zip(marks, ends, strict=True)
+        }
+        where = f"{path}:{source.count(chr(10), 0, topic.start()) + 1}"
+        yield where, fields.get("num", ""), fields.get("title") or fields.get("desc", "")

@@ -1,8 +1,9 @@
 """Build, plan, refit, compact, embed, rebuild, repair and verify indexes."""
 
 from klsa_search.indexing.build import BuildOptions, Plan, build, plan, plan_of_size
-from klsa_search.indexing.checks import Size, other_source
+from klsa_search.indexing.checks import other_source
 from klsa_search.indexing.compaction import compact
+from klsa_search.indexing.estimate import Size
 from klsa_search.indexing.rewrite import (
     Embedded,
     Repair,

@@ -19,16 +19,18 @@ from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
-    Size,
-    disk_needed,
-    is_small,
     memory_budget,
-    memory_needed,
-    partitions_needed,
-    processor_seconds_needed,
     refuse_beyond_memory,
     refuse_overlap,
     refuse_to_replace,
+)
+from klsa_search.indexing.estimate import (
+    Size,
+    disk_needed,
+    is_small,
+    memory_needed,
+    partitions_needed,
+    processor_seconds_needed,
     size_of,
 )
 from klsa_search.indexing.generation_builder import PartitionWorkers

@@ -21,7 +21,7 @@ from klsa_search.collection.passages import cut
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.config import Settings
 from klsa_search.core.progress import VECTORS, Progress
-from klsa_search.indexing.checks import divides
+from klsa_search.indexing.estimate import divides
 from klsa_search.indexing.reading import StoredCollection, build_batches
 from klsa_search.search.models import (
     refuse_other_model,

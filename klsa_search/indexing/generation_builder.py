@@ -1,8 +1,7 @@
 """Build one generation: read documents, weigh them, write files and manifest.
 
 If documents are long, their passages are a second, ordinary generation in the folder `passages`, so
-kernel, BM25 and neighbours of passages have lengths and statistics of their own. What is written to
-an index while another generation of it is built is replayed in that one before its commit.
+kernel, BM25 and neighbours of passages have lengths and statistics of their own.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Collection as Names
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -30,40 +27,26 @@ from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
 from klsa_search.core.installation import __version__
 from klsa_search.core.progress import FILES, Progress, of_passages
-from klsa_search.errors import StoreError
 from klsa_search.indexing.checks import (
-    Size,
     address,
-    divides,
     reading_options,
     refuse_beyond_memory,
     refuse_to_replace,
     refuse_to_shrink,
     require_fields,
 )
+from klsa_search.indexing.estimate import Size, divides
 from klsa_search.indexing.reading import Contents, ReadDocuments, StoredCollection, read
 from klsa_search.indexing.weighing import weigh
 from klsa_search.kernels.counts import TermCounts
-from klsa_search.lowrank import sparse_expansion
 from klsa_search.lowrank.eigensolver import Spectrum
-from klsa_search.search.configuration import refuse_refit
 from klsa_search.search.index import Index
-from klsa_search.search.models import without_spaces
 from klsa_search.search.parts.opening import open_reader
-from klsa_search.storage.arrays import has_array, write_arrays
+from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.checksums import note_checked
-from klsa_search.storage.current import current_build
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader, passages_of
 from klsa_search.storage.files import write_fresh
-from klsa_search.storage.generations import (
-    commit,
-    describe_files,
-    new_generation,
-    sync_files,
-    writing,
-)
-from klsa_search.storage.log import LogPosition, WriteLog
-from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
 from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -73,13 +56,9 @@ from klsa_search.storage.manifest import (
     Manifest,
     SpaceEntry,
     SpectrumEntry,
-    current_settings,
     plugins_of,
-    read_manifest,
-    replace_settings,
 )
 from klsa_search.storage.names import MANIFEST, PASSAGES
-from klsa_search.storage.partitions import documents_of, partition_of
 
 PartitionWorkers = Callable[[Callable[[Any], None], Sequence[Any]], Iterator[int]]
 """Calls a function with each of some tasks, and yields the numbers of those that are done."""
@@ -300,107 +279,3 @@ def peak_memory() -> int:
     """Return the peak memory of the process in bytes; Linux reports KiB, macOS bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-_BATCH = 1_000
-
-
-class LogTail(NamedTuple):
-    """The writes of a log after those that a new build has."""
-
-    log: WriteLog
-    last: LogPosition
-
-    def end(self) -> LogPosition:
-        """Return the end of the log; StoreError if writes of the build were undone."""
-        if self.log.valid_until(self.last) < self.last.seq:
-            raise StoreError(
-                f"writes to `{self.log.path.parent}` were undone during the rebuild; start over"
-            )
-        return self.log.last()
-
-
-@contextmanager
-def replayed(
-    before: Index, settings: Settings, replaced: Names[str], generation: Path
-) -> Iterator[None]:
-    """Replay later writes to a snapshot of an index, and changes of query settings, in a new build.
-
-    settings    of the new build
-    replaced    spaces whose vectors are by another model now: documents lose those they have
-    generation  the new build, which may have partitions
-
-    Writers are locked out until the context is left. Raise StoreError, with nothing changed, if
-    replay is impossible: the index was rebuilt, documents of the new build were undone, its D is
-    not sparse, or there are more documents than can be numbered; SettingsError if settings changed
-    meanwhile do not go with its own.
-    """
-    path = before.path.parent
-    with writing(path):
-        refuse_rebuilt(before)
-        tails = [LogTail(WriteLog(part.path), part.last_write) for part in before.partitions]
-        now = current_settings(before.path, read_manifest(before.path))
-        later = {name: value for name, value in now if value != getattr(before.settings, name)}
-        chosen = Settings.checked({**settings.model_dump(), **later})
-        refuse_refit(settings, chosen)
-        replace_settings(generation, settings, chosen)
-        targets = documents_of(generation)
-        if len(targets) == 1:
-            refuse_tails(path, tails, targets[0], len(before))
-        replay(tails, targets, replaced)
-        yield
-
-
-def refuse_rebuilt(before: Index) -> None:
-    """Raise StoreError unless the build of a snapshot is in use."""
-    path = before.path.parent
-    if current_build(path).name != before.generation:
-        raise StoreError(
-            f"`{path}` was rebuilt after generation {before.generation} was opened; open it again "
-            "and start over"
-        )
-
-
-def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documents: int) -> None:
-    """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
-    is_written, puts = False, 0
-    for tail in tails:
-        end = tail.end()
-        is_written |= end.seq > tail.last.seq
-        puts += sum(write.document is not None for write in tail.log.rows(tail.last.seq, end))
-    # A build stores these if its ranking reads eigenvectors.
-    if is_written and has_array(generation, "lsi_eigenvectors"):
-        raise StoreError(
-            f"`{path}` was written to during a rebuild with settings that make it read-only; "
-            "start over"
-        )
-    if puts and documents + puts > sparse_expansion.MAX_DOCUMENTS:
-        raise StoreError(
-            f"`{path}` was written to during the refit and has more documents "
-            f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
-            "some, then start over"
-        )
-
-
-def replay(tails: Sequence[LogTail], targets: Sequence[Path], replaced: Names[str] = ()) -> None:
-    """Append writes to the logs of new generations, by the IDs of their documents.
-
-    tails     of the logs of all partitions; writers are locked out
-    targets   generations of the new partitions, by number
-    replaced  spaces whose vectors are by another model now: documents lose those they have
-    """
-    for number, target in enumerate(targets):
-        writes = (
-            write
-            for tail in tails
-            for write in tail.log.rows(tail.last.seq, tail.end())
-            if len(targets) == 1 or partition_of(write.id, len(targets)) == number
-        )
-        with LogWriter(target) as log:
-            for is_deletion, of_kind in groupby(writes, lambda write: write.document is None):
-                while batch := list(islice(of_kind, _BATCH)):
-                    documents = (write.document for write in batch if write.document is not None)
-                    log.append(
-                        [without_spaces(document, replaced) for document in documents],
-                        [write.id for write in batch] if is_deletion else (),
-                    )

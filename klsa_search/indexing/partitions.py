@@ -33,14 +33,12 @@ from klsa_search.core.config import Settings
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages
 from klsa_search.errors import IndexDamaged, SettingsError
 from klsa_search.indexing.checks import (
-    Size,
-    divides,
-    documents_within,
     refuse_beyond_memory,
     refuse_other_division,
     refuse_to_shrink,
     require_fields,
 )
+from klsa_search.indexing.estimate import Size, divides, documents_within
 from klsa_search.indexing.generation_builder import (
     Built,
     PartitionWorkers,

@@ -281,7 +281,9 @@ def read(
     processes: int | None = None,
     trained: BuildStatistics | None = None,
 ) -> ReadDocuments:
-    """Write documents, their vectors, forward index and fields.
+    """Read a collection once, to storage, and the stored documents again, to counts of their terms.
+
+    Documents, their vectors, fields and forward index are in the folder of the generation then.
 
     memory     limit in bytes; larger intermediate data is spooled to the generation's folder and
                removed at the end
@@ -299,20 +301,8 @@ def read(
     is_complete = settings.language != AUTO and settings.identifiers != "auto"
     sample = None if is_complete else TextSample(settings)
     source = SourceBatches(collection, settings, sample, keeps_empty=trained is not None)
-    with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
-        done = 0
-        for batch in source:
-            writer.extend(batch)
-            vectors.extend(batch)
-            done += len(batch)
-            report(DOCUMENTS, done, source.extent.documents(done))
-    report(DOCUMENTS, done, done)
-
-    def metadata() -> Iterator[list[Mapping[str, object]]]:
-        for piece in read_in_pieces(generation):
-            yield [fields for *_, fields in piece.heads(range(len(piece)))]
-
-    contents = source.finish(generation, metadata)
+    number, spaces = _store(source, generation, report)
+    contents = source.finish(generation, partial(_stored_metadata, generation))
     settings = contents.settings
     analyzer, searched = Analyzer(settings), settings.searched_fields
     builder = CountsBuilder(
@@ -321,24 +311,12 @@ def read(
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
         first=() if trained is None else trained.vocabulary.terms,
     )
-    parts, counted = len(searched.names), 0
-    documents = chain.from_iterable(piece.live_documents() for piece in read_in_pieces(generation))
-    texts_of = (
-        analysed_texts(batch, searched, settings.language_field)
-        for batch in build_batches(documents)
-    )
-    with closing(_numbered(texts_of, analyzer, processes or processors())) as numbered:
-        for texts in numbered:
-            builder.extend(
-                texts.numbering,
-                np.frombuffer(texts.numbers, np.int32),
-                np.frombuffer(texts.lengths, np.int32),
-                parts,
-                texts.terms,
-            )
-            counted += len(texts.lengths) // parts
-            report(COUNTS, counted, 3 * done)
-    if done > _FIRST:  # a small build needs little memory, and the next one the model again
+    steps = 3 * number  # this analysis, then two passes of `finish`
+    texts = _searched_texts(generation, settings)
+    with closing(_numbered(texts, analyzer, processes or processors())) as numbered:
+        for done in _append(builder, numbered, len(searched.names)):
+            report(COUNTS, done, steps)
+    if number > _FIRST:  # a small build needs little memory, and the next one the model again
         release_model()
     features: list[DocumentFeatures] = []
 
@@ -347,13 +325,57 @@ def read(
         features.append(document_features(trained, block, content))
 
     counts = builder.finish(
-        lambda part, all_: report(COUNTS, done + part, done + all_),
+        lambda done, _: report(COUNTS, number + done, steps),
         None if trained is None else weigh_block,
     )
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    return ReadDocuments(contents, counts, vectors.entries(), features)
+    return ReadDocuments(contents, counts, spaces, features)
+
+
+def _store(
+    source: SourceBatches, generation: Path, report: Progress
+) -> tuple[int, Sequence[SpaceEntry]]:
+    """Write the documents of a source and their vectors; return their number and vector spaces."""
+    done = 0
+    with DocumentWriter(generation) as writer, VectorsWriter(generation) as vectors:
+        for batch in source:
+            writer.extend(batch)
+            vectors.extend(batch)
+            done += len(batch)
+            report(DOCUMENTS, done, source.extent.documents(done))
+    report(DOCUMENTS, done, done)
+    return done, vectors.entries()
+
+
+def _stored_metadata(generation: Path) -> Iterator[list[Mapping[str, object]]]:
+    """Yield the metadata of the stored documents of a generation, in batches."""
+    for piece in read_in_pieces(generation):
+        yield [fields for *_, fields in piece.heads(range(len(piece)))]
+
+
+def _searched_texts(generation: Path, settings: Settings) -> Iterator[AnalysedTexts]:
+    """Yield the searched texts of the stored documents of a generation, in batches."""
+    fields = settings.searched_fields
+    documents = chain.from_iterable(piece.live_documents() for piece in read_in_pieces(generation))
+    for batch in build_batches(documents):
+        yield analysed_texts(batch, fields, settings.language_field)
+
+
+def _append(builder: CountsBuilder, batches: Iterable[NumberedTexts], fields: int) -> Iterator[int]:
+    """Append analysed documents to counts, with texts of so many fields; yield the number done."""
+    done = 0
+    for texts in batches:
+        builder.extend(
+            texts.numbering,
+            np.frombuffer(texts.numbers, np.int32),
+            np.frombuffer(texts.lengths, np.int32),
+            fields,
+            texts.terms,
+        )
+        done += len(texts.lengths) // fields
+        yield done
 
 
 def _numbered(

@@ -33,9 +33,9 @@ from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build
 from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.computed_vectors import documents_without_vectors, with_computed_vectors
-from klsa_search.indexing.generation_builder import refuse_rebuilt, replayed
 from klsa_search.indexing.partitions import Division, build_divided, refuse_unpartitioned
 from klsa_search.indexing.reading import StoredCollection
+from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.index import Index

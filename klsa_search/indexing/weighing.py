@@ -39,7 +39,8 @@ from klsa_search.kernels.weighting import (
     tfidf_posting_weights,
 )
 from klsa_search.lowrank.eigensolver import Spectrum, decompose
-from klsa_search.lowrank.expansion_matrix import LatentSpace, expansion_rows
+from klsa_search.lowrank.expansion_matrix import expansion_rows
+from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     ENTRIES,
     SparseExpansion,

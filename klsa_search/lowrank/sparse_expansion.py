@@ -31,7 +31,8 @@ from klsa_search.core.array_types import (
 )
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.expansion_matrix import LatentSpace, spectral_function
+from klsa_search.lowrank.expansion_matrix import spectral_function
+from klsa_search.lowrank.latent_space import LatentSpace
 
 if TYPE_CHECKING:
     from scipy import sparse

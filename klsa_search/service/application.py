@@ -55,6 +55,7 @@ from klsa_search.service.routes import (
     mining,
     rules,
     suggest,
+    sync,
 )
 from klsa_search.service.routes.search import QuickSearch, metrics_router, open_router, router
 from klsa_search.service.schemas import errors
@@ -78,6 +79,7 @@ ROUTERS: Final = (
     documents.reading_router,  # after other routes of documents, as IDs may contain slashes
     documents.router,
     files.router,
+    sync.router,
     indexes.reading_router,
     indexes.writing_router,
     rules.reading_router,

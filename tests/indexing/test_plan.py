@@ -11,17 +11,10 @@ from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.indexing import checks as estimate
+from klsa_search.indexing import estimate
 from klsa_search.indexing.build import plan, plan_of_size
-from klsa_search.indexing.checks import (
-    BASE,
-    Size,
-    disk_needed,
-    memory_budget,
-    memory_needed,
-    memory_of_machine,
-    size_of,
-)
+from klsa_search.indexing.checks import memory_budget, memory_of_machine
+from klsa_search.indexing.estimate import BASE, Size, disk_needed, memory_needed, size_of
 from klsa_search.indexing.reading import Extent
 from klsa_search.storage.current import current_build
 from klsa_search.storage.partitions import partitions_of

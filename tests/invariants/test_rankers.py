@@ -11,7 +11,8 @@ from klsa_search.core.parameters import LanguageSettings
 from klsa_search.indexing.weighing import document_kernel
 from klsa_search.kernels.weighting import TFIDF, feature_weighting, tfidf_features
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import LatentSpace, largest_entries
+from klsa_search.lowrank.expansion_matrix import largest_entries
+from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.state.state import open_state
 from tests.support.exact_neighbours import neighbour_graph

@@ -12,10 +12,10 @@ from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.expansion_matrix import (
     SPECTRAL_FUNCTIONS,
     Expansion,
-    LatentSpace,
     expansion_rows,
     largest_entries,
 )
+from klsa_search.lowrank.latent_space import LatentSpace
 from tests.support.worlds import (
     bm25_features,
     counts_of,

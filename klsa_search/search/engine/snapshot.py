@@ -25,7 +25,8 @@ from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.kernels.weighting import mean_length
-from klsa_search.lowrank.expansion_matrix import Expansion, LatentSpace, spectral_function
+from klsa_search.lowrank.expansion_matrix import Expansion, spectral_function
+from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import (
     NO_REMOTE_ROWS,
     RemoteRows,
@@ -362,8 +363,7 @@ class Snapshot(Arrays):
         doc_ids, is_here = self.doc_ids_of(ordinals.ravel())
         remote = np.searchsorted(self.remote_ordinals, ordinals.ravel())
         columns = np.where(is_here, doc_ids, len(self) + remote).reshape(ordinals.shape)
-        shape = len(self), len(self) + len(self.remote_ordinals)
-        return rows_of_shares(columns, levels, shape)
+        return rows_of_shares(columns, levels, (len(self), len(self) + len(self.remote_ordinals)))
 
     @_shared_property
     def remote_ordinals(self) -> npt.NDArray[np.int64]:

@@ -194,11 +194,13 @@ class LaterColumns:
         self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
         self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
         self._columns = {
-            name: _Column(name, column.type, built[name], forms=forms, declared=name in declared)
+            name: _LaterColumn(
+                name, column.type, built[name], forms=forms, declared=name in declared
+            )
             for name, column in entry.columns.items()
         }
         for name in entry.others.keys() - self._others.keys():
-            self._columns[name] = _Column(name, forms=forms)
+            self._columns[name] = _LaterColumn(name, forms=forms)
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents. Cost: 3 µs a value."""
@@ -206,7 +208,9 @@ class LaterColumns:
         for metadata in batch:
             for name in sorted(metadata.keys() - self._columns.keys() - self._others.keys()):
                 if self._free > 0 and len(name) <= MAX_NAME:
-                    self._columns[name] = _Column(name, skipped=self._documents, forms=self._forms)
+                    self._columns[name] = _LaterColumn(
+                        name, skipped=self._documents, forms=self._forms
+                    )
                     self._free -= 1
         self._documents += len(documents)
         for name, column in self._columns.items():
@@ -238,7 +242,7 @@ class LaterColumns:
         return Fields(columns, others, len(live), self._forms)
 
 
-class _Column(GrowingColumn):
+class _LaterColumn(GrowingColumn):
     """One field of later documents; it has values once its type is known.
 
     built   its column of the build

@@ -10,7 +10,7 @@ from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import Segments
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.lowrank.eigensolver import decompose
-from klsa_search.lowrank.expansion_matrix import LatentSpace
+from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import ENTRIES, SegmentedExpansion, SparseExpansion
 from klsa_search.search.engine.snapshot import Snapshot
 from tests.support.worlds import bm25_features, counts_of, idf_of_counts, query_kernel
