@@ -223,8 +223,9 @@ class IndexCalls:
 
     def synonym_proposals(self, days: int = 30, k: int = 10) -> Call[list[SynonymProposal]]:
         """Return synonyms for the k most searched words that few documents contain; none is set."""
-        path, proposals = f"{self._path}/analytics/synonyms", list[SynonymProposal]
-        return Call("GET", path, read(proposals, "proposals"), query={"days": days, "k": k})
+        path = f"{self._path}/analytics/synonyms"
+        proposals = read(list[SynonymProposal], "proposals")
+        return Call("GET", path, proposals, query={"days": days, "k": k})
 
     def synonyms(self) -> Call[dict[str, list[str]]]:
         """Return the synonyms of the index by word."""

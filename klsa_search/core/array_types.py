@@ -291,9 +291,12 @@ class Spool:
 
     def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None, limit: int = 0) -> None:
         # 0 is no limit for the standard library.
-        most, within = (0, None) if folder is None else (max(limit, 1), str(folder))
-        self._file = SpooledTemporaryFile(most, dir=within)  # noqa: SIM115 - closed by `close`
-        self._dtype, self._size = np.dtype(dtype), 0
+        max_size = 0 if folder is None else max(limit, 1)
+        self._file = SpooledTemporaryFile(  # noqa: SIM115 - closed by `close`
+            max_size, dir=None if folder is None else str(folder)
+        )
+        self._dtype = np.dtype(dtype)
+        self._size = 0
 
     def __len__(self) -> int:
         """Return the number of elements."""

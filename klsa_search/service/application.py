@@ -305,7 +305,8 @@ def writes_without_key(settings: ServiceSettings, *, loopback: bool) -> bool:
 
 def _replications(settings: ServiceSettings) -> list[Replication]:
     """Return the backups of the service, and what it follows, if any."""
-    home, every = ("--home", str(settings.home)), str(settings.backup_every)
+    home = ("--home", str(settings.home))
+    every = str(settings.backup_every)
     works: list[tuple[Work, str | None, list[str]]] = [
         ("backup", settings.backup, ["--every", every, "--keep", str(settings.backup_keep)]),
         ("follow", settings.follow, ["--every", str(settings.follow_every)]),

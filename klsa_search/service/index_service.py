@@ -76,7 +76,8 @@ class IndexService:
         """
         if self.access.filters is not None:
             return []
-        sees, home = self.access.sees, self.catalog.home
+        sees = self.access.sees
+        home = self.catalog.home
         return [
             replace(status, failure=status.failure and shown_message(status.failure, home))
             for status in self.catalog.statuses()

@@ -320,7 +320,8 @@ async def jobs(
     params: Annotated[JobsRequest, Depends(JobsRequest.of_url)], service: Service
 ) -> JobList:
     """List jobs, newest first, of all indexes or of one. The last 100 are kept over restarts."""
-    jobs, index = service.writable_jobs, params.index
+    jobs = service.writable_jobs
+    index = params.index
     if index is not None:
         index = service.resolve("write", index)
 

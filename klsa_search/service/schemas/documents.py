@@ -229,9 +229,11 @@ def _elements(text: str) -> Iterator[Any]:
     if text[at : at + 1] != "[":
         yield _json(text)
         return
-    at, after = _skipped(text, at + 1), ","
+    at = _skipped(text, at + 1)
+    after = ","
     if text[at : at + 1] == "]":
-        at, after = at + 1, "]"
+        at += 1
+        after = "]"
     while after == ",":
         value, at = _decoded(text, at)
         yield value
