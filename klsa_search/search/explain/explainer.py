@@ -83,7 +83,8 @@ class Explainer:
             query, self._feedback_documents = expand_query(
                 snapshot, query, parameters, feedback, searcher.evidence
             )
-        self._scored, self._weights = query, query_weights(snapshot, query).tolist()
+        self._scored = query
+        self._weights = query_weights(snapshot, query).tolist()
         self._shared = searcher.explained_seeds
         self._record = cache(lambda doc_id: documents.records([doc_id])[0])
         self._features = cache(partial(_features_of, snapshot))
@@ -285,13 +286,15 @@ class Explainer:
 
         Cost: their features, and 25 ns for each pair of terms that is a feature, once per index.
         """
-        (numbers, values), (theirs, weights) = self._features(document), features
+        numbers, values = self._features(document)
+        terms, weights = features
         order = np.argsort(numbers)
-        products = weights * values_at(theirs, numbers[order], values[order])
-        first, total = np.lexsort((theirs, -products))[:MAX_SHARED].tolist(), float(products.sum())
+        products = weights * values_at(terms, numbers[order], values[order])
+        total = float(products.sum())
+        strongest = np.lexsort((terms, -products))[:MAX_SHARED].tolist()
         return tuple(
-            SharedTerm(term=self._name(int(theirs[i])), share=float(products[i]) / total)
-            for i in first
+            SharedTerm(term=self._name(int(terms[i])), share=float(products[i]) / total)
+            for i in strongest
             if products[i] > 0
         )
 

@@ -206,7 +206,8 @@ class RowSplitter:
         of_document = addends * np.isin([document], columns)
         lent = NEIGHBOURHOOD * shares[:, None] * impacts[positions[counted]].astype(np.float64)
         steps = snapshot.query_kernel.quantised_weights(query.numbers, query.counts)
-        together, half = of_document + lent.sum(axis=0), HALF * steps / UNIT
+        together = of_document + lent.sum(axis=0)
+        half = HALF * steps / UNIT
         shares_of_half = together / np.where(half > 0, together + half, 1)
         value = query_weights(snapshot, query) * shares_of_half
         value *= total / max(float(value.sum()), 1e-300)

@@ -136,7 +136,9 @@ def truth_of(filter_: Filter) -> bool | None:
         if isinstance(node, Not):
             return None if truths[0] is None else not truths[0]
         decisive = isinstance(node, Or)
-        return decisive if decisive in truths else None if None in truths else not decisive
+        if decisive in truths:
+            return decisive
+        return None if None in truths else not decisive
 
     return truth(filter_)
 

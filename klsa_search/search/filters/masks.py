@@ -95,10 +95,11 @@ def mask_of(
                 np.logical_not(stack[-1], out=stack[-1])
             elif isinstance(node, And | Or):
                 begin = len(stack) - len(node.parts)
-                every = isinstance(node, And)
-                joined = stack[begin] if node.parts else np.full(after - first, every, np.bool_)
+                is_and = isinstance(node, And)
+                combine = np.logical_and if is_and else np.logical_or
+                joined = stack[begin] if node.parts else np.full(after - first, is_and, np.bool_)
                 for part in stack[begin + 1 :]:
-                    (np.logical_and if every else np.logical_or)(joined, part, out=joined)
+                    combine(joined, part, out=joined)
                 stack[begin:] = [joined]
         return stack[0]
 

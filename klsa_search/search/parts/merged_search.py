@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -337,11 +337,20 @@ async def _fetched(
     answers: Sequence[Sequence[Hit] | None] = [None] * searches.count
     if any(missing):
         answers = await searches.fetch(missing)
-    fetched = [
-        iter(hits or () if page is None or page.hits is None else [page.hits[at] for at in of_page])
-        for of_page, page, hits in zip(positions, pages, answers, strict=True)
-    ]
-    hits = [hit for partition, _ in order if (hit := next(fetched[partition], None)) is not None]
+    in_parts = list(map(_hits_of, pages, positions, answers))
+    hits = [hit for partition, _ in order if (hit := next(in_parts[partition], None)) is not None]
     for rank, hit in enumerate(hits, start=offset + 1):
         hit.rank = rank
     return tuple(hits)
+
+
+def _hits_of(
+    page: PartPage | None, positions: Sequence[int], fetched: Sequence[Hit] | None
+) -> Iterator[Hit]:
+    """Return the hits of a part, which came with its page or were fetched; none if it is missing.
+
+    positions  of hits on the page
+    """
+    if page is not None and page.hits is not None:
+        return iter([page.hits[position] for position in positions])
+    return iter(fetched or ())

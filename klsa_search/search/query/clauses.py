@@ -184,9 +184,10 @@ class ClauseReader:
         words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
         if not excludes:
             return words, in_languages + joined, self._divided(words, builder)
-        divided, evidence = dict[Word, Words](), builder.rules.evidence
-        for word in words if len(words) == 1 else ():  # its parts do not correct it
-            is_unknown = word.number == UNKNOWN
+        divided = dict[Word, Words]()
+        if len(words) == 1:  # its parts do not correct it
+            (word,) = words
+            is_unknown, evidence = word.number == UNKNOWN, builder.rules.evidence
             divided[word] = self._compounds.parts(word.text, evidence, typed=is_unknown)
         return words, in_languages + joined, divided
 

@@ -107,7 +107,8 @@ class QueryParser:
         self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
-        self._synonyms, numbers = synonyms, snapshot.vocabulary.numbers
+        self._synonyms = synonyms
+        numbers = snapshot.vocabulary.numbers
         # A query without any of these is parsed as fast as without synonyms.
         self._first_terms = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.first_terms)
 
@@ -220,7 +221,8 @@ class QueryParser:
         if len(pieces) == 2 and not read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
             return True
-        builder, unsettled = QueryBuilder(rules), rules.evidence.unsettled
+        builder = QueryBuilder(rules)
+        unsettled = rules.evidence.unsettled
         before = [word for piece in pieces for word in piece.words]
         words, joined, divided = self._clauses.vary(text, before, builder, builder.contained)
         if rules.evidence.unsettled > unsettled:
@@ -299,7 +301,8 @@ class QueryParser:
         if is_empty and (ranking := self._stop_words.of(words)):
             builder.stop_words = [word.text for word in ranking]
             scores = self._stop_words.scores(query, ranking, evidence)
-        allowed, counted = builder.allowed, builder.alternatives.values()
+        allowed = builder.allowed
+        counted = builder.alternatives.values()
         if settings.match != "any" and counted:
             containing = containing_words(self.snapshot, counted, settings.match, evidence)
             allowed = containing if allowed is None else allowed & containing

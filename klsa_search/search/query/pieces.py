@@ -67,8 +67,10 @@ class Piece:
 
 
 class Pieces(dict[str, Piece]):
-    """Reads the pieces of queries to one snapshot, with what else knows its words; thread-safe.
+    """Caches the pieces of queries to one snapshot; thread-safe.
 
+    Its attributes are what all readers of a query share: the snapshot and its analyser, term
+    numbers, stop words, compounds and the term dictionary.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """

@@ -44,7 +44,8 @@ class StopWords:
 
     def patterns(self, words: Sequence[Word]) -> list[list[int]]:
         """Return the numbers of the words of a phrase, in each of the languages of documents."""
-        analyzer, term_numbers = self.analyzer, self.snapshot.vocabulary.numbers
+        analyzer = self.analyzer
+        term_numbers = self.snapshot.vocabulary.numbers
         patterns = {tuple(self.numbers(words)): None}
         for language in analyzer.languages if len(analyzer.languages) > 1 else ():
             terms = [analyzer.in_language(language).terms(word.text) for word in words]
@@ -107,7 +108,8 @@ class StopWords:
         A score is the share of a document that is these words: in sequence, with capitals as in the
         query if documents have them; else all of them anywhere. Cost: 3 ns a word of all documents.
         """
-        numbers, snapshot = self.numbers(words), self.snapshot
+        snapshot = self.snapshot
+        numbers = self.numbers(words)
         for as_written in (True, False) if _has_case(query, numbers) else (False,):
             counts = count_in_documents(snapshot, numbers, as_written=as_written)
             question = "stop words", as_written, *pattern_names(snapshot, numbers)

@@ -143,8 +143,8 @@ def expand_query(
     )
     of_texts = np.array([numbers[text] for text in texts.tolist()], np.int64)
     expanded = add_terms(query, counts, best.scores, feedback, of_texts)
-    here = best.ordinals[best.partitions == snapshot.partition]
-    return expanded, local[np.isin(snapshot.ordinals_of(local), here)]
+    ordinals = best.ordinals[best.partitions == snapshot.partition]
+    return expanded, local[np.isin(snapshot.ordinals_of(local), ordinals)]
 
 
 def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> BestDocuments:
@@ -153,7 +153,8 @@ def _best_of(snapshot: Snapshot, doc_ids: DocIds, scores: Scores) -> BestDocumen
     terms   the texts of its terms
     counts  f(t,d)
     """
-    counts, names = snapshot.content_counts_of(doc_ids), snapshot.vocabulary.terms
+    counts = snapshot.content_counts_of(doc_ids)
+    names = snapshot.vocabulary.terms
     texts = np.array([names[number] for number in counts.indices.tolist()], object)
     entries = {"terms": texts, "counts": counts.data.astype(np.float32)}
     bounds, size = counts.indptr[1:-1], len(doc_ids)

@@ -112,12 +112,14 @@ class Parameters:
                 field=field,
             )
         requested = changes.get("dimensions")
-        if requested and requested > max(built := built_dimensions(self._snapshot, chosen), 1):
-            raise QueryError(
-                f"dimensions = {requested} is more than the {built} that index `{self._name}` was "
-                "built with; use fewer, or rebuild it with more",
-                field="dimensions",
-            )
+        if requested:
+            built = built_dimensions(self._snapshot, chosen)
+            if requested > max(built, 1):
+                raise QueryError(
+                    f"dimensions = {requested} is more than the {built} that index "
+                    f"`{self._name}` was built with; use fewer, or rebuild it with more",
+                    field="dimensions",
+                )
         return chosen
 
 

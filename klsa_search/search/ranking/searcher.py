@@ -197,13 +197,16 @@ class Searcher:
         ]
         if len(terms) == len(queries):
             return self._top(terms, k, parameters, mask, totals=totals, matches=matches)
-        return [
-            self._top([query.terms], k, parameters, both, totals=totals, matches=matches)[0]
-            if query.stop_scores is None
-            else best_of(query.stop_scores * self._snapshot.live_docs(), k, both)
-            for query in queries
-            for both in [intersection(mask, query.mask)]
-        ]
+        tops = list[TopDocs]()
+        for query in queries:
+            allowed = intersection(mask, query.mask)
+            if query.stop_scores is not None:
+                tops.append(best_of(query.stop_scores * self._snapshot.live_docs(), k, allowed))
+            else:
+                tops += self._top(
+                    [query.terms], k, parameters, allowed, totals=totals, matches=matches
+                )
+        return tops
 
     def ranking(self, query: ParsedQuery, parameters: SearchSettings) -> Rank:
         """Return the ranking of a query, which counts all documents of a mask that match."""
@@ -292,9 +295,12 @@ class Searcher:
             return engine.top(queries, k, params, mask, totals=totals, matches=matches)
         if seeds is None:
             return [NO_HITS] * len(queries)
-        (terms,), local = queries, next(iter(self._partitions.local), None)
-        keywords = {"totals": totals, "matches": matches}
-        return [engine.top_shared(terms, k, params, seeds, mask, local=local, **keywords)]
+        (terms,) = queries
+        local = next(iter(self._partitions.local), None)
+        top = engine.top_shared(
+            terms, k, params, seeds, mask, local=local, totals=totals, matches=matches
+        )
+        return [top]
 
     def _score_all(self, terms: Sequence[int], parameters: SearchSettings) -> Scores:
         check_deadline()

@@ -286,8 +286,9 @@ class Suggester:
             for _, name in frequent:
                 term = numbers_of[name]
                 fits = name.startswith(beginning) or of_last == [term]
-                allowed = fits and (last or term not in self._common)
-                if word := allowed and self._form_of(term, evidence, last):
+                if not fits or (term in self._common and not last):
+                    continue
+                if word := self._form_of(term, evidence, last):
                     has_phrase = True
                     yield Candidate("phrase", shown + word, before + word)
             if has_phrase:
@@ -305,8 +306,8 @@ class Suggester:
         lines = self._texts.titles if kind == "title" else self._texts.ids
         find = partial(lines.find, typed, k, self._documents, self._snapshot, self._allowed)
         best: dict[bytes, str] = {}
-        for _, folded, text in sorted(evidence.of((kind, typed, k), find)):
-            best.setdefault(folded, text)
+        for match in sorted(evidence.of((kind, typed, k), find)):
+            best.setdefault(match.folded, match.text)
         for text in best.values():
             yield Candidate(kind, text, self._plain(text) if kind == "title" else text)
 

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,14 +33,18 @@ _WITHOUT_SPACES: Final = re.compile(WITHOUT_SPACES_PATTERN)
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
-class FoundText(NamedTuple):
-    """A title or ID that contains the typed text.
+class TitleMatch(NamedTuple):
+    """A title or ID that contains the typed text; the smallest is the best.
 
-    order   whether it does not begin with it, its length in bytes, and the ordinal of its document
-    folded  in which titles are equal that differ in case and punctuation only
+    is_inside  whether it does not begin with the text
+    length     in bytes, of `folded`
+    ordinal    of its document
+    folded     in which titles are equal that differ in case and punctuation only
     """
 
-    order: tuple[bool, int, int]
+    is_inside: bool
+    length: int
+    ordinal: int
     folded: bytes
     text: str
 
@@ -92,7 +95,7 @@ class Lines:
     """Titles, or IDs, of an index and of its delta; thread-safe.
 
     read  returns them for doc ids, "" for those without a document
-    They are read at the first use: 3 µs a document; memory: their texts, and 8 bytes a document.
+    They are read at the first use, in 3 µs a document. Memory: their texts, and 8 bytes a document.
     """
 
     def __init__(
@@ -116,7 +119,7 @@ class Lines:
         documents: DocumentReader,
         snapshot: Snapshot,
         live: npt.NDArray[np.bool_],
-    ) -> tuple[FoundText, ...]:
+    ) -> tuple[TitleMatch, ...]:
         """Return the k best titles that contain the typed text at a beginning of words.
 
         live  (N,) which documents are live
@@ -127,24 +130,27 @@ class Lines:
         if not needle.strip():
             return ()
         chunks = self._read_until(len(live), documents)
-        matches: dict[bytes, tuple[bool, int, int]] = {}  # doc ids at the end
-        for begins in (True, False):
+        matches: dict[bytes, tuple[bool, int]] = {}  # whether inside, and the doc id
+        for is_inside in (False, True):
             candidates = 0
             for chunk in chunks:
-                for doc_id in chunk.at(b"\n" + needle if begins else needle):
+                for doc_id in chunk.at(needle if is_inside else b"\n" + needle):
                     if doc_id >= len(live) or candidates == MAX_CANDIDATES:
                         break
                     line = chunk.line(doc_id)
                     if live[doc_id] and len(line) < MAX_TITLE_BYTES:
                         candidates += 1
-                        matches.setdefault(line, (not begins, len(line), doc_id))
-        best = sorted(matches.items(), key=itemgetter(1))[:k]
-        doc_ids = [doc_id for _, (_, _, doc_id) in best]
+                        matches.setdefault(line, (is_inside, doc_id))
+        best = sorted(
+            (is_inside, len(line), doc_id, line) for line, (is_inside, doc_id) in matches.items()
+        )[:k]
+        doc_ids = [doc_id for _, _, doc_id, _ in best]
         ordinals = snapshot.ordinals_of(np.array(doc_ids, np.int64)).tolist()
+        texts = self._texts(documents, doc_ids)
         return tuple(
-            FoundText((*order[:2], ordinal), line, text)
-            for (line, order), ordinal, text in zip(
-                best, ordinals, self._texts(documents, doc_ids), strict=True
+            TitleMatch(is_inside, length, ordinal, line, text)
+            for (is_inside, length, _, line), ordinal, text in zip(
+                best, ordinals, texts, strict=True
             )
         )
 
