@@ -266,12 +266,12 @@ def _write_rows(
     write_lists(folder, ("cut_features", "cut_starts"), features, live)
     ends = np.cumsum([len(segment.rows) for segment in segments]).tolist()
     later = _entries_of_later(expansion, numbers)
-    width, coordinates = expansion.entries, expansion.built.document_vectors.shape[1]
+    coordinates = expansion.built.document_vectors.shape[1]
     with ExitStack() as stack:
         rows, scales, vectors = (
             stack.enter_context(ArrayWriter(folder, f"cut_{name}", kind, columns))
             for name, kind, columns in (
-                ("rows", np.uint32, width),
+                ("rows", np.uint32, expansion.entries),
                 ("scales", np.float32, 2),
                 ("cards", np.int8, coordinates),
             )
@@ -294,7 +294,8 @@ def _write_rows(
 
 def _entries_of_later(expansion: SegmentedExpansion, new: npt.NDArray[np.int64]) -> _Entries:
     """Return the entries that rows of later documents have for those of earlier ones, by row."""
-    of_segments, first = [], len(expansion.built.rows)
+    of_segments = []
+    first = len(expansion.built.rows)
     for segment in expansion.segments[1:]:
         numbers = new[first : first + len(segment.rows)]
         first += len(segment.rows)
@@ -332,7 +333,8 @@ def _merged(
     table: npt.NDArray[np.uint32], steps: npt.NDArray[np.float32], later: _Entries
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
     """Return rows and their steps with the strongest of their entries and later ones."""
-    width, steps = table.shape[1], steps.copy()
+    width = table.shape[1]
+    steps = steps.copy()
     weakest = (table[:, -1] & np.uint32(LEVELS)).astype(np.float32) * steps
     is_strong = later.values > weakest[later.rows]
     if not is_strong.any():

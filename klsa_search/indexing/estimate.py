@@ -66,7 +66,8 @@ def size_of(collection: Collection, settings: Settings) -> Size:
         estimate = Extent(collection).estimate(total + 1, following.origin)
         total = max(estimate or total + 1 + sum(1 for _ in documents), total + 1)
     scale = total / max(len(sample), 1)
-    words, passages = settings.passage_words, 0
+    passages = 0
+    words = settings.passage_words
     if words is not None:
         passages = sum(1 for document in sample for _ in passages_of(document, words))
         passages = round(passages * scale) if divides(settings, len(sample), passages) else 0

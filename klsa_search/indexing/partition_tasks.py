@@ -243,7 +243,8 @@ def read_partition(task: PartitionTask, report: Progress = silent) -> None:
 
 def _read_documents(task: PartitionTask, report: Progress) -> None:
     """Write the files of the documents of a task."""
-    settings, partitions = task.settings, len(task.documents.sizes)
+    settings = task.settings
+    partitions = len(task.documents.sizes)
     for folder in (task.files, task.features(task.number)):  # of a process that died
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -333,7 +334,8 @@ def write_rows(
     Cost: that of the rows of an index with one partition, for the documents of this one. The
     features of all partitions are mapped into memory.
     """
-    parts, first = [], 0
+    parts = []
+    first = 0
     for folder in folders:
         parts.append(_open_part(folder, first))
         first += len(parts[-1].scales)

@@ -145,7 +145,8 @@ def build_divided(
         work = generation / SCRATCH
         work.mkdir()
         files = _route(collection, work, chosen, partitions, report)
-        contents, documents = files.contents, sum(files.sizes)
+        contents = files.contents
+        documents = sum(files.sizes)
         refuse_to_shrink(path, documents, collection, replace=replace)
         for kind, sizes in files.kinds.items():
             size = Size(sum(sizes), contents.bytes)
@@ -225,10 +226,12 @@ def _write(
     memory: int,
 ) -> Built:
     """Build the partitions of a generation whose documents are in its work folder."""
-    started, path, work = time.monotonic(), generation.parent, generation / SCRATCH
-    contents, names = files.contents, partition_names(generation.name, len(files.sizes))
-    settings, counts = contents.settings, dict.fromkeys(("terms", "tokens", "non_zeros"), 0)
-    built = Built(contents, {"documents": sum(files.sizes), **counts}, {})
+    started = time.monotonic()
+    path, work = generation.parent, generation / SCRATCH
+    contents, settings = files.contents, files.contents.settings
+    names = partition_names(generation.name, len(files.sizes))
+    counts = {"documents": sum(files.sizes), "terms": 0, "tokens": 0, "non_zeros": 0}
+    built = Built(contents, counts, {})
     manifest = manifest_of(collection, built, started, {})
     types = {name: column.type for name, column in contents.fields.columns.items()}
     stored = collection if isinstance(collection, StoredCollection) else None

@@ -84,7 +84,8 @@ def refuse_rebuilt(before: Index) -> None:
 
 def refuse_tails(path: Path, tails: Sequence[LogTail], generation: Path, documents: int) -> None:
     """Raise StoreError if writes cannot be replayed in a generation with so many documents."""
-    is_written, puts = False, 0
+    is_written = False
+    puts = 0
     for tail in tails:
         end = tail.end()
         is_written |= end.seq > tail.last.seq

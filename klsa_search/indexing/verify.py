@@ -85,7 +85,8 @@ def _compare_generation(generation: Path, report: Progress, number: int, partiti
 def _compare_passages(state: State, passages: PassageIndex) -> None:
     """Raise IndexDamaged unless the passages are those of the live documents."""
     words = state.info.settings.passage_words or PASSAGE_WORDS
-    stored, count = passages.state.documents, 0
+    stored = passages.state.documents
+    count = 0
     for doc_id in state.documents.live_doc_ids():
         (document,) = state.documents.at([doc_id])
         for passage in passages_of(document, words):

@@ -117,8 +117,10 @@ def weigh(
         solved = min(settings.dimensions, settings.latent_dimensions)
     spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
     latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
-    entries, rows = 1, sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
-    if not is_training:
+    if is_training:
+        entries = 1
+        rows = sparse.csr_array((len(kernel), len(kernel)), dtype=np.float32)
+    else:
         entries = max(ENTRIES, settings.neighbours)
         rows = nearest_rows(kernel, entries + 1, progress=report)
         report(EXPANSION, 0, None)
@@ -204,8 +206,9 @@ def weigh_partition(
     counts, settings = documents.counts, trained.settings
     write_postings(counts, generation, settings, report, trained.trained.length)
     write_arrays(generation, trained.trained.arrays())
-    mean, width = trained.expansion.mean, trained.expansion.document_vectors.shape[1]
-    lists, vectors = GrowableLists(np.uint32), GrowableArray(np.int8, width)
+    mean = trained.expansion.mean
+    lists = GrowableLists(np.uint32)
+    vectors = GrowableArray(np.int8, trained.expansion.document_vectors.shape[1])
     diagonals = GrowableArray(np.float32)
     for block in documents.features:
         lists.extend(block.features, block.starts)
