@@ -96,7 +96,8 @@ def with_computed_vectors(
     collection.add_vectors(partial(_attached, spaces, words, computed), fingerprints)
     total = len(collection)
     try:
-        for number, _ in enumerate(collection.documents(), 1):  # computes and stores all of them
+        # Reading the documents computes and stores their vectors.
+        for number, _ in enumerate(collection.documents(), 1):
             if number % BATCH == 0:
                 report(VECTORS, number, total)
         report(VECTORS, total, total)
@@ -158,13 +159,13 @@ def _rows(
     space: _Space, texts: Iterable[str], computed: ComputedVectors
 ) -> dict[str, npt.NDArray[np.int8]]:
     """Return the vector of each text."""
-    fingerprint, asked = space.embedder.fingerprint, list(texts)
-    stored = dict(zip(asked, computed.rows(fingerprint, asked), strict=True))
+    fingerprint, wanted = space.embedder.fingerprint, list(texts)
+    stored = dict(zip(wanted, computed.rows(fingerprint, wanted), strict=True))
     rows = {text: row for text, row in stored.items() if row is not None}
-    lacking = [text for text in asked if text not in rows]
-    for first in range(0, len(lacking), BATCH):
-        some = lacking[first : first + BATCH]
-        vectors = rows_of(space.embedder, some, space.dimension)
-        computed.add(fingerprint, some, vectors)
-        rows |= zip(some, vectors, strict=True)
+    missing = [text for text in wanted if text not in rows]
+    for first in range(0, len(missing), BATCH):
+        batch = missing[first : first + BATCH]
+        vectors = rows_of(space.embedder, batch, space.dimension)
+        computed.add(fingerprint, batch, vectors)
+        rows |= zip(batch, vectors, strict=True)
     return rows

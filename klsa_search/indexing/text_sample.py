@@ -51,7 +51,7 @@ class TextSample:
 
     @lazy_property
     def languages(self) -> Sequence[DetectedLanguage]:
-        """The languages of all texts, the commonest first; `auto` if none tells.
+        """The languages of all texts, the commonest first; `auto` if the texts are too few.
 
         Those that a field states for a tenth of the documents; else, those that are detected.
         Cost: 0.2 s, once.

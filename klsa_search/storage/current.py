@@ -166,8 +166,8 @@ def _missing(path: Path) -> str:
             f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
             f"again, or remove what it left with {again}"
         )
-    if is_built(there := index_directory() / path):
-        return f"no index at `{path}`; there is one at `{there}`"
+    if is_built(in_home := index_directory() / path):
+        return f"no index at `{path}`; there is one at `{in_home}`"
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
     return f"no index at `{path}`; build one with `{build}`"
 

@@ -129,9 +129,9 @@ def ranked(rank: Rank, doc_ids: DocIds, size: int) -> TopDocs:
     size  number of doc ids of the index
     """
     top = rank(max(len(doc_ids), 1), Mask.of_documents(doc_ids, size))
-    every = top.joined(top.unscored(np.setdiff1d(doc_ids, top.doc_ids)))
-    order = np.argsort(every.doc_ids)
-    return every.at(order[np.searchsorted(every.doc_ids, doc_ids, sorter=order)])
+    joined = top.joined(top.unscored(np.setdiff1d(doc_ids, top.doc_ids)))
+    order = np.argsort(joined.doc_ids)
+    return joined.at(order[np.searchsorted(joined.doc_ids, doc_ids, sorter=order)])
 
 
 def top_docs(scores: Scores, k: int) -> TopDocs:
@@ -153,13 +153,13 @@ def boosted(rank: Rank, factors: npt.NDArray[np.float64]) -> Rank:
     """
     total = rank(1, None).total
     # Compared scores are those of a deep ranking, even for few matches.
-    every = rank(max(total, ALL_CANDIDATES), None)
-    scores = (every.scores * factors[every.doc_ids]).astype(np.float32)
-    order = np.lexsort((every.doc_ids, -scores))[: np.count_nonzero(scores)]
-    every = every.at(order).rescored(scores[order], len(order))
+    complete = rank(max(total, ALL_CANDIDATES), None)
+    scores = (complete.scores * factors[complete.doc_ids]).astype(np.float32)
+    order = np.lexsort((complete.doc_ids, -scores))[: np.count_nonzero(scores)]
+    complete = complete.at(order).rescored(scores[order], len(order))
 
     def by_factors(k: int, mask: Mask | None, *, matches: bool = False) -> TopDocs:
-        top = every if mask is None else every.at(mask.allowed[every.doc_ids])
+        top = complete if mask is None else complete.at(mask.allowed[complete.doc_ids])
         matching = Mask.of_documents(top.doc_ids, len(factors)) if matches else None
         return top.at(slice(k))._replace(total=len(top.doc_ids), matches=matching)
 

@@ -144,10 +144,10 @@ class CodeReader:
             for word in chain(typed, *code.writings) if exact else ():
                 builder.alternatives.pop(word.number, None)
         builder.terms += new_terms(codes, builder.terms)
-        every = self.documents(codes, evidence)
+        matching = self.documents(codes, evidence)
         if exact:
-            builder.allowed = every if builder.allowed is None else builder.allowed & every
-        return every
+            builder.allowed = matching if builder.allowed is None else builder.allowed & matching
+        return matching
 
     def documents(self, codes: Sequence[Code], evidence: Evidence) -> DocumentMask:
         """Return which documents contain all of the codes, or any if none contains all: (N,)."""

@@ -30,7 +30,7 @@ def lengths_by_first_term(sequences: Iterable[Terms]) -> dict[str, list[int]]:
     lengths: dict[str, set[int]] = {}
     for terms in sequences:
         lengths.setdefault(terms[0], set()).add(len(terms))
-    return {term: sorted(some, reverse=True) for term, some in lengths.items()}
+    return {term: sorted(sizes, reverse=True) for term, sizes in lengths.items()}
 
 
 class Synonyms:

@@ -113,13 +113,13 @@ def parts_of(
     if not len(best.scores):
         return None
     z = min(parameters.z, len(best.scores))
-    here = np.flatnonzero(best.partitions[:z] == snapshot.partition)
-    seeds = best.values["doc_ids"][here]
+    local = np.flatnonzero(best.partitions[:z] == snapshot.partition)
+    seeds = best.values["doc_ids"][local]
 
     def at_seeds(name: str, *parts: Scores) -> Scores:
         """Return parts at all seeds: (p, z)."""
         at = np.zeros((len(parts), z), np.float32)
-        at[:, here] = [part[seeds] for part in parts]
+        at[:, local] = [part[seeds] for part in parts]
         return evidence.total((name,), lambda: at)
 
     weights, highest = best.scores[:z], best.scores[0]
@@ -155,12 +155,12 @@ def parts_of(
     if parameters.latent:
         add("latent", alpha * parameters.latent, cosines, at_cosines)
     expanded = snapshot.expansion_of(parameters).expand(
-        seeds, weights[here], lambda sums: evidence.total(("sums of features",), lambda: sums)
+        seeds, weights[local], lambda sums: evidence.total(("sums of features",), lambda: sums)
     )
     (at_expanded,) = at_seeds("expansion", expanded)
     share = alpha * (1 - parameters.coverage - parameters.latent)
     add("expansion", share, expanded, at_expanded)
-    return Parts(alpha, columns, impacts, seeds, weights[here], parts)
+    return Parts(alpha, columns, impacts, seeds, weights[local], parts)
 
 
 def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:

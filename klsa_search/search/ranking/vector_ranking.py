@@ -209,13 +209,13 @@ def with_vectors(rank: Rank, parts: VectorParts, always: DocIds | None = None) -
         size = max(2 * k, 20)
         while True:
             top = rank(size, mask, matches=matches)
-            every = top.joined(by_words.at(~np.isin(nearest, top.doc_ids)))
-            scores = every.scores + values[every.doc_ids]
-            order = np.lexsort((every.doc_ids, -scores))[:k]
+            candidates = top.joined(by_words.at(~np.isin(nearest, top.doc_ids)))
+            scores = candidates.scores + values[candidates.doc_ids]
+            order = np.lexsort((candidates.doc_ids, -scores))[:k]
             complete = len(top.doc_ids) < size
             if complete or scores[order[-1]] >= top.scores[-1] + furthest:
                 only_near = nearest[by_words.scores == 0]
-                both = every.at(order).rescored(scores[order], top.total + len(only_near))
+                both = candidates.at(order).rescored(scores[order], top.total + len(only_near))
                 if both.matches is None:
                     return both
                 return both._replace(

@@ -104,8 +104,8 @@ def following(snapshot: Snapshot, words: Sequence[int], allowed: DocumentMask) -
     words  of which the first and the last have terms
     Cost: the postings of the words, and 3 ns a word of the documents that contain all of them.
     """
-    every = snapshot.bm25_engine.containing_all({word for word in words if word >= 0})
-    documents = every.astype(np.int64)
+    matching = snapshot.bm25_engine.containing_all({word for word in words if word >= 0})
+    documents = matching.astype(np.int64)
     documents = documents[allowed[documents]]
     if len(documents) > SAMPLE:
         documents = documents[np.linspace(0, len(documents) - 1, SAMPLE).astype(np.int64)]
