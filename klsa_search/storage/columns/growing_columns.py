@@ -150,7 +150,8 @@ def coerced(
                 values.append(coerce(value))
             except TypeMismatch as mismatch:
                 values.append(None)
-                misfits.append((document, value, mismatch))
+                # A traceback would keep the frames of the calls, and the garbage collector busy.
+                misfits.append((document, value, mismatch.with_traceback(None)))
         at += size
     return values, misfits
 

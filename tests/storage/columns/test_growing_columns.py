@@ -10,7 +10,8 @@ from klsa_search.errors import QueryError
 from klsa_search.storage.columns import growing_columns as module
 from klsa_search.storage.columns.column import Column
 from klsa_search.storage.columns.columns import ranges_of
-from klsa_search.storage.columns.growing_columns import LaterColumns
+from klsa_search.storage.columns.growing_columns import LaterColumns, coerced
+from klsa_search.storage.columns.values import coercion
 from tests.storage.columns.test_columns import in_parts, written
 
 VALUES = st.one_of(
@@ -192,3 +193,10 @@ def test_names_beyond_the_most_are_not_looked_at(monkeypatch):
 def test_a_text_that_is_too_long_counts_as_missing():
     fields, _, _ = grown([{"x": "a"}], [{"x": "b" * 257}])
     assert (fields["x"].missing, fields["x"].type_mismatches) == (1, 1)
+
+
+def test_values_that_do_not_fit_keep_no_frames():
+    values, misfits = coerced(coercion("number", declared=False), ["1", "x"], None)
+    assert values == [1.0, None]
+    ((document, value, mismatch),) = misfits
+    assert (document, value, mismatch.__traceback__) == (1, "x", None)
