@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
 from typing import Final
@@ -52,7 +53,7 @@ def common_terms(settings: AnalysisSettings) -> frozenset[str]:
     return frozenset(common - {""})
 
 
-class _TermCache(dict[str, str]):
+class _TermCache(dict[str, str], ABC):
     """A cache from words as written to terms, "" for none; cleared when full."""
 
     def __missing__(self, word: str) -> str:
@@ -63,9 +64,9 @@ class _TermCache(dict[str, str]):
             self[word] = term
         return term
 
+    @abstractmethod
     def uncached(self, word: str) -> str:
         """Return the term of a word without the cache."""
-        raise NotImplementedError
 
 
 class TermOf(_TermCache):

@@ -115,8 +115,11 @@ def info(path: Path, as_json: bool) -> None:
     if divided:
         facts["partitions"] = partitions_json(generations)
     else:
-        others = (other for other in committed_generations(path) if other.name != generation.name)
-        kept = {other.name: _manifest_or_reason(current_manifest, other) for other in others}
+        kept = {
+            earlier.name: _manifest_or_reason(current_manifest, earlier)
+            for earlier in committed_generations(path)
+            if earlier.name != generation.name
+        }
         facts |= {"generation": generation.name, "writes": writes_json(generation)}
         facts["kept"] = [_generation_json(*entry) for entry in kept.items()]
     if as_json:

@@ -125,7 +125,7 @@ def read(kind: type[T], name: str = "") -> Callable[[Any], T]:
 
 def _reshaped(kind: type[T], reshape: Callable[[Any], Any]) -> type[T]:
     """Return a type for `read` whose JSON is reshaped to the fields of the class."""
-    return Annotated[kind, BeforeValidator(reshape)]  # type: ignore[return-value]
+    return Annotated[kind, BeforeValidator(reshape)]  # type: ignore[return-value]  # read as `kind`
 
 
 def _facet(answer: Any) -> Any:
@@ -147,8 +147,8 @@ def _excerpt(answer: Any) -> Any:
     text = answer["text"]
     if "span" in answer:  # of a part, the service says the page, if there is one
         return {"page": None, **answer}
-    whole_text = {"document_id": answer["id"], "span": (0, len(text)), "page": page_of(text, 0)}
-    return {**whole_text, "heading": "", **answer}
+    span, page = (0, len(text)), page_of(text, 0)
+    return {"document_id": answer["id"], "span": span, "page": page, "heading": "", **answer}
 
 
 def _with_reasons(answer: Any) -> Any:

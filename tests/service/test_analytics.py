@@ -339,7 +339,9 @@ def test_rare_queries_are_not_listed(home, catalog_of):
 
 def test_two_processes_share_the_file(home, catalog_of):
     recorders = [Recorder(home, days=90, min_searches=1) for _ in range(2)]
-    clients = [AppClient(catalog_app(catalog_of(home), recorder=each)) for each in recorders]
+    clients = [
+        AppClient(catalog_app(catalog_of(home), recorder=recorder)) for recorder in recorders
+    ]
     found = search(clients[0], "wing")
     click(clients[1], found)  # the click arrives at the other, and is stored first
     recorders[1].flush()

@@ -179,14 +179,14 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     )
     routes = {
         (method, route.path)
-        for each in routers
-        for route in each.routes
+        for router in routers
+        for route in router.routes
         for method in route.methods
     }
     others = {
         (method, route.path)
-        for each in (evaluation.router, indexes.reading_router, rules.reading_router)
-        for route in each.routes
+        for router in (evaluation.router, indexes.reading_router, rules.reading_router)
+        for route in router.routes
         if route.path.startswith(("/indexes", "/aliases"))
         for method in route.methods
         if method == "GET" or route.path == "/indexes/{name}/evaluate"

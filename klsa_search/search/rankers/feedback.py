@@ -90,7 +90,7 @@ class BestDocuments:
     scores      (b,)
     ordinals    (b,) order of those with equal scores
     partitions  (b,) number of the partition of each
-    values      (b, ...) each: what a ranking reads of the documents, by name
+    values      arrays (b, ...) by name: what a ranking reads of the documents
     """
 
     count: int

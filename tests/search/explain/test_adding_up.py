@@ -46,7 +46,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Inde
             records(120, repeats=12), name="passages", home=home, passages=20, **plain
         ),
         "parts": build(
-            [{**each, "_vectors": {}} for each in records(250)], name="parts", home=home,
+            [{**record, "_vectors": {}} for record in records(250)], name="parts", home=home,
             partitions=3, workers=1, **plain,
         ),
     }  # fmt: skip

@@ -102,7 +102,7 @@ def test_a_refit_of_what_lives_has_the_same_fields(collections, dead, batch):
         else:
             assert field.missing == len(left)
     assert not fields.keys() & fields.others.keys()
-    for name in {name for each in left for name in each} - fields.keys():
+    for name in {name for document in left for name in document} - fields.keys():
         assert fields.others[name]
 
 
