@@ -120,13 +120,9 @@ lint: $(VENV)/.installed-test
 # A module runs in one worker, which builds what its tests share once. Processor time is that of
 # worksteal within what a busy machine allows to see (61 s against 65 s and 59 s for 1,600 tests).
 # By default, modules of one test come last, which are the longest: one worker waits for the other.
-# A test without a marker that takes more processor seconds than this twice fails; the second time,
-# everything is imported and cached that it was the first to use. Tests take at most 1.5 on an idle
-# machine; beside 15 other processes, a refit by a service took 2.1.
-tests: export KLSA_TEST_SECONDS ?= 3
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
-	  -m 'not slow and not browser and not external' --reruns 1 --only-rerun 'of processor time'
+	  -m 'not slow and not browser and not external'
 	@$(BIN)/python -m tools.long_tests
 
 # All tests, with 100 examples of each property; coverage goes to build/coverage.
