@@ -1,7 +1,7 @@
 """Answers about documents that stay valid over writes of other documents.
 
 An answer, such as how many documents contain a phrase, follows from the documents that contain all
-of some terms. It is found again only after such a document was written or deleted.
+of some terms. It is computed again only after such a document was written or deleted.
 """
 
 from __future__ import annotations
