@@ -40,7 +40,6 @@ class SaturatedPostings:
     """The postings of a generation for any quantised mean length; safe to share between threads.
 
     postings  as built
-    forward   forward index of the build
     lengths   (N,) of its documents
     """
 
@@ -49,12 +48,13 @@ class SaturatedPostings:
         generation: Path,
         manifest: Manifest,
         postings: Postings,
-        forward: Forward,
         lengths: npt.NDArray[np.int32],
     ) -> None:
-        self._generation, self._postings = generation, postings
-        self._forward, self._lengths = forward, lengths
-        self._b = manifest.checked_settings().b
+        self._generation, self._postings, self._lengths = generation, postings, lengths
+        settings = manifest.checked_settings()
+        # With the numbers of terms of these postings, which those of a partition may not be.
+        self._forward = Forward.open(generation, settings.searched_fields)
+        self._b = settings.b
         key = f"{__version__} {manifest.fingerprint}"
         self._digest = blake2b(key.encode(), digest_size=16).hexdigest()
 

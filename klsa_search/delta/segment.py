@@ -157,13 +157,16 @@ class SegmentCache:
 
     A block of `BLOCK` documents is written to a file when it is complete. A full or read-only disk
     is not an error. Memory: the segments of a block.
+
+    terms  V of the build, after which later terms are numbered: a partition that is opened without
+           the others has fewer
     """
 
-    def __init__(self, generation: Path, manifest: Manifest) -> None:
+    def __init__(self, generation: Path, manifest: Manifest, terms: int) -> None:
         self._generation = generation
         self._digest = blake2b(digest_size=16)
         layout = " ".join(_ARRAYS)  # files of another one are not met
-        self._digest.update(f"{__version__} {layout} {manifest.fingerprint}\n".encode())
+        self._digest.update(f"{__version__} {layout} {manifest.fingerprint} {terms}\n".encode())
         settings = manifest.checked_settings()
         self._fields, self._language_field = settings.searched_fields, settings.language_field
         self._documents = 0

@@ -8,7 +8,6 @@ remain few.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.segmentation import characters
 from klsa_search.analysis.unicode import fold_accents, may_have_accents
-from klsa_search.core.array_types import Integers, SortedTexts
+from klsa_search.core.array_types import SortedTexts
 from klsa_search.core.lazy import lazy_property
 
 _LAST: Final = "\U0010ffff"
@@ -122,17 +121,12 @@ class TermOrder:
 class TermRun:
     """Terms of a vocabulary in order, which may be those of other vocabularies, and their numbers.
 
-    order         the terms
-    term_numbers  of `order.terms`
+    order  the terms
+    first  number of the first of `order.terms`; the others follow
     """
 
-    def __init__(self, order: TermOrder, term_numbers: Integers | range) -> None:
-        self.order, self.term_numbers = order, term_numbers
-
-    @classmethod
-    def of(cls, terms: Sequence[str], first: int = 0) -> TermRun:
-        """Return a run of terms with consecutive numbers."""
-        return cls(TermOrder(terms), range(first, first + len(terms)))
+    def __init__(self, order: TermOrder, first: int) -> None:
+        self.order, self.first = order, first
 
     def __len__(self) -> int:
         """Return the number of terms."""
@@ -140,12 +134,12 @@ class TermRun:
 
     def merged(self, later: TermRun) -> TermRun:
         """Return the run of these terms and of those that follow them."""
-        return TermRun.of((*self.order.terms, *later.order.terms), int(self.term_numbers[0]))
+        return TermRun(TermOrder((*self.order.terms, *later.order.terms)), self.first)
 
     @lazy_property
     def numbers(self) -> _Numbers:
         """The numbers of the terms in order: (n,)."""
-        return np.asarray(self.term_numbers, np.int64)[self.order.positions]
+        return self.first + self.order.positions
 
 
 class TermRuns:
@@ -156,7 +150,7 @@ class TermRuns:
 
     def extended(self, terms: Sequence[str]) -> TermRuns:
         """Return the runs with further terms, which share those of this one."""
-        runs = [*self.runs, TermRun.of(tuple(terms), sum(map(len, self.runs)))]
+        runs = [*self.runs, TermRun(TermOrder(tuple(terms)), sum(map(len, self.runs)))]
         while len(runs) > 2 and len(runs[-1]) >= len(runs[-2]):
             last = runs.pop()
             runs.append(runs.pop().merged(last))
@@ -219,7 +213,7 @@ class Vocabulary:
         self.numbers: Mapping[str, int] = dict(zip(self.terms, range(len(self.terms)), strict=True))
         if not all(map(lt, self.terms, islice(self.terms, 1, None))):
             raise ValueError("the terms of a vocabulary must be sorted and distinct")
-        self.runs = TermRuns([TermRun.of(self.terms)])
+        self.runs = TermRuns([TermRun(TermOrder(self.terms), 0)])
 
     def __len__(self) -> int:
         """Return V, the number of terms."""
@@ -260,116 +254,38 @@ class Vocabulary:
         )
 
 
-class StoredTerms(SortedTexts):
-    """Sorted terms; vocabularies share their order."""
-
-    @lazy_property
-    def order(self) -> TermOrder:
-        """All terms in order."""
-        return TermOrder(self)
-
-
-_Positions = npt.NDArray[np.int32]
-
-
-class JoinedVocabulary(Vocabulary):
+class StoredVocabulary(Vocabulary):
     """A vocabulary of which many terms stay in arrays.
 
-    Terms are numbered in this order: `first`, those of `stored` at `positions`, `words`, those of
-    `stored` at `later_positions`.
-
-    stored       sorted terms, none of which is in `first`
-    positions, later_positions
-                 int32, ascending
-    words        terms that are not at these positions
-    word_positions
-                 int32, of each word in `stored`, -1 for none; given with `later_positions`: then
-                 all stored terms have numbers, and vocabularies share their order
-    Memory and cost: those of `words`, and 4 bytes a stored term.
+    first   the terms with the first numbers
+    stored  terms that follow, sorted, none of which is in `first`
+    Memory and cost: those of `first`.
     """
 
-    def __init__(
-        self,
-        first: Vocabulary,
-        stored: StoredTerms,
-        positions: _Positions,
-        words: Sequence[str] = (),
-        later_positions: _Positions | None = None,
-        word_positions: _Positions | None = None,
-    ) -> None:
-        self._first, self._stored, self._positions, self._words = first, stored, positions, words
-        after = len(first) + len(positions)
-        word_numbers = np.arange(after, after + len(words), dtype=np.int32)
-        numbers = np.full(len(stored), -1, np.int32)
-        numbers[positions] = np.arange(len(first), after, dtype=np.int32)
-        parts: list[Sequence[str]] = [first.terms, _TermsAt(stored, positions), words]
-        runs = None
-        if later_positions is not None and word_positions is not None:
-            parts.append(_TermsAt(stored, later_positions))
-            end = after + len(words)
-            numbers[later_positions] = np.arange(end, end + len(later_positions), dtype=np.int32)
-            is_new = word_positions < 0
-            numbers[word_positions[~is_new]] = word_numbers[~is_new]
-            new = [words[number] for number in np.flatnonzero(is_new).tolist()]
-            later = TermRun(TermOrder(new), word_numbers[is_new])
-            runs = [*first.runs.runs, TermRun(stored.order, numbers), later]
-        self.terms = _JoinedTerms(parts)
-        later_numbers = dict(zip(words, word_numbers.tolist(), strict=True))
-
+    def __init__(self, first: Vocabulary, stored: SortedTexts) -> None:
         def number_in_stored(term: str) -> int | None:
             position = stored.find(term)
-            return None if position is None or numbers[position] < 0 else int(numbers[position])
+            return None if position is None else len(first) + position
 
-        self.numbers = _JoinedNumbers(
-            self.terms, (first.numbers.get, later_numbers.get, number_in_stored)
-        )
-        self.runs = TermRuns(runs or [TermRun.of(self.terms)])
-
-    def extended(self, words: Sequence[str]) -> Vocabulary:
-        """Return a vocabulary with further words, without `later_positions`. Cost: all words."""
-        if not words:
-            return self
-        return JoinedVocabulary(self._first, self._stored, self._positions, [*self._words, *words])
+        self.terms = _JoinedTerms([first.terms, stored])
+        self.numbers = _JoinedNumbers(self.terms, (first.numbers.get, number_in_stored))
+        self.runs = TermRuns([*first.runs.runs, TermRun(TermOrder(stored), len(first))])
 
 
-class _Terms(Sequence[str]):
-    """Terms by number."""
+class _JoinedTerms(Sequence[str]):
+    """Terms by number: those of several sequences, one after the other."""
 
-    @abstractmethod
-    def _at(self, number: int) -> str: ...
+    def __init__(self, parts: Sequence[Sequence[str]]) -> None:
+        self._parts = parts
+        self._ends = [*accumulate(map(len, parts))]
 
     @overload
     def __getitem__(self, number: int) -> str: ...
     @overload
     def __getitem__(self, number: slice) -> Sequence[str]: ...
     def __getitem__(self, number: int | slice) -> str | Sequence[str]:
-        return tuple(self)[number] if isinstance(number, slice) else self._at(number)
-
-
-class _TermsAt(_Terms):
-    """Stored terms at some positions."""
-
-    def __init__(self, stored: StoredTerms, positions: _Positions) -> None:
-        self._stored, self._positions = stored, positions
-
-    def _at(self, number: int) -> str:
-        return self._stored[int(self._positions[number])]
-
-    def __iter__(self) -> Iterator[str]:
-        return map([*self._stored].__getitem__, self._positions.tolist())
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-
-class _JoinedTerms(_Terms):
-    """Terms of several sequences, one after the other."""
-
-    def __init__(self, parts: Sequence[Sequence[str]]) -> None:
-        self._parts = parts
-        self._ends = [*accumulate(map(len, parts))]
-
-    def _at(self, number: int) -> str:
+        if isinstance(number, slice):
+            return tuple(self)[number]
         part = bisect_right(self._ends, number)
         if part == len(self._parts):
             raise IndexError(number)

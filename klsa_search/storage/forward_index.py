@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import _native
-from klsa_search.core.array_types import DocIds, SparseRows, ranks_of, starts_of
+from klsa_search.core.array_types import DocIds, Integers, SparseRows, ranks_of, starts_of
 from klsa_search.core.field_weights import SearchedFields
 from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.counts import Block, TermCounts
@@ -92,6 +92,17 @@ class Forward:
             open_array(generation, f"forward_{name}") for name in ("codes", "starts", "ranks")
         )
         return cls([(codes, starts)], ranks, fields)
+
+    def renumbered(self, numbers: Integers, terms: int) -> Forward:
+        """Return the same with other numbers of terms; terms that it lacks have the last ranks.
+
+        numbers  of the terms here, distinct
+        terms    V, number of terms in all. Cost: O(V).
+        """
+        ranks = np.full(terms, -1, np.int32)
+        ranks[numbers] = self.ranks
+        ranks[ranks < 0] = np.arange(len(numbers), terms, dtype=np.int32)
+        return Forward(self.parts, ranks, self.fields)
 
     def extended(self, part: ForwardPart, terms: int) -> Forward:
         """Return the forward index of these and later documents; the rank of a later term is its

@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # NumPy takes 0.1 s, and commands load this
     import numpy as np
     import numpy.typing as npt
 
-    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
+    from klsa_search.kernels.vocabulary import Vocabulary
 
 MAX_PARTITIONS: Final = 1_000
 
@@ -88,24 +88,31 @@ class PartitionSet:
 class CollectionTerms:
     """The terms of all partitions of a build, and their statistics.
 
-    trained  V terms of the training
-    terms    T others
-    positions   of the terms of each partition in `terms`, partition by partition
-    starts   (partitions + 1,) of each partition in `positions`
-    counts   document frequencies and occurrences in all partitions: (V + T,) each
-    passages  the terms of passages, if documents are divided
+    vocabulary  V terms of the training, then T others
+    trained     V
+    positions   of the terms of each partition among the T, partition by partition
+    starts      (partitions + 1,) of each partition in `positions`
+    counts      document frequencies and occurrences in all partitions: (V + T,) each
+    passages    the terms of passages, if documents are divided
     """
 
-    trained: Vocabulary
-    terms: StoredTerms
+    vocabulary: Vocabulary
+    trained: int
     positions: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
     counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     passages: CollectionTerms | None = None
 
-    def positions_of(self, partition: int) -> npt.NDArray[np.int32]:
-        """Return the positions of the terms of a partition that the training lacks, ascending."""
-        return self.positions[self.starts[partition] : self.starts[partition + 1]]
+    def __len__(self) -> int:
+        """Return V + T, the number of terms."""
+        return len(self.vocabulary)
+
+    def numbers_of(self, partition: int) -> npt.NDArray[np.int64]:
+        """Return the numbers of the terms of a partition, in the order of its files, ascending."""
+        import numpy as np
+
+        positions = self.positions[self.starts[partition] : self.starts[partition + 1]]
+        return np.concatenate((np.arange(self.trained), self.trained + positions))
 
 
 def partition_names(build: str, count: int) -> list[str]:
@@ -275,13 +282,14 @@ def open_collection_terms(generation: Path) -> CollectionTerms:
 
 def _terms_in(folder: Path) -> CollectionTerms:
     """Return the terms in a folder, without those of passages."""
-    from klsa_search.kernels.vocabulary import StoredTerms, Vocabulary
+    from klsa_search.core.array_types import SortedTexts
+    from klsa_search.kernels.vocabulary import StoredVocabulary, Vocabulary
     from klsa_search.storage.arrays import open_array, read_vocabulary
 
-    array = partial(open_array, folder)
+    array, trained = partial(open_array, folder), Vocabulary(read_vocabulary(folder))
     return CollectionTerms(
-        Vocabulary(read_vocabulary(folder)),
-        StoredTerms(array("terms"), array("terms_starts"), gap=1),
+        StoredVocabulary(trained, SortedTexts(array("terms"), array("terms_starts"), gap=1)),
+        len(trained),
         array("positions"),
         array("positions_starts"),
         (array("frequencies"), array("occurrences")),

@@ -11,6 +11,7 @@ import pytest
 
 from klsa_search import Index, Query, build, open_index
 from klsa_search._native import share_seeds
+from klsa_search.core.array_types import SortedTexts
 from klsa_search.errors import (
     DocumentNotFound,
     IndexDamaged,
@@ -19,7 +20,6 @@ from klsa_search.errors import (
     StoreError,
 )
 from klsa_search.indexing import refit, repair
-from klsa_search.kernels.vocabulary import StoredTerms
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.explain.explanation import Explanation
@@ -498,7 +498,7 @@ def test_opening_and_writing_read_no_terms_of_others(
     def refuse(_: object) -> None:
         raise AssertionError("all terms are read")
 
-    monkeypatch.setattr(StoredTerms, "__iter__", refuse)
+    monkeypatch.setattr(SortedTexts, "__iter__", refuse)
     with open_index(tmp_path / "parts") as index:
         index.add([{"id": "new", "text": "same other"}])
         index.delete(["d3", "d4"])

@@ -20,7 +20,7 @@ from klsa_search.delta.statistics import Pairs, TrainedStatistics, trained_stati
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.postings import postings_of_arrays
+from klsa_search.kernels.postings import Segment, Segments, postings_of_arrays
 from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vector_space import VectorSpaces
 from klsa_search.kernels.vocabulary import Vocabulary
@@ -36,11 +36,7 @@ from klsa_search.lowrank.sparse_expansion import (
     rows_of_shares,
 )
 from klsa_search.search.engine.answer_cache import AnswerCache, Answers
-from klsa_search.search.engine.collection_statistics import (
-    PartitionStatistics,
-    PartitionTerms,
-    TermNumbering,
-)
+from klsa_search.search.engine.collection_statistics import CountChanges, PartitionStatistics
 from klsa_search.search.engine.engine import Bm25Engine, KlsaEngine
 from klsa_search.search.engine.lsi import MIN_EIGENVECTORS, LsiSpace
 from klsa_search.search.engine.mask import Mask
@@ -51,7 +47,7 @@ from klsa_search.storage.current import step_for
 from klsa_search.storage.forward_index import Forward
 from klsa_search.storage.manifest import SpaceEntry
 from klsa_search.storage.names import MANIFEST, folder_of
-from klsa_search.storage.partitions import number_of_partition
+from klsa_search.storage.partitions import CollectionTerms, number_of_partition
 from klsa_search.storage.vectors import open_vectors
 
 if TYPE_CHECKING:
@@ -108,7 +104,7 @@ class Arrays:
     average_length   quantised mean length of the saturations; None for that of the build
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
-    numbering        of a partition: how it numbers the terms of all partitions
+    collection       of a partition: the terms of all partitions at the build
     remote_rows   of a partition: entries of the rows of D in other partitions
     unrestricted     the snapshot that this one is a restriction of, if it is one
     answers          what was read of its documents
@@ -137,7 +133,7 @@ class Arrays:
     average_length: float | None = None
     vectors: VectorSpaces = field(default_factory=dict)
     ordinals: npt.NDArray[np.int64] | None = None
-    numbering: TermNumbering | None = None
+    collection: CollectionTerms | None = None
     remote_rows: RemoteRows = NO_REMOTE_ROWS
     unrestricted: Arrays | None = None
     answers: Answers = field(default_factory=lambda: AnswerCache().present())
@@ -155,17 +151,11 @@ class Arrays:
         """Return which documents are live: (N,)."""
         return np.ones(len(self), np.bool_) if self.live is None else self.live.allowed
 
-    def statistics(self, terms: PartitionTerms) -> PartitionStatistics:
-        """Return the statistics of a partition. Cost: O(V), and its terms of later writes.
-
-        IndexDamaged if its postings have another number of terms than its vocabulary.
-        """
-        kernel = self.query_kernel
-        built, counts = kernel.postings.parts[0].postings, kernel.local_counts
-        if len(built.frequencies) != len(terms.vocabulary):
-            file = self.generation / MANIFEST
-            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
-        changes = terms.changes(built, counts, self.vocabulary.terms)
+    def statistics(self) -> PartitionStatistics:
+        """Return the statistics of a partition. Cost: O(V), and its terms of later writes."""
+        assert self.collection is not None
+        built, counts = self.query_kernel.postings.parts[0], self.query_kernel.local_counts
+        changes = CountChanges.of(built, counts, self.collection, self.vocabulary.terms)
         lengths = self.lengths[self.live_docs()[: len(self.lengths)]]
         dimensions = {name: space.dimension for name, space in self.vectors.items()}
         words = int(lengths.sum(dtype=np.int64))
@@ -303,11 +293,6 @@ class Arrays:
         """The factor s of D = s · K."""
         return self._expansion(*self.expansion_key, len(self.eigenvalues)).slope
 
-    @lazy_property
-    def mean_square(self) -> float:
-        """‖μ‖² of the features."""
-        return self.sparse_expansion.built.mean_square
-
     def _expansion(self, spectral: str, gamma: float, head: int, dimensions: int) -> Expansion:
         return Expansion.of(
             self.eigenvectors[:, :dimensions],
@@ -376,18 +361,29 @@ def open_snapshot(
     generation: Path,
     settings: Settings,
     vectors: Sequence[SpaceEntry] = (),
-    vocabulary: Vocabulary | None = None,
+    collection: CollectionTerms | None = None,
 ) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
     vectors     spaces of its manifest
-    vocabulary  its terms, by default those that it stores
+    collection  of a partition: the terms of all, by default those of its files
 
-    Cost O(V) for the vocabulary; the rest is read on use.
+    Cost O(V) for the vocabulary; the rest is read on use. Raise IndexDamaged if a partition has
+    other terms than `collection` says.
     """
     trained = trained_statistics(generation)
-    if vocabulary is None:
+    segment = Segment(0, postings_of_arrays(partial(open_array, generation), settings.k1))
+    forward = Forward.open(generation, settings.searched_fields)
+    if collection is None:
         vocabulary = _vocabulary(generation, trained)
+    else:
+        vocabulary = collection.vocabulary
+        numbers = collection.numbers_of(number_of_partition(folder_of(generation)))
+        if len(segment.postings.frequencies) != len(numbers):
+            file = generation / MANIFEST
+            raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
+        segment = Segment.of(0, segment.postings, numbers)
+        forward = forward.renumbered(numbers, len(vocabulary))
     is_partition = has_array(generation, "ordinals")
     stored = has_array(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
@@ -396,7 +392,7 @@ def open_snapshot(
         terms = sorted(Analyzer(settings).common() & vocabulary.numbers.keys())
         common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
     query_kernel = QueryKernel.of(
-        postings_of_arrays(partial(open_array, generation), settings.k1),
+        Segments([segment], len(vocabulary)),
         weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
     if trained is not None and not is_partition:  # after a compaction
@@ -428,9 +424,10 @@ def open_snapshot(
         neighbour_count=settings.neighbours,
         seed=settings.seed,
         b=settings.b,
-        forward=Forward.open(generation, settings.searched_fields),
+        forward=forward,
         vectors=open_vectors(generation, vectors),
         ordinals=open_array(generation, "ordinals") if is_partition else None,
+        collection=collection,
         remote_rows=open_remote_rows(partial(open_array, generation))
         if has_array(generation, "elsewhere_rows")
         else NO_REMOTE_ROWS,

@@ -22,11 +22,7 @@ from klsa_search.search.batches import (
     patched_documents,
     refuse_read_only,
 )
-from klsa_search.search.engine.collection_statistics import (
-    CollectionStatistics,
-    PartitionTerms,
-    Weighing,
-)
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.models import has_same_text
 from klsa_search.search.parts.part_set import LocalPart
 from klsa_search.search.parts.reading import dimensions
@@ -47,32 +43,31 @@ class OpenGeneration:
 
     Its state is one immutable value, which `refresh` and `use` replace in one step.
 
-    terms  of all partitions, if it is one of several
-    until  last write that is read; by default all are
+    collection  terms of all partitions, if it is one of several
+    until       last write that is read; by default all are
     """
 
     def __init__(
         self,
         generation: Path,
-        terms: CollectionTerms | None = None,
+        collection: CollectionTerms | None = None,
         until: LogPosition | None = None,
     ) -> None:
-        self._terms = None if terms is None else PartitionTerms.of(terms, generation.parent)
-        self.built = self.state = built = open_state(generation, self._terms)
+        self.built = self.state = built = open_state(generation, collection)
         self._log = WriteLog(generation)
         self._until = until
         self._delta: Delta | None = None
         self._applied = LogPosition()
         self._synonyms, self._rules = built.synonyms, built.rules
         self._settings = built.info.settings
-        self._weighing: Weighing | None = None  # None for an index without partitions
+        self._statistics: CollectionStatistics | None = None  # None for an index without partitions
         self._lock = threading.Lock()  # held while writes are read
         self.refresh()
 
     @property
     def part(self) -> LocalPart:
         """Return the present state as a part of an index."""
-        return LocalPart(self.state, self._terms)
+        return LocalPart(self.state)
 
     def refresh(self, log: WriteLog | None = None) -> bool:
         """Read the writes of other processes; return if there were any.
@@ -102,8 +97,8 @@ class OpenGeneration:
             if configuration.rules != self._rules.rules:
                 self._rules = RuleSet(configuration.rules, analyzer)
             self._settings = configuration.settings
-            if self._terms is not None and statistics is not None:
-                self._weighing = Weighing(self._terms, statistics)
+            if statistics is not None:
+                self._statistics = statistics
                 self.state = self._after(self.state.info.last, self._log)
             else:
                 self.state = self._configured(self.state)
@@ -124,7 +119,7 @@ class OpenGeneration:
 
         Cost: reading the log, and applying each new write: see `DeltaIndex`.
         """
-        if last.seq == 0 and self._weighing is None:
+        if last.seq == 0 and self._statistics is None:
             return self._configured(replace(self.built, info=replace(self.built.info, last=last)))
         applied = self._applied
         if last.undos != applied.undos and log.valid_until(applied) < applied.seq:
@@ -135,7 +130,7 @@ class OpenGeneration:
         try:
             for write in log.rows(self._applied.seq, last):
                 self._delta.add(write)
-            state = self._delta.state(last, self._weighing)
+            state = self._delta.state(last, self._statistics)
         except BaseException:
             self._delta = None  # the next call starts again
             raise
@@ -207,7 +202,8 @@ class GenerationWriter:
         generation = self.generation
         path = generation.state.info.path
         # A host of a partition may write for several processes that have the index open.
-        lock = nullcontext() if generation.part.terms is None else writing(path.parent)
+        is_partition = generation.built.snapshot.collection is not None
+        lock = writing(path.parent) if is_partition else nullcontext()
         with lock, LogWriter(path) as log:
             generation.refresh(log)
             documents = generation.state.documents

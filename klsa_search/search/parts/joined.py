@@ -2,8 +2,8 @@
 
 For exploration, which needs the arrays of all documents. These have the rows of their partition
 after those of the partitions before it. Partitions share the training, so features, coordinates
-and vectors of terms are comparable. Each partition numbers the terms that the training lacks; here
-they have the numbers of `storage.partitions`.
+and vectors of terms are comparable. Each partition numbers the terms of later writes; here they
+have numbers of their own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from klsa_search.core.lazy import lazy_property
 from klsa_search.kernels.postings import Segment, Segments
 from klsa_search.kernels.query_kernel import DocumentCounts, QueryKernel
 from klsa_search.kernels.vector_space import VectorRows, VectorSpaces
+from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.sparse_expansion import NO_REMOTE_ROWS, SegmentedExpansion
 from klsa_search.search.engine.answer_cache import AnswerCache
-from klsa_search.search.engine.collection_statistics import TermNumbering
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import FIRST_LATER, Arrays, Snapshot
 from klsa_search.search.parts.reading import global_doc_ids, local_doc_ids, positions_of
@@ -102,9 +102,8 @@ def joined(
     Cost: O(max_doc + V); what is large is copied when it is used.
     """
     first = partitions[0]
-    numbering, numbers = _numbering_of(partitions)
+    vocabulary, numbers = _vocabulary_of(partitions)
     starts = starts_of(np.array([len(partition) for partition in partitions], np.int64))
-    vocabulary = numbering.vocabulary
     terms = len(vocabulary)
     ordinals = np.concatenate([p.ordinals_of(np.arange(len(p))) for p in partitions])
     is_later = ordinals >= FIRST_LATER
@@ -137,7 +136,6 @@ def joined(
         "reverse": None,
         "vectors": _spaces_of(partitions, starts),
         "ordinals": ordinals,
-        "numbering": numbering,
         "remote_rows": NO_REMOTE_ROWS,
         "unrestricted": None if unrestricted is None else unrestricted(),
         "answers": AnswerCache().present(),
@@ -147,26 +145,20 @@ def joined(
     )
 
 
-def _numbering_of(partitions: Sequence[Snapshot]) -> tuple[TermNumbering, list[_Numbers]]:
-    """Return how terms are numbered in all partitions, and the numbers of those of each."""
-    numberings = [partition.numbering for partition in partitions]
-    first = numberings[0]
-    assert first is not None
-    collection, trained = first.collection, len(first.collection.trained)
+def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Numbers]]:
+    """Return the terms of all partitions, and the numbers of those of each."""
+    collection = partitions[0].collection
+    assert collection is not None
     new: dict[str, int] = {}
     numbers: list[_Numbers] = []
-    for numbering in numberings:
-        assert numbering is not None
-        written_numbers = numbering.numbers.copy()
-        for at in np.flatnonzero(written_numbers < 0).tolist():
-            number = trained + len(collection.terms) + len(new)
-            written_numbers[at] = new.setdefault(numbering.words[at], number)
-        local, remote = trained + numbering.local, trained + numbering.remote
-        numbers.append(np.concatenate((np.arange(trained), local, written_numbers, remote)))
-    all_terms = np.arange(len(collection.terms), dtype=np.int32)
-    no_terms = np.zeros(0, np.int32)
-    is_new = np.full(len(new), -1, np.int64)
-    return TermNumbering(collection, all_terms, list(new), is_new, no_terms), numbers
+    for partition in partitions:
+        names = partition.vocabulary.terms
+        of_later = [
+            new.setdefault(names[number], len(collection) + len(new))
+            for number in range(len(collection), len(names))
+        ]
+        numbers.append(np.array([*range(len(collection)), *of_later], np.int64))
+    return collection.vocabulary.extended(list(new)), numbers
 
 
 def _spaces_of(partitions: Sequence[Snapshot], starts: _Numbers) -> VectorSpaces:

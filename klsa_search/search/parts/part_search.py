@@ -173,10 +173,10 @@ class PartSearch:
         finds_id = group == "document" and not request.ranks_only
         if finds_id and named_document(state, request.query, None, self._evidence) is not None:
             return None
-        state, numbering = state.searched_by(group), ranked.snapshot.numbering
-        trained = 0 if numbering is None else len(numbering.collection.trained)  # alike in all
+        state, collection = state.searched_by(group), ranked.snapshot.collection
+        built = 0 if collection is None else len(collection)  # alike in all
         names, numbers = ranked.snapshot.vocabulary.terms, state.snapshot.vocabulary.numbers
-        terms = [term if term < trained else numbers[names[term]] for term in parsed.terms]
+        terms = [term if term < built else numbers[names[term]] for term in parsed.terms]
         parameters = plan.parameters
         if parameters is ranked.info.defaults:  # the same object saves the engine work
             parameters = state.info.defaults

@@ -21,7 +21,6 @@ from klsa_search.search.costs import restriction_cost
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
-    PartitionTerms,
 )
 from klsa_search.search.engine.evidence import SharedAnswers
 from klsa_search.search.engine.snapshot import Arrays
@@ -80,13 +79,9 @@ class Part(Protocol):
 
 
 class LocalPart(NamedTuple):
-    """A part in this process: see `Part`.
-
-    terms  of all partitions, if it is one of several
-    """
+    """A part in this process: see `Part`."""
 
     state: State
-    terms: PartitionTerms | None = None
 
     @property
     def info(self) -> GenerationInfo:
@@ -106,8 +101,7 @@ class LocalPart(NamedTuple):
 
     def statistics(self) -> PartitionStatistics:
         """Return the statistics of the live documents of one of several partitions."""
-        assert self.terms is not None
-        return statistics_of(self.state, self.terms)
+        return statistics_of(self.state)
 
     def restricted(self, filter_: FilterLike) -> LocalPart:
         """Return the part with the documents that match a filter."""

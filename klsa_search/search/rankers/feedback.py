@@ -125,7 +125,7 @@ def expand_query(
               returned
     """
     local, scores = largest_entries(boosted_bm25(snapshot, query, parameters), DOCUMENTS)
-    if snapshot.numbering is None:
+    if snapshot.collection is None:
         counts = snapshot.content_counts_of(local)
         return (add_terms(query, counts, scores, feedback) if len(local) else query), local
     best = evidence.total(("feedback",), lambda: _best_of(snapshot, local, scores))

@@ -232,5 +232,5 @@ def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
         coverage_power=float(POWER),
         unit_length=parameters.unit_length,
         slope=snapshot.slope,
-        mean_square=snapshot.mean_square,
+        mean_square=snapshot.sparse_expansion.built.mean_square,
     )

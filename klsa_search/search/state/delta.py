@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.config import Settings
-from klsa_search.search.engine.collection_statistics import Weighing
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.filters.masks import FilterCache
 from klsa_search.search.state.passages import PassageIndex, PassageWrites
 from klsa_search.search.state.state import State
@@ -57,20 +57,20 @@ class Delta:
             for passage_write in self._of_passages.of(write):
                 self._passages.add(passage_write)
 
-    def state(self, last: LogPosition, weighing: Weighing | None = None) -> State:
+    def state(self, last: LogPosition, statistics: CollectionStatistics | None = None) -> State:
         """Return the state after all writes, of which this is the last.
 
-        weighing  statistics of all partitions; None for an index without partitions
+        statistics  of all partitions; None for an index without partitions
         """
         self._delta.apply(self._batch)
         self._batch, self._puts = [], 0
-        snapshot, documents, fields = self._delta.snapshot(weighing)
+        snapshot, documents, fields = self._delta.snapshot(statistics)
         count, built = snapshot.query_kernel.local_documents, self._built
         self._filters = FilterCache(fields, len(snapshot), documents.existing, self._filters)
         passages = None
         if self._passages is not None:
             document_of = self._of_passages.document_of()
-            of_passages = None if weighing is None else weighing.of_passages
+            of_passages = None if statistics is None else statistics.passages
             state = self._passages.state(last, of_passages)
             passages = PassageIndex.of(state, document_of, documents)
         return replace(

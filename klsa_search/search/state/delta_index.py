@@ -24,7 +24,7 @@ from klsa_search.kernels.weighting import length_norms, live_length
 from klsa_search.lowrank.sparse_expansion import SegmentedExpansion
 from klsa_search.search.batches import Drift
 from klsa_search.search.engine.answer_cache import AnswerCache
-from klsa_search.search.engine.collection_statistics import Weighing
+from klsa_search.search.engine.collection_statistics import CollectionStatistics
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.engine.snapshot import Snapshot
@@ -178,11 +178,11 @@ class DeltaIndex:
         self._settings = settings = info.settings
         statistics = open_statistics(info.path, settings, base.vocabulary, base.forward)
         self._builder = DeltaBuilder(statistics)
-        self._segment_cache = SegmentCache(info.path, info.manifest)
+        self._segment_cache = SegmentCache(info.path, info.manifest, len(base.vocabulary))
         self._codes, self._records = GrowableLists(np.uint8), GrowableLists(np.uint8)
         (self._base_segment,) = base.query_kernel.postings.parts
         self._saturated = SaturatedPostings(
-            info.path, info.manifest, self._base_segment.postings, base.forward, base.lengths
+            info.path, info.manifest, self._base_segment.postings, base.lengths
         )
         # Quantised mean lengths: of the training, of stored postings, of live documents, and of
         # `_base_segment`.
@@ -274,20 +274,23 @@ class DeltaIndex:
             ),
         )
 
-    def snapshot(self, weighing: Weighing | None = None) -> tuple[Snapshot, DocumentReader, Fields]:
+    def snapshot(
+        self, statistics: CollectionStatistics | None = None
+    ) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return the present state. Cost O(max_doc + V), 3 ms for 300,000 documents.
 
-        weighing  statistics of all partitions; None for an index without partitions
+        statistics  of all partitions; None for an index without partitions
         """
         base = self._base
         live = self._live.rows.copy()
         mask = None if live.all() else Mask(live)
-        vocabulary, numbering, collection = self._vocabulary, None, None
+        vocabulary, counts_of_all = self._vocabulary, None
         length, answers, spaces = self._length, self._answers, self._vectors.spaces()
-        if weighing is not None:
-            statistics = weighing.statistics
-            numbering = weighing.terms.numbering(statistics, self._new_terms)
-            vocabulary, collection = numbering.vocabulary, numbering.counts(statistics)
+        if statistics is not None:
+            assert base.collection is not None
+            words = list(dict.fromkeys((*self._new_terms, *statistics.changes.later)))
+            vocabulary = base.collection.vocabulary.extended(words)
+            counts_of_all = statistics.counts(base.collection, words)
             length, answers = statistics.length, AnswerCache()  # of other numbers of terms
             spaces = statistics.spaces(spaces)
         terms = len(vocabulary)
@@ -305,7 +308,7 @@ class DeltaIndex:
             np.concatenate((self._frequencies.rows, later_terms)),
             np.concatenate((self._occurrences.rows, later_terms)),
         )
-        query_kernel = QueryKernel.of(segments, counts, weighting, collection)
+        query_kernel = QueryKernel.of(segments, counts, weighting, counts_of_all)
         snapshot_ = replace(
             base,
             vocabulary=vocabulary.without(query_kernel.frequencies == 0),
@@ -323,7 +326,6 @@ class DeltaIndex:
             reverse=self._reverse.build(len(live)),
             average_length=length,
             vectors=spaces,
-            numbering=numbering,
             answers=answers.present(),
         )
         reader = self._documents.extended(
@@ -331,7 +333,7 @@ class DeltaIndex:
             self._doc_ids,
             live,
         )
-        return snapshot_, reader, self._fields.fields(live, only_built=weighing is not None)
+        return snapshot_, reader, self._fields.fields(live, only_built=statistics is not None)
 
     def _segment(self, documents: Sequence[Document]) -> tuple[DeltaSegment, SparseRows]:
         """Return the segment of the next documents, stored or new, and their counts."""
@@ -372,7 +374,9 @@ class DeltaIndex:
         if length != self._base_length:
             (self._base_segment,) = self._base.query_kernel.postings.parts
             if length != self._stored_length:
-                self._base_segment = Segment(0, self._saturated.at(length))
+                self._base_segment = self._base_segment._replace(
+                    postings=self._saturated.at(length)
+                )
             self._base_length = length
         later = self._delta_segments.segments(forward, self._lengths.rows, self._latest, length)
         return [self._base_segment, *later]

@@ -24,7 +24,6 @@ from klsa_search.search.engine.answer_cache import AnswerCache
 from klsa_search.search.engine.collection_statistics import (
     CollectionStatistics,
     PartitionStatistics,
-    PartitionTerms,
 )
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.snapshot import Snapshot, open_snapshot
@@ -46,6 +45,7 @@ from klsa_search.storage.documents import PASSAGE_DOCUMENTS, DocumentReader
 from klsa_search.storage.log import LogPosition
 from klsa_search.storage.manifest import Manifest, read_manifest
 from klsa_search.storage.names import PASSAGES, index_of
+from klsa_search.storage.partitions import CollectionTerms
 
 
 @dataclass(frozen=True)
@@ -155,28 +155,29 @@ class State:
         return state
 
 
-def open_state(generation: Path, terms: PartitionTerms | None = None) -> State:
+def open_state(generation: Path, collection: CollectionTerms | None = None) -> State:
     """Open a generation as it was built. See `Index`.
 
-    terms  of all partitions, if it is one of several; by default those that it stores
+    collection  terms of all partitions, if it is one of several; by default those that it stores
     """
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_once(generation, manifest)
-    return _open_checked(generation, manifest, terms)
+    return _open_checked(generation, manifest, collection)
 
 
-def _open_checked(generation: Path, manifest: Manifest, terms: PartitionTerms | None) -> State:
+def _open_checked(
+    generation: Path, manifest: Manifest, collection: CollectionTerms | None
+) -> State:
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
     documents = DocumentReader.open(generation)
-    vocabulary = None if terms is None else terms.vocabulary
-    snapshot = open_snapshot(generation, settings, manifest.vectors, vocabulary)
+    snapshot = open_snapshot(generation, settings, manifest.vectors, collection)
     size = len(snapshot)
     passages = None
     if manifest.has_passages:
         folder = generation / PASSAGES
-        of_passages = None if terms is None else terms.passages
+        of_passages = None if collection is None else collection.passages
         state = _open_checked(folder, read_manifest(folder), of_passages)
         passages = PassageIndex.of(state, open_array(folder, PASSAGE_DOCUMENTS), documents)
     fields = open_fields(generation, manifest.fields, size, forms_of(settings))
@@ -237,12 +238,12 @@ _BYTES_OF_TERM: Final = 60
 _BYTES_OF_DOCUMENT: Final = 2
 
 
-def statistics_of(state: State, terms: PartitionTerms) -> PartitionStatistics:
+def statistics_of(state: State) -> PartitionStatistics:
     """Return the statistics of the live documents of one of several partitions, and passages."""
-    statistics = state.snapshot.statistics(terms)
-    if state.passages is None or terms.passages is None:
+    statistics = state.snapshot.statistics()
+    if state.passages is None:
         return statistics
-    return replace(statistics, passages=statistics_of(state.passages.state, terms.passages))
+    return replace(statistics, passages=statistics_of(state.passages.state))
 
 
 def with_statistics(restricted: State, statistics: CollectionStatistics) -> State:
@@ -252,9 +253,11 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     Cost: O(V).
     """
     snapshot = restricted.snapshot
-    assert snapshot.numbering is not None
+    assert snapshot.collection is not None
     assert snapshot.live is not None
-    counts = snapshot.numbering.counts(statistics)
+    names = snapshot.vocabulary.terms
+    words = [names[number] for number in range(len(snapshot.collection), len(names))]
+    counts = statistics.counts(snapshot.collection, words)
     local = snapshot.query_kernel.local_counts
     weighed = _weighed(restricted, snapshot.live, local, counts)
     weighed = replace(weighed, vectors=statistics.spaces(weighed.vectors))
