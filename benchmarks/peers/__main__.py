@@ -6,8 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.peers.driver import compare
+from benchmarks.peers.driver import compare, of_length
 from benchmarks.peers.environments import CACHE, PEERS, install, plot, print_tables
+from studies.datasets import query_texts
 
 
 def _arguments() -> argparse.Namespace:
@@ -19,6 +20,7 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("corpus", type=Path, help="JSON lines with a field text")
     running.add_argument("queries", type=Path, help="lines of a number, a tab, a query")
     running.add_argument("--k", type=int, nargs="+", default=[10, 1000])
+    running.add_argument("--words", type=int, help="words of a query, of QUERIES joined")
     running.add_argument("--rounds", type=int, default=5)
     running.add_argument("--json", type=Path)
     for command in (installing, running):
@@ -36,10 +38,11 @@ def main() -> None:
     elif options.command == "plot":
         plot([json.loads(path.read_text()) for path in options.reports], options.figure)
     else:
+        texts = query_texts(options.queries)
         report = compare(
             options.peers,
             options.corpus,
-            options.queries,
+            texts if options.words is None else of_length(texts, options.words),
             options.cache,
             options.k,
             options.rounds,

@@ -17,7 +17,6 @@ import numpy as np
 
 from benchmarks.peers.environments import PEERS, interpreter, one_thread
 from klsa_search.analysis.languages import stop_words_of
-from studies.datasets import query_texts
 
 _COMPARED: Final = 200  # queries whose answers are compared
 _REFERENCE: Final = "bm25s"
@@ -65,15 +64,21 @@ class Channel:
         self._log.close()
 
 
+def of_length(texts: list[str], words: int) -> list[str]:
+    """Return queries of so many words: those of all texts, one after the other."""
+    joined = " ".join(texts).split()
+    starts = range(0, len(joined) - words + 1, words)
+    return [" ".join(joined[start : start + words]) for start in starts]
+
+
 def compare(
-    names: list[str], corpus: Path, queries: Path, cache: Path, depths: list[int], rounds: int
+    names: list[str], corpus: Path, texts: list[str], cache: Path, depths: list[int], rounds: int
 ) -> dict[str, Any]:
     """Build what is not built yet, run all rounds, and return the report."""
     folder = cache / "indexes" / corpus.stem
     folder.mkdir(parents=True, exist_ok=True)
     stop_words = folder / "stop_words.txt"
     stop_words.write_text("\n".join(sorted(stop_words_of("short", "english"))))
-    texts = query_texts(queries)
     report: dict[str, Any] = {
         "corpus": corpus.stem,
         "documents": sum(1 for _ in corpus.open("rb")),

@@ -17,9 +17,20 @@ import pytest
 
 from klsa_search.indexing.build import build
 from klsa_search.service.keys import add_key
-from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
+from tests.support.acknowledged import (
+    DOCUMENTS,
+    KINDS,
+    creations,
+    deletes,
+    refits,
+    stale_answers,
+    writes,
+)
 from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import PATIENCE, wait_until
+
+ROUNDS = {writes: 500, deletes: 500, creations: 500, refits: 10}
+"""Of a kind of change; 100 of those that are missing."""
 
 SERVE = "from klsa_search.cli.serve import main; main()"
 PEM, RENEWED = (Path(__file__).with_name(name) for name in ("localhost.pem", "renewed.pem"))
@@ -201,6 +212,7 @@ def test_invalid_settings_of_a_worker_end_the_service(tmp_path, home):
     assert done.returncode == 1
 
 
+@pytest.mark.timeout(3600)  # thousands of requests, one after another
 @pytest.mark.parametrize("kind", KINDS)
 def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path):
     home = tmp_path / "home"
@@ -218,7 +230,7 @@ def test_acknowledged_changes_are_visible_in_four_workers(kind, tmp_path):
             connection.close()
             return answer.status, content
 
-        stale, answers = stale_answers(kind, ask, home, 10 if kind is refits else 100)
+        stale, answers = stale_answers(kind, ask, home, ROUNDS.get(kind, 100))
         assert stale == []
         assert answers
         stopped(process)

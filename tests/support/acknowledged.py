@@ -125,12 +125,13 @@ KINDS = (
 def stale_answers(kind: Any, ask: Ask, home: Path, rounds: int) -> tuple[list[Outcome], int]:
     """Return the answers that were not those that were right, and how many answers there were.
 
-    A change that is refused is sent again, as it was not acknowledged.
+    What a busy service refuses is sent again: a refused change was not acknowledged, and a refused
+    question not answered.
     """
 
     def acknowledged(method: str, path: str, *body: Any, **key: Any) -> tuple[int, Any]:
         answer = ask(method, path, *body, **key)
-        while method != "GET" and answer[0] in (429, 503):
+        while answer[0] in (429, 503):
             answer = ask(method, path, *body, **key)
         return answer
 
