@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from klsa_search.collection.csv_dialects import (
     split_lines,
 )
 from klsa_search.collection.encodings import decoded_lines
-from klsa_search.collection.intake import Intake
+from klsa_search.collection.intake import Intake, read_ahead
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
@@ -117,7 +117,13 @@ def row_documents(
     key  column that is the ID if no other is
     """
     intake.compare_header(path, header.names)
-    columns, numbered = intake.begin(path, header.names, key=key)
+
+    def following() -> Iterable[Mapping[str, Any]]:
+        nonlocal rows
+        first, rows = read_ahead(iter(rows))
+        return (header.record(cells) for _, cells in first)
+
+    columns, numbered = intake.begin(path, header.names, key=key, following=following)
     step = "; if this line is a document, add one above it with the names of the columns"
     columns.refuse_without_text(header.names, header.origin, step)
     id_at = header.names.index(columns.id_in(header.names) or header.names[0])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from klsa_search.collection.folder import FileCache
-from klsa_search.collection.mappings import as_document, flat, has_path, path_names
+from klsa_search.collection.mappings import as_document, flat, has_path, path_names, value_at
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
 from klsa_search.collection.reading_options import (
     DEFAULTS,
@@ -30,6 +31,85 @@ _DECIMAL: Final = re.compile(r"\d+\.0")
 
 _SHOWN_COLUMNS: Final = 20
 """Columns that an error lists, at most."""
+
+
+_Row = TypeVar("_Row")
+_SAMPLE: Final = 50  # records that tell which columns have prose
+_MIN_WORDS: Final = 4  # of prose, on average
+_MIN_NEW: Final = 0.5  # share of its values that differ: removed posts have the same
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_NO_PROSE: Final = re.compile(r"\S*[/\\@=]\S*|\S*\d\S*")
+
+
+def _with_prose(
+    columns: Columns, names: Sequence[str], records: Sequence[Mapping[str, Any]]
+) -> Columns:
+    """Return columns with those as texts whose values are prose.
+
+    They are fields of one object, the one with most of it, whose ID and title are used, too. One
+    with the values of another, or their HTML, is left out.
+    """
+    values: dict[str, list[str]] = {}
+    for record in records:
+        for path, value in flat(without_vectors(record)).items():
+            texts = value if isinstance(value, list) else [value]
+            text = "\n".join(text for text in texts if isinstance(text, str))
+            if text.strip():
+                values.setdefault(path, []).append(text)
+    objects: dict[str, dict[str, int]] = {}
+    for path, texts in values.items():
+        outer, _, name = path.rpartition(".")
+        is_other = path in (columns.title_in(names), columns.id_in(names)) or name == "title"
+        if not is_other and _is_prose(name, texts):
+            objects.setdefault(outer, {})[path] = sum(map(len, texts))
+    if not objects:
+        return columns
+    outer = min(objects, key=lambda one: (-sum(objects[one].values()), one.count(".")))
+    plain = [
+        path
+        for path in objects[outer]
+        if path.removesuffix("_html") not in objects[outer] or not path.endswith("_html")
+    ]
+    chosen = {tuple(values[path]): path for path in reversed(plain)}
+    columns = replace(columns, text=tuple(reversed(chosen.values())))
+    id_, title = (
+        path if role not in columns.unused and isinstance(value_at(records[0], path), str) else ""
+        for role, path in (("id", f"{outer}.id"), ("title", f"{outer}.title"))
+    )
+    if columns.id_in(names) is None:
+        columns = replace(columns, id=id_)
+    return columns if columns.title_in(names) else replace(columns, title=title)
+
+
+def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:
+    """Return the first rows, and all of them, after which a fault that ended reading is raised."""
+    first, fault = list[_Row](), None
+    try:
+        for row in islice(rows, _SAMPLE):
+            first.append(row)
+    except CollectionError as error:
+        fault = error
+
+    def again() -> Iterator[_Row]:
+        yield from first
+        if fault is not None:
+            raise fault
+        yield from rows
+
+    return first, again()
+
+
+def _is_prose(name: str, texts: Sequence[str]) -> bool:
+    """Return whether the values of a column are sentences rather than names, links or codes.
+
+    They are longer than the name, which in a table without header is the text of a document.
+    """
+    words = [word for text in texts for word in _WORD.findall(_NO_PROSE.sub(" ", text))]
+    # Scripts without blanks between words have no case.
+    size = sum(1 if word.lower() != word.upper() else (len(word) + 1) // 2 for word in words)
+    is_long = size >= _MIN_WORDS * len(texts)
+    is_new = len({*texts}) >= _MIN_NEW * len(texts)
+    return is_long and is_new and sum(map(len, texts)) >= 2 * len(name) * len(texts)
 
 
 class Intake:
@@ -73,8 +153,6 @@ class Intake:
         self._absent: dict[str, tuple[int, str]] = {}  # records without a column, and the first
         self._number = 0
         self.has_texts = False
-        self._has_only_titles = True
-        self._title_length = 0  # characters of the titles, while there are only titles
         self.unused_texts: dict[str, int] = {}
         self.missing_columns = set(self.columns.names())
         self._present_columns: set[str] = set()  # of records before all of the former were found
@@ -113,12 +191,19 @@ class Intake:
             )
 
     def begin(
-        self, file: Path, names: Sequence[str], *, key: str | None = None
+        self,
+        file: Path,
+        names: Sequence[str],
+        *,
+        key: str | None = None,
+        following: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
     ) -> tuple[Columns, bool]:
         """Return the columns of a file, and whether to number its documents.
 
         names  columns of a table, or names in its first object
         key    column that is the ID if no other is, and no other file is read
+        following
+               returns the first records, read if no column is named for texts: those with prose are
         Columns with common names are used, or suggested, with a note. CollectionError if several
         are possible.
         """
@@ -128,6 +213,8 @@ class Intake:
             columns = replace(columns, id=key or "")
         self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
         columns = columns.completed(names, str(file))
+        if not (columns.texts_in(names) or self.columns.title or "text" in columns.unused):
+            columns = _with_prose(columns, names, list(following()))
         self.header = list(names), columns.filled(names)
         if columns != self.columns:
             self.completed.add(columns)
@@ -168,13 +255,22 @@ class Intake:
         has_ids     whether all have an ID, title and text of the usual names: nothing is decided
         """
         columns, numbered, begun = None, False, has_ids
-        for origin, record in records:
+        rest = iter(records)
+
+        def following() -> Iterable[Mapping[str, Any]]:
+            nonlocal rest
+            first, rest = read_ahead(rest)
+            rows = (row for _, row in [(origin, record), *first])
+            return (row for row in rows if not isinstance(row, Document))
+
+        while current := next(rest, None):
+            origin, record = current
             if isinstance(record, Document):
                 yield record
                 continue
             if not begun:
                 names = path_names(record)
-                columns, numbered = self.begin(file, names, key=key)
+                columns, numbered = self.begin(file, names, key=key, following=following)
                 if needs_text:
                     columns.refuse_without_text(names, str(file))
                 begun = True
@@ -276,19 +372,12 @@ class Intake:
             else:
                 decimal = ""
             seen.add(document.id)
-            if self._has_only_titles:
+            if not self.has_texts:
                 self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
             records = f"this and {count - 1:,} more records" if count > 1 else "this record"
             self.notes[f"no column {name!r}, in {records}"] = [first]
-        longest = max(self.unused_texts, key=self.unused_texts.__getitem__, default="")
-        in_titles = self.has_texts and self._has_only_titles and self.header[0]
-        if in_titles and self.unused_texts.get(longest, 0) > self._title_length:
-            self.notes[
-                f"titles but no texts, except in {longest!r}; {option('text', longest)} searches "
-                "it (in Python columns=)"
-            ] = [document.origin or "documents"]
         if decimal:
             self.notes[
                 f"all IDs are decimals such as {decimal}; write whole numbers as integers"
@@ -311,11 +400,9 @@ class Intake:
         )
 
     def _seek_texts(self, document: Document) -> None:
-        """Note whether a document has a title or text; without text, which fields have texts."""
-        self._has_only_titles = not document.text.strip()
-        self._title_length += len(document.title)
-        self.has_texts |= bool(document.title.strip()) or not self._has_only_titles
-        if self._has_only_titles and document.metadata:
+        """Note whether a document has a title or text, else which fields have texts."""
+        self.has_texts = bool(document.title.strip() or document.text.strip())
+        if not self.has_texts and document.metadata:
             for name, value in flat(without_vectors(document.metadata)).items():
                 for text in value if isinstance(value, list) else [value]:
                     if isinstance(text, str) and " " in text.strip():

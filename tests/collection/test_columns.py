@@ -240,6 +240,62 @@ def test_two_words_of_a_name_tell_what_a_column_has(tmp_path, header, columns):
     assert source.options["columns"] == columns
 
 
+PROSE = ["The pump leaks at the valve", "It hums all night, which is loud", "Neither starts now"]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "text"),
+    [
+        ("review,sentiment", [f'"{one}",positive' for one in PROSE], ["review"]),
+        ("title,plot,year", [f'Pump,"{one}",1999' for one in PROSE], ["plot"]),
+        ("prompt,completion", [f'"{a}","{a}, so"' for a in PROSE], ["prompt", "completion"]),
+        ("备注,类型", ["水泵漏水需要更换阀门,泵", "风扇整夜发出很大的噪音,扇"], ["备注"]),
+        ("title,body,description", [f'Pump,"{a}","{a}!"' for a in PROSE], ["body", "description"]),
+        ("title,Body (HTML)", [f'Pump,"<p>{a}</p>"' for a in PROSE], ["Body (HTML)"]),
+    ],
+)
+def test_columns_of_prose_are_texts_if_no_column_is_named_for_them(tmp_path, header, rows, text):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([header, *rows]), "utf-8")
+    source = open_collection(path)
+    assert len(list(source.documents())) == len(rows)
+    assert source.options["columns"]["text"] == text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["Ann Bee, Carl Dee", "Eve Fox", "Gil Hay"],
+        ["Health and safety at work"] * 3,
+        ["https://example.com/a-b-c-d-e", "https://example.com/f-g-h-i-j"],
+        ["2024/03/01 10:00:00 AM GMT+1", "2024/03/02 11:30:00 AM GMT+1"],
+        ["/srv/data/a b c.log", "C:\\Users\\a\\b c.log"],
+        ["a=1 b=2 c=3 d=4 e=5", "a=2 b=3 c=4 d=5 e=6"],
+        ["12 x 30 mm M8", "14 x 40 mm M10"],
+        ["dGhlIHB1bXAgbGVha3Mg+b/lIGF0", "bm90aGluZyB3b3JrcyBhdCBhbGwg"],
+        ["It leaks", "Stuck again"],
+        ["red green blue", "blue green"],
+        ["", ""],
+    ],
+)
+def test_names_links_codes_and_repeated_values_are_no_prose(tmp_path, values):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([{"title": "Pump", "other": value} for value in values]))
+    source = open_collection(path)
+    assert not any(document.text for document in source.documents())
+    assert not source.notes
+
+
+def test_a_table_without_header_is_no_prose(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(f'{at},"{text}"' for at, text in enumerate(PROSE)))
+    with pytest.raises(CollectionError, match="if this line is a document, add one above it"):
+        list(open_collection(path).documents())
+    for columns in ({"title": "review"}, {"text": None, "title": "stars"}):
+        path.write_text("review,stars\n" + "\n".join(f'"{text}",3' for text in PROSE))
+        assert not any(one.text for one in open_collection(path, columns=columns).documents())
+
+
 @pytest.mark.parametrize("header", ["id,alt text,body_html", "id,user_name,error_message"])
 def test_a_name_for_texts_behind_other_words_is_none(tmp_path, header):
     path = tmp_path / "x.csv"

@@ -439,17 +439,42 @@ def test_an_object_in_one_long_line_is_read_as_in_a_short_one(tmp_path, size):
         assert [id_ for id_, _, _ in read(path)[0]] == [content["id"], "3"]
 
 
-def test_texts_beside_titles_are_named(tmp_path):
+def test_texts_of_objects_beside_titles_are_searched(tmp_path):
     path = tmp_path / "docs.json"
     article = {
         "title": "Normans",
         "paragraphs": [{"context": "They came from the north", "qas": []}],
     }
     path.write_text(json.dumps({"version": "2.0", "data": [article]}))
-    assert "--text paragraphs.context searches it" in read(path)[1].notes[-1]
+    (document,), source = read(path)
+    assert document == ("1", "Normans", "They came from the north")
+    assert "using column 'paragraphs.context' as text" in source.notes[-1]
     for row in ({"author": "A B"}, {"url": "x" * 99}, {"text": "It leaks", "note": "a b " * 9}):
         path.write_text(json.dumps([{"id": "1", "title": "Normans", **row}]))
         assert not any("--text" in note for note in read(path)[1].notes)
+
+
+def test_an_object_with_texts_gives_its_id_and_title(tmp_path):
+    post = {
+        "id": "p1",
+        "title": "Leak",
+        "selftext": "My pump leaks oil at night",
+        "selftext_html": "",
+    }
+    posts = [
+        {"kind": "t3", "data": post | {"id": f"p{n}", "selftext_html": f"<p>It leaks oil {n}</p>"}}
+        for n in range(3)
+    ]
+    posts[1]["data"]["selftext"] = "[removed]"
+    posts[2]["data"]["selftext"] = "It is the valve, I think"
+    path = tmp_path / "listing.json"
+    path.write_text(json.dumps({"kind": "Listing", "data": {"after": None, "children": posts}}))
+    documents, _ = read(path)
+    assert documents[2] == ("p2", "Leak", "It is the valve, I think")
+    chat = [{"role": "user", "content": "Why does it leak?"}, {"role": "x", "content": "The valve"}]
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps({"messages": chat}))
+    assert read(path)[0] == [("1", "", "Why does it leak?\nThe valve")]
 
 
 def test_rtf_is_no_json(tmp_path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 from zipfile import ZipFile
 
 from klsa_search.collection import csv_files, json_files, tables, xml_files
@@ -274,7 +274,12 @@ class FileIntake(Intake):
         """Return: tables of a folder have nothing to do with each other."""
 
     def begin(
-        self, file: Path, names: Sequence[str], *, key: str | None = None
+        self,
+        file: Path,
+        names: Sequence[str],
+        *,
+        key: str | None = None,
+        following: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
     ) -> tuple[Columns, bool]:
         """Return the columns of the file, and whether to number its documents.
 
@@ -283,4 +288,4 @@ class FileIntake(Intake):
         if self.columns.completed(names, str(file)).lacks(names):
             raise Unreadable("no title or text column")
         self.begun = True
-        return super().begin(file, names, key=key)
+        return super().begin(file, names, key=key, following=following)
