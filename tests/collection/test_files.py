@@ -364,7 +364,9 @@ WHOLE = {
 
 def test_every_parsed_format_is_tried_damaged():
     parsed = {each.name for each in formats.FORMATS if each.is_sandboxed}
-    assert {formats.format_of(Path(f"a.{suffix}")).name for suffix in WHOLE} == parsed
+    assert {formats.format_of(Path(f"a.{suffix}")).name for suffix in WHOLE} == parsed, (
+        "add a sample to WHOLE"
+    )
 
 
 @pytest.fixture(scope="module")

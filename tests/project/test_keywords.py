@@ -114,9 +114,13 @@ def named(function, *but):
 def test_names_and_types_are_those_of_the_settings():
     parameters = declared(LanguageSettings, SearchSettings, or_none=True)
     weighted = {"boosts": FieldWeights}  # is kept as text
-    assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}
+    assert get_type_hints(SearchParameters) == parameters | {"boosts": FieldWeights | None}, (
+        "name the setting in `SearchParameters` of core/parameters.py"
+    )
     written = RankingParameters.__base__.model_fields
-    assert {name: field.annotation for name, field in written.items()} == parameters
+    assert {name: field.annotation for name, field in written.items()} == parameters, (
+        "name the setting in `RankingParameters` of core/parameters.py"
+    )
     also = weighted | {
         "language": str | Sequence[str],  # is kept as text
         "search": FieldWeights,
@@ -125,4 +129,6 @@ def test_names_and_types_are_those_of_the_settings():
         "html": tuple[str, ...] | list[str] | None,
         "passages": str | int,  # is kept as text
     }
-    assert get_type_hints(IndexSettings) == declared(Settings) | also
+    assert get_type_hints(IndexSettings) == declared(Settings) | also, (
+        "name the setting in `IndexSettings` of core/config.py"
+    )

@@ -353,7 +353,7 @@ def test_no_route_depends_on_hidden_documents(worlds, method):
     asked = requests_of("lamping", {"facets": ["kind"]}, "seen-1", FILTER, "latent", True, INDEX)
     assert {name.partition(",")[0] for name in asked} == {
         name for name, route in routes().items() if takes_tenant_tokens(route)
-    }
+    }, "add a row to `requests_of`"
     asked |= {f"GET {path}": (path, None) for path in OPEN}
     assert {route.split()[0] for route in asked} == {"GET", "POST"}
     for route, (url, content) in asked.items():

@@ -33,7 +33,8 @@ class Ranker:
     uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
                 O(N · k) time
     adds_up     whether partitions add up all that it reads of other documents, as `Evidence` does
-    reads_index  whether it is a plug-in: a function of an `IndexReader`, which may be slow
+    reads_index  whether it scores by an `IndexReader`, as plug-ins do: it may be slow, and is
+                 explained by ranking for one word at a time
     """
 
     scores: Callable[[Snapshot, QueryTerms, SearchSettings, Evidence], Scores]

@@ -156,6 +156,15 @@ def test_explanations_add_up(
         assert_adds_up(hit.explanation, max(best, 1))
 
 
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
+def test_scores_of_every_ranker_add_up(indexes: dict[str, Index], ranker: str) -> None:
+    hits = indexes["published"].search("t01 t02", explain=True, ranker=ranker).hits
+    assert hits
+    for hit in hits:
+        assert hit.explanation is not None
+        assert_adds_up(hit.explanation, max(hits[0].score, 1))
+
+
 def test_stop_words_alone_are_explained_whole(tmp_path: Any) -> None:
     texts = ["To be or not to be", "The question", "A pump leaks"]
     given = [{"id": str(at), "text": text} for at, text in enumerate(texts)]
