@@ -70,6 +70,7 @@ def test_workers_give_what_the_analyser_gives():
     assert set(dictionaries) <= {1, 2}
 
 
+@pytest.mark.slow
 def test_batches_keep_their_order_though_a_process_is_held_up():
     """A process that met a later batch first would number its terms otherwise than is told."""
     with AnalysisWorkers(Analyzer(), 2) as workers:
@@ -106,6 +107,7 @@ def test_no_worker_is_left_behind(failure):
     assert not any(map(_alive, left))
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_parent():
     script = (
         "import os\n"

@@ -96,6 +96,7 @@ def test_a_large_file_is_read_to_its_end(tmp_path):
     assert sum(1 for _ in open_collection(path).documents()) == 20_000
 
 
+@pytest.mark.slow
 def test_elements_outside_documents_take_no_memory(tmp_path):
     path = tmp_path / "x.xml"
     items = "<b><title>x</title></b><b><title>y</title></b>"

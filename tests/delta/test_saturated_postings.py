@@ -125,6 +125,7 @@ def test_without_the_file_each_has_its_own(path, made, monkeypatch, caplog):
     assert "Permission denied" in caplog.text
 
 
+@pytest.mark.slow
 def test_one_of_several_readers_makes_the_postings(path, made):
     found = write(path, *[LONG] * 8)
     files(path)[0].unlink()
@@ -157,6 +158,7 @@ def test_files_of_the_steps_next_to_the_last_stay(path):
     assert kept() == {first + 3, first + 4}
 
 
+@pytest.mark.slow
 def test_how_often_a_reader_refreshes_does_not_matter(path):
     """One reader sees the mean go up and back, the other only where it ends."""
     with open_index(path) as often, open_index(path) as once:
@@ -169,6 +171,7 @@ def test_how_often_a_reader_refreshes_does_not_matter(path):
         assert answers(once) == answers(often) == opened(path)
 
 
+@pytest.mark.slow
 def test_files_go_with_far_lengths_and_with_their_generation(path):
     write(path, *[LONG] * 8)
     first = files(path)

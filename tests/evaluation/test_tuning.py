@@ -56,6 +56,7 @@ def test_judgements_that_want_expansion_get_it(index_of):
     assert (again["measure"], again["evidence"], again["queries"]) == ("ndcg@10", "judgements", 24)
 
 
+@pytest.mark.slow
 def test_tuning_without_a_gain_changes_nothing(index_of):
     # Every word of the first topic's documents finds what the default already ranks first.
     index = index_of()
@@ -77,6 +78,7 @@ def test_halves_find_out_that_expansion_helps_by_more_than_a_margin(index_of):
     assert not replace(tuning, margin=gain + 0.01).sure  # a small gain on halves is not enough
 
 
+@pytest.mark.slow
 def test_halves_find_out_that_an_expansion_hurts(index_of):
     tuning = tune_by_halves(index_of(topical(topics=8, each=10), **BROKEN))
     assert tuning.margin == 0.25
@@ -86,6 +88,7 @@ def test_halves_find_out_that_an_expansion_hurts(index_of):
     assert tuning.held_out.tuned > 1.2 * tuning.held_out.default
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranker", "margin"), [("bm25", 0.05), ("lsi", 0.25)])
 def test_another_ranker_is_more_or_less_expansion(index_of, ranker, margin):
     tuning = tune_by_halves(index_of(ranker=ranker, alpha=0.9))

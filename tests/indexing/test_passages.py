@@ -89,6 +89,7 @@ def test_passages_are_counted_and_their_phases_named(tmp_path):
         assert read_manifest(index.path).counts.passages is None
 
 
+@pytest.mark.slow
 def test_passages_are_restored_and_followed(path, tmp_path):
     repository = Repository(str(tmp_path / "backups"))
     for change in (lambda: path, lambda: written(path)):
@@ -134,6 +135,7 @@ def test_the_layout_of_passages_is_chosen_for_their_number(tmp_path, monkeypatch
         assert index.search(documents(1)[0]["text"])[0].id == "d0"
 
 
+@pytest.mark.slow
 def test_a_write_of_any_number_of_passages_is_folded_once(path, monkeypatch):
     monkeypatch.setattr("klsa_search.delta.segment.BLOCK", 16)
     with closing(open_index(path)) as index:

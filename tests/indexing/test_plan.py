@@ -155,6 +155,7 @@ def test_a_build_that_cannot_be_divided_is_refused_and_leaves_the_old_index(tmp_
     assert len(open_index(tmp_path / "a")) == 600
 
 
+@pytest.mark.slow
 def test_the_budget_changes_no_bit(tmp_path):
     path = write(tmp_path / "a.jsonl")
     one = build(path, name="a", home=tmp_path).manifest

@@ -73,6 +73,7 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
     assert stored.get("7").metadata == _metadata(7)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, soon, monkeypatch):
     build(RECORDS[:50], name="a", home=tmp_path)
     monkeypatch.setattr(reading, "processors", lambda: 2)

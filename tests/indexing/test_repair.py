@@ -242,6 +242,7 @@ def parts(tmp_path):
     return tmp_path / "parts"
 
 
+@pytest.mark.slow
 def test_repair_uses_the_build_whose_partitions_were_written_last(tmp_path):
     built_in_partitions(tmp_path).close()
     built_in_partitions(tmp_path).close()
@@ -278,6 +279,7 @@ def test_documents_of_other_partitions_are_exported_if_one_is_missing(parts, tmp
     assert faults == [f"partition `{parts / '000001-1'}` is missing"]
 
 
+@pytest.mark.slow
 def test_a_build_with_a_damaged_partition_is_not_kept_instead_of_an_intact_one(tmp_path):
     for _ in range(2):
         built_in_partitions(tmp_path).close()

@@ -162,6 +162,7 @@ def test_a_rebuild_changes_settings_of_all_partitions(path: Path) -> None:
         assert {each.settings.k1 for each in other.partitions} == {2.0}
 
 
+@pytest.mark.slow
 def test_a_failed_build_leaves_the_index_as_it_was(
     path: Path, expected: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

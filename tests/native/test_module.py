@@ -84,6 +84,7 @@ running.wait()
 """
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_a_daemon_thread_is_in_the_module():
     for _ in range(3):
         done = subprocess.run(

@@ -174,6 +174,7 @@ def test_text_and_mapping_are_one(index):
         assert index.search("wing", boosts=boosts).parameters["boosts"] == "note^0.5,title^2"
 
 
+@pytest.mark.slow
 def test_boosts_of_the_default_are_those_of_one_part(tmp_path):
     """But for K, whose features partitions round before they compute with them."""
     pair = [

@@ -237,6 +237,7 @@ def test_exchanged_partitions_are_refused(index: Index, tmp_path: Path) -> None:
         open_index(tmp_path / "parts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", ["open_index", "refresh"])
 def test_partitions_that_are_removed_while_they_are_opened_are_followed(
     opens: str, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -272,6 +273,7 @@ def test_partitions_that_are_removed_while_they_are_opened_are_followed(
     index.close()
 
 
+@pytest.mark.slow
 def test_partitions_that_are_removed_while_their_logs_are_read_are_followed(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,7 @@ def test_the_engine_ranks_as_the_oracle(three: Index, filtered: bool) -> None:
             assert begun.impacts.tolist() == impacts.ravel().tolist()
 
 
+@pytest.mark.slow
 def test_passages_rank_by_bm25_as_in_one_partition_to_the_bit(tmp_path: Path) -> None:
     records = [
         {**record, "text": f"{record['text']} " * (1 + number % 4)}
@@ -219,6 +220,7 @@ def test_seeds_are_the_same_after_pickling(three: Index) -> None:
                     type(seeds).__new__(type(seeds)).__setstate__(bytes_[:size])
 
 
+@pytest.mark.slow
 def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None:
     """A whole document as query: more than 256 words."""
     made = topic_records(60)
@@ -237,6 +239,7 @@ def test_partitions_leave_out_the_same_words_of_a_long_query(home: Path) -> None
         assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_partitions_smaller_than_the_number_of_seeds(home: Path) -> None:
     made = topic_records(40)
     with (
@@ -293,6 +296,7 @@ def test_one_document_is_explained_as_among_the_hits(three: Index) -> None:
     assert bm25.lexical.value == pytest.approx(bm25.score)
 
 
+@pytest.mark.slow
 def test_a_document_found_by_seeds_of_other_partitions_alone_is_explained(home: Path) -> None:
     """No document of its partition contains a word of the query."""
     made = topic_records(120)
@@ -343,6 +347,7 @@ def test_buffers_are_no_larger_than_the_index(one: Index) -> None:
     assert by_more.doc_ids.tolist() == by_all.doc_ids.tolist()
 
 
+@pytest.mark.slow
 def test_a_training_on_a_sample_changes_no_score_of_bm25(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,6 +429,7 @@ def test_the_first_document_of_a_partition_is_named_by_its_id(home: Path) -> Non
             assert (results[0].id, results.interpretation.id) == (first, first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", [None, "last"])
 def test_a_number_that_ends_ids_of_several_partitions_names_none(home: Path, prefix: Any) -> None:
     """One partition has a single such ID, and the others must not take it for the only one."""

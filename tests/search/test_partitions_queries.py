@@ -51,7 +51,11 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield index
 
 
-@pytest.fixture(scope="module", params=[None, 6], ids=["trained", "sampled"])
+@pytest.fixture(
+    scope="module",
+    params=[None, pytest.param(6, marks=pytest.mark.slow)],
+    ids=["trained", "sampled"],
+)
 def four(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Index]:
@@ -74,7 +78,6 @@ def found(index: Index, query: str, **options: Any) -> tuple[Any, list[tuple[flo
 
 SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
     (MISSPELT, "spelling", ("auto",)),
-    (MISSPELT[:2], "spelling", ("suggest",)),
     (LAST, "prefix", ("last",)),
     (OPERATORS, "match", ("any", "most", "all")),
     (["doc-7"], "prefix", (None, "last")),
@@ -84,7 +87,7 @@ SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
 @pytest.mark.parametrize(
     ("queries", "option", "values"),
     SEARCHES,
-    ids=["misspelt", "suggested", "last", "operators", "id"],
+    ids=["misspelt", "last", "operators", "id"],
 )
 def test_queries_are_read_alike(
     one: Index, four: Index, queries: list[str], option: str, values: tuple[Any, ...]

@@ -101,6 +101,7 @@ def test_a_generation_whose_writes_cannot_be_read_is_not_left_open(path, monkeyp
     index.close()
 
 
+@pytest.mark.slow
 def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
     """A pinned index is of one state: it has the documents that it counts."""
     add(path, "one")

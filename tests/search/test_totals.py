@@ -50,7 +50,9 @@ def made(folder, size=SIZE, **settings):
     return index
 
 
-@pytest.fixture(scope="module", params=["gvsm", "squashing", "few"])
+@pytest.fixture(
+    scope="module", params=["gvsm", pytest.param("squashing", marks=pytest.mark.slow), "few"]
+)
 def index(request, tmp_path_factory):
     chosen = {"few": {"size": 60}, "squashing": {"spectral": "squashing"}}.get(request.param, {})
     with closing(made(tmp_path_factory.mktemp("w"), **chosen)) as index:

@@ -292,6 +292,7 @@ def test_a_log_of_more_documents_than_the_limit_is_not_opened(path, index, monke
     open_index(path).close()
 
 
+@pytest.mark.slow
 def test_readers_see_whole_batches_while_one_writes(path, index):
     """Documents come and go in pairs; nobody ever sees half a pair."""
     index.add([{"id": "a0", "text": "pair t00"}, {"id": "b0", "text": "pair t00"}])

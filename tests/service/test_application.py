@@ -70,7 +70,7 @@ def test_an_application_is_mounted_into_another(home):
         assert "<title>" in page.text
         assert client.get("/find/page/main.js").status_code == 200
         assert client.get("/find/health").json()["ok"]
-        large = [{"id": "long", "text": "word " * 400_000}]
+        large = [{"id": "long", "text": "word " * 250_000}]
         assert client.post("/find/indexes/reports/documents", json=large).status_code == 200
         assert client.get("/find/openapi.json").json()["servers"] == [{"url": "/find"}]
 

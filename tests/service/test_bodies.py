@@ -56,7 +56,7 @@ def test_body_too_long(client, announced):
     )
 
 
-@pytest.mark.parametrize("path", ["synonyms", "rules", "rules/one"])
+@pytest.mark.parametrize("path", ["synonyms", "rules"])
 def test_synonyms_and_rules_may_have_the_size_of_a_write(catalog_of, tmp_path, path):
     """As many synonyms as an index may have do not fit into the body of a search."""
     build_tiny(tmp_path)

@@ -144,6 +144,7 @@ def test_closed_catalog_lends_nothing_and_waits_for_users(tmp_path, closed):
         found(catalog)
 
 
+@pytest.mark.slow
 def test_each_answer_comes_from_one_generation(client_of, tmp_path):
     """Searchers at work while generations change: never a mixture, never a failure."""
 

@@ -18,10 +18,22 @@ from klsa_search.service.changes import Changes
 from klsa_search.service.jobs import Jobs
 from klsa_search.service.keys import add_key
 from klsa_search.service.middleware.auth import Keys
-from tests.support.acknowledged import DOCUMENTS, KINDS, refits, stale_answers
+from tests.support.acknowledged import (
+    DOCUMENTS,
+    KINDS,
+    aliases,
+    creations,
+    keys,
+    refits,
+    stale_answers,
+    writes,
+)
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.waiting import PATIENCE
+
+QUICK = (writes, creations, aliases, keys)
+"""One of each file that a change is announced for: a log, a generation, the catalogue, keys."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +72,7 @@ def service(built_home, tmp_path):
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=[pytest.mark.slow] if kind is refits else []) for kind in KINDS],
+    [pytest.param(kind, marks=[] if kind in QUICK else pytest.mark.slow) for kind in KINDS],
 )
 def test_acknowledged_changes_are_visible_in_all_processes(kind, service):
     ask, home = service

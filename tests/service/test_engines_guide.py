@@ -79,6 +79,7 @@ def client(built, tmp_path, monkeypatch):
         yield AppClient(app, headers={"Authorization": f"Bearer {key}"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("heading", "count"), [("Meilisearch", 25), ("Elasticsearch", 35), ("Anserini and Pyserini", 6)]
 )
@@ -128,6 +129,7 @@ def exported(tmp_path, monkeypatch):
             server.shutdown()
 
 
+@pytest.mark.slow
 def test_commands_that_move_an_index_run(exported):
     lines = Path("products.jsonl").read_text("utf-8").splitlines()
     assert len(lines) == len(Meilisearch.products)

@@ -61,6 +61,7 @@ def client(two_home, tmp_path_factory):
         yield AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["reads", "writes"])
 def test_no_route_blocks_the_event_loop(client, monkeypatch, reads):
     refresh = Reader.refresh

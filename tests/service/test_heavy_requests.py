@@ -61,6 +61,7 @@ def held(monkeypatch):
     held.let.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     ["/search?q=wing&exact=true", "/indexes/tiny/terms/wing/related"],

@@ -68,6 +68,7 @@ def add(home, count, name="tiny"):
     index.close()
 
 
+@pytest.mark.slow
 def test_an_index_that_drifted_too_far_is_refitted(refits_of, catalog_of, home):
     catalog = catalog_of(home)
     refits = refits_of(home, refitting(home), catalog=catalog, share=0.3)

@@ -202,6 +202,7 @@ def test_a_labelled_document_that_is_not_there(client):
         assert error["code"] == "document_not_found"
 
 
+@pytest.mark.slow
 @one_in(3)
 @given(
     body=st.dictionaries(
@@ -214,6 +215,7 @@ def test_any_body_gets_a_proper_answer(client, body):
     check(client.post("/indexes/tiny/classify", content=json.dumps(body), headers=headers))
 
 
+@pytest.mark.slow
 @one_in(3)
 @given(
     name=st.text(max_size=20), kind=st.sampled_from(["documents/{}/similar", "terms/{}/related"])

@@ -29,6 +29,14 @@ def check(schema, part, value):
     jsonschema_rs.Draft202012Validator(whole).validate(value)
 
 
+def test_the_page_has_every_route(schema):
+    """Without asking a service: what it answers is compared by the long tests."""
+    shown = PAGE.read_text(encoding="utf-8")
+    missing = [route for route, _ in operations(schema) if f"`{route}`" not in shown]
+    assert missing == []
+
+
+@pytest.mark.slow
 def test_the_page_is_what_a_service_answers(told):
     kept, new = PAGE.read_text(encoding="utf-8"), "\n\n".join(page(told)) + "\n"
     assert BLOCK.sub("", kept) == BLOCK.sub("", new), "run: python -m tools.openapi_examples"
@@ -47,6 +55,7 @@ def near(kept, found):
     return bool(kept == found)
 
 
+@pytest.mark.slow
 def test_every_operation_has_one_that_fits_the_schema(schema, told):
     routes = dict(operations(schema))
     assert routes.keys() == told["operations"].keys()
@@ -75,6 +84,7 @@ def test_every_operation_has_one_that_fits_the_schema(schema, told):
                 check(schema, content["schema"], answer)
 
 
+@pytest.mark.slow
 def test_failures_say_what_to_do(schema, told):
     """Of each status, in a sentence: the thing and the fact, and the next step after it."""
     documented = {

@@ -45,6 +45,7 @@ def test_rankers_are_compared_with_a_plug_in(client):
     assert [each["ranker"] for each in answer["rankers"]] == body["rankers"]
 
 
+@pytest.mark.slow
 def test_the_schema_has_the_names_of_the_service(client):
     schema = client.get("/openapi.json").json()
     parameters = schema["paths"]["/search"]["get"]["parameters"]

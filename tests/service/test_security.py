@@ -102,6 +102,7 @@ def below(folder):
     }
 
 
+@pytest.mark.slow
 def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home):
     """What `index_path` refuses: tests/storage/test_generations.py."""
     before, name = below(home.parent), "../secret"
@@ -200,6 +201,7 @@ def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home, name):
     assert all(each.isprintable() for each in answered.values())
 
 
+@pytest.mark.slow
 def test_json_as_deep_as_a_body_is_long(writer):
     openings = [("/search", '{"a":'), ("/multi-search", '{"queries":['),
                 ("/search", '{"q":"x","filter":{"not":')]  # fmt: skip

@@ -257,6 +257,7 @@ class Told(BaseModel):
     value: object
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["雪", "\x01"])
 def test_answers_above_the_limit_are_refused(text):
     width = len(TypeAdapter(str).dump_json(text)) - 2

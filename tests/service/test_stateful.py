@@ -245,6 +245,7 @@ def machine_over(built):
     return Service
 
 
+@pytest.mark.slow
 def test_any_sequence_of_requests_leaves_it_as_the_model(built):
     examples = max(3, settings().max_examples // 20)
     run_state_machine_as_test(

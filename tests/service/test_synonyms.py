@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from klsa_search.storage.synonyms import read_synonyms
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
@@ -38,6 +40,7 @@ def test_synonyms_are_set_returned_used_and_removed(writer, home):
     assert search(writer)["total"] == 0
 
 
+@pytest.mark.slow
 def test_synonyms_that_several_add_at_once_are_all_kept(writer):
     writer.put(PATH, json={"synonyms": {"aerofoil": ["wing"], "jet": ["engine"]}})
     added = [f"synonym{number}" for number in range(6)]

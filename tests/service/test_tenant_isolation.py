@@ -126,20 +126,20 @@ def lengthened(name, made):
     return [{**each, "text": f"{each['text']} " * times} for each in made]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """A home with an index of each kind, of the visible documents only."""
+def built(tmp_path_factory, kinds):
+    """A home with an index of each of these kinds, of the visible documents only."""
     home = tmp_path_factory.mktemp("built")
     seen = documents(1, "seen", VISIBLE_WORDS, "visible", 110)
-    for name, more in KINDS.items():
-        build(lengthened(name, seen), name=name, home=home, dimensions=8, **more).close()
+    for name in kinds:
+        build(lengthened(name, seen), name=name, home=home, dimensions=8, **KINDS[name]).close()
     return home
 
 
 def world(built, folder, hidden):
     """A service with the visible and these hidden documents, and tokens for it."""
     home, file = shutil.copytree(built, folder / "home"), folder / "keys.json"
-    for name in KINDS:
+    kinds = {name: more for name, more in KINDS.items() if (home / name).exists()}
+    for name in kinds:
         later = lengthened(name, hidden)
         with open_index(home / name) as index:
             index.add(later or [GONE])
@@ -161,7 +161,7 @@ def world(built, folder, hidden):
     client = AppClient(app, raise_server_exceptions=False)
     answer = client.post(
         "/tenant-tokens",
-        json={"filters": dict.fromkeys(KINDS, FILTER)},
+        json={"filters": dict.fromkeys(kinds, FILTER)},
         headers={"Authorization": f"Bearer {keys['all']}"},
     )
     assert answer.status_code == 201, answer.text
@@ -169,19 +169,30 @@ def world(built, folder, hidden):
     return SimpleNamespace(client=client, tenant=tenant, keys=keys, catalog=catalog, home=home)
 
 
-@pytest.fixture(scope="module")
-def worlds(built, tmp_path_factory):
+def worlds_of(tmp_path_factory, kinds):
     """Worlds without hidden documents, and with two different sets."""
+    home = built(tmp_path_factory, kinds)
     folder = tmp_path_factory.mktemp("worlds")
     contents = (
         [],
         documents(2, "zqx", [*HIDDEN_WORDS[:3], *SHARED], "hidden", 40),
         documents(3, "other", [*SHARED, "unrelated", "lampings"], "hidden", 25),
     )
-    made = [world(built, folder / str(number), hidden) for number, hidden in enumerate(contents)]
+    made = [world(home, folder / str(number), hidden) for number, hidden in enumerate(contents)]
     yield made
     for each in made:
         each.catalog.close()
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    """With one index, which is not divided."""
+    yield from worlds_of(tmp_path_factory, [INDEX])
+
+
+@pytest.fixture(scope="module")
+def all_worlds(tmp_path_factory):
+    yield from worlds_of(tmp_path_factory, KINDS)
 
 
 def call(world, method, url, body=None):
@@ -279,13 +290,6 @@ def explained(given):
     return {"explain": True} if given.get("k", 10) <= 100 else {}
 
 
-def test_distinct_depends_on_visible_documents_only(worlds):
-    for index in (INDEX, LONG, PARTS):
-        body = {"q": "lamping", "distinct": "kind"}
-        status, _ = assert_same(worlds, "POST", f"/indexes/{index}/search", body)
-        assert status == 200
-
-
 def requests_of(q, chosen, an_id, a_filter, kernel, explain, index):
     """Return a request of every route for tenants: {route: (URL, body)}."""
     body = {"q": q, **chosen, **(explained(chosen) if explain else {}), "index": index}
@@ -361,12 +365,25 @@ def test_no_route_depends_on_hidden_documents(worlds, method):
             assert_same(worlds[:2], method, url, content)
 
 
-@pytest.mark.parametrize("index", [INDEX, LONG, PARTS])
-def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
+def assert_scores_are_the_same(worlds, index):
     """The last words have other maximum impacts in the third world."""
-    body = {"q": "lamping lampox torning", "index": index, "k": 50, "explain": True}
-    status, _ = assert_same(worlds, "POST", "/search", body)
-    assert status == 200
+    for q, options in (
+        ("lamping lampox torning", {"k": 50, "explain": True}),
+        ("lamping", {"distinct": "kind"}),
+    ):
+        body = {"q": q, "index": index, **options}
+        status, _ = assert_same(worlds, "POST", "/search", body)
+        assert status == 200
+
+
+def test_hidden_documents_change_no_bit_of_a_score(worlds):
+    assert_scores_are_the_same(worlds, INDEX)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [LONG, PARTS])
+def test_hidden_documents_change_no_bit_in_passages_and_partitions(all_worlds, index):
+    assert_scores_are_the_same(all_worlds, index)
 
 
 @pytest.mark.slow  # the routes that it draws differ in cost; those of each are asked above
@@ -382,11 +399,11 @@ def test_hidden_documents_change_no_bit_of_a_score(worlds, index):
     st.sampled_from([1, 2]),
 )
 def test_no_answer_depends_on_hidden_documents(
-    worlds, number, q, chosen, an_id, a_filter, kernel, explain, index, other
+    all_worlds, number, q, chosen, an_id, a_filter, kernel, explain, index, other
 ):
     asked = requests_of(q, chosen, an_id, a_filter, kernel, explain, index)
     route, (url, content) = [*asked.items()][number % len(asked)]
-    assert_same([worlds[0], worlds[other]], route.split()[0], url, content)
+    assert_same([all_worlds[0], all_worlds[other]], route.split()[0], url, content)
 
 
 REFUSING = [

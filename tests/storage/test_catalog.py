@@ -327,7 +327,7 @@ def recorded_changes(tmp_path_factory):
     return states, record(CHANGES, home, folder / "trace")
 
 
-@pytest.mark.parametrize("every", [60, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [180, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_change_is_whole_or_absent_after_a_loss_of_power(recorded_changes, tmp_path, every):
     states, recording = recorded_changes
     tried = 0

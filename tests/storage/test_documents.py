@@ -176,7 +176,7 @@ for room in sys.argv[2:]:
 
 def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path):
     """Files that may grow no further fail as a full disk does: at the opening too."""
-    rooms = ["0", "4096", "10000", "1000000", "2000000"]
+    rooms = ["0", "10000", "1000000"]
     command = [sys.executable, "-c", WRITING, str(tmp_path), *rooms]
     told = subprocess.check_output(command, text=True, timeout=PATIENCE).splitlines()
     for room, said in zip(rooms, told, strict=True):

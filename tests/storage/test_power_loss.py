@@ -85,6 +85,7 @@ def test_a_commit_is_whole_or_absent(tmp_path, every):
     assert tried > 60 // every
 
 
+@pytest.mark.slow
 def test_a_commit_without_syncs_is_noticed(tmp_path):
     (folder := tmp_path / "run").mkdir()
     program = f"import os; os.fsync = lambda _: None\n{BUILDS}"

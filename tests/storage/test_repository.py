@@ -221,7 +221,7 @@ def test_an_index_out_of_use_that_differs_is_not_taken_for_a_restore(
 
 @pytest.mark.parametrize(
     ("every", "leaves_empty"),
-    [(4, False), *(pytest.param(1, empty, marks=pytest.mark.slow) for empty in (False, True))],
+    [(7, False), *(pytest.param(1, empty, marks=pytest.mark.slow) for empty in (False, True))],
 )
 def test_a_restore_killed_at_any_step_is_repeated(
     home, repository, tmp_path, monkeypatch, every, leaves_empty

@@ -69,6 +69,24 @@ def test_scores_equal_those_of_the_oracle(world, answers, monkeypatch, way, smal
         assert found.total == expected.total
 
 
+@pytest.mark.slow
+def test_pruning_changes_no_bit_in_a_large_collection():
+    """Of 6,000 documents, most are never scored; the oracle scores all."""
+    world = cut_world(random_documents(6_000, 400, seed=11), neighbours=20, dimensions=20)
+    engine, oracle, randomness = world.klsa_engine, Oracle(world), np.random.default_rng(13)
+    some = Mask(randomness.random(len(world)) < 0.1)
+    for way, k in product(WAYS, (10, 300)):
+        params = klsa_params(world, SearchSettings.checked(way))
+        for length in (1, 2, 5, 30):
+            terms = randomness.integers(0, len(world.vocabulary), length).tolist()
+            for mask in (None, some):
+                (found,) = engine.top([terms], k, params, mask, totals=True)
+                expected = oracle.top(terms, k, params, mask)
+                assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+                assert found.scores.tobytes() == expected.scores.tobytes()
+                assert found.total == expected.total
+
+
 def test_sums_over_a_long_document_do_not_overflow():
     long = " ".join(f"long{number}" for number in range(600))
     world = cut_world([long, *random_documents(120, 60, seed=5)])

@@ -26,6 +26,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_order_of_documents(tmp_path):
     """Each document is the first once, so that each of its words is among the first terms."""
 
