@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from klsa_search.storage.current import current_generation
-from klsa_search.storage.partitions import parts_of
-
 
 @pytest.fixture
 def built(shell, cars):
@@ -34,18 +31,8 @@ def test_an_index_in_partitions_is_described_searched_and_exported(shell, built,
     assert shell("klsa-index", "delete", "cars", "--yes").code == 0
 
 
-def test_commands_explore_partitions(shell, built):
-    assert "engines" in shell("klsa-index", "related", "cars", "coolant").out
-    assert shell("klsa-index", "duplicates", "cars").out == "no near-duplicates found\n"
-
-
 def test_a_ranker_without_its_arrays_is_refused(shell, built):
     done = shell("klsa-search", "cars", "coolant", "--ranker", "lsi")
     assert done.code in (1, 2)
     assert "has partitions" in done.err
     assert "Traceback" not in done.err
-
-
-def test_a_partition_is_not_taken_for_the_index(shell, built, tmp_path):
-    for part in parts_of(tmp_path / "index" / "cars"):
-        assert current_generation(part).name == "000001"

@@ -77,22 +77,6 @@ def test_searches_and_writes_work(client):
     assert len(client.get("/indexes/three/judgements").json()["queries"]) == 1
 
 
-def test_it_is_explored(client):
-    for path, name, body in (
-        ("documents/d1/similar", "hits", None),
-        ("documents/d1/terms", "terms", None),
-        ("terms/word1/related", "related", None),
-        ("map", "ids", {"ids": ["d3"]}),
-        ("spectrum", "eigenvalues", None),
-        ("classify", "classified", {"labels": {"d1": "odd", "d2": "even"}, "k": 3}),
-    ):
-        method = "GET" if body is None else "POST"
-        answer = client.request(method, f"/indexes/three/{path}", json=body)
-        assert answer.status_code == 200, answer.text
-        is_tiny = name in ("hits", "related")  # there may be none among so few documents
-        assert answer.json()[name] or is_tiny
-
-
 def test_a_new_build_of_its_partitions_is_loaded(client, home):
     build(DOCUMENTS[:6], name="three", home=home, partitions=2, workers=1, replace=True).close()
     assert total(client, "wing") == 6
