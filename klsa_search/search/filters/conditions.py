@@ -242,7 +242,8 @@ def _parser() -> Lark:
             words = [item.lower() for item in operator_and_values if isinstance(item, Token)]
             values = [item for item in operator_and_values if not isinstance(item, Token)]
             value = values[0] if len(values) == 1 else values or True
-            condition = _condition(field, words[-1], value)
+            name = " ".join(words).removeprefix("is ").removeprefix("not ")
+            condition = _condition(field, name, value)
             return negation(condition) if "not" in words else condition
 
         def negated(self, part: Filter) -> Filter:
