@@ -9,17 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from klsa_search.collection.model import Document
 from klsa_search.core.build_settings import MAX_FIELDS, DateOrder, DecimalSign, FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.storage.columns.column import ColumnFiles
-from klsa_search.storage.columns.growing_columns import GrowingColumn, coerced
+from klsa_search.storage.columns.growing_columns import coerced, write_columns
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
     LocalForms,
@@ -86,8 +82,6 @@ _CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
 """Types that a field may have, in order of preference."""
 _MIN_FITTING: Final = 99
 """Fitting values of a string field required for each other value."""
-MEMORY: Final = 2**28  # bytes of the columns that are made in one pass
-MEMORY_OF_DOCUMENT: Final = 16  # bytes of a column for each document, also without a value
 MAX_OTHERS: Final = 10_000
 """Limit of values of another type in a detected field."""
 
@@ -144,17 +138,21 @@ class FieldsWriter:
         """Write the columns, and log what is unexpected about the types of detected fields.
 
         metadata  returns those of the documents again, in batches
-        Memory: 256 MB, at least 16 bytes a document; the texts of keyword fields; and 8 bytes for
-        each further value of a document. Cost: a pass over the documents for each 256 MB.
+        Cost and memory: see `write_columns`.
         """
-        others: dict[str, str] = {}
         if self._keeps_empty:
             for name in self._types_before.keys() - self._fields.keys():
                 self._fields[name] = _DetectedField(name, self.forms, declared=True)
-        votes = [field.local_forms() for field in self._fields.values()]
+        self._decide_forms()
+        chosen, others = self._decide_types()
+        columns = write_columns(generation, chosen, self._documents, metadata)
+        return FieldsEntry(columns=columns, others=others, more=self._more)
+
+    def _decide_forms(self) -> None:
+        """Read dates and numbers as the fields show, unless these disagree."""
+        before, votes = self.forms, [field.local_forms() for field in self._fields.values()]
         dates = {vote.dates for vote in votes} - {None}
         signs = {vote.decimal for vote in votes} - {None}
-        before = self.forms
         self.forms = LocalForms(
             self.forms.dates or (dates.pop() if len(dates) == 1 else None),
             self.forms.decimal or (signs.pop() if len(signs) == 1 else None),
@@ -164,8 +162,10 @@ class FieldsWriter:
             _log.warning("dates such as 3/5/2025 are read %s; --dates decides", self.forms.dates)
         if self.forms.decimal == "comma" != before.decimal:
             _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
-        units = set(self.forms.units)
-        types: dict[str, _Candidate] = {}
+
+    def _decide_types(self) -> tuple[dict[str, _Candidate], dict[str, str]]:
+        """Return the types of the fields that are columns, and why others are not."""
+        units, types, others = set(self.forms.units), dict[str, _Candidate](), dict[str, str]()
         for name, field in sorted(self._fields.items()):
             chosen = field.chosen(self._type(name), self.forms)
             if self._type(name) is None and (hint := field.hint(chosen)):
@@ -177,24 +177,7 @@ class FieldsWriter:
                 if chosen.kind == "number" and field.unit:
                     units.add(f"{name}={field.unit}")
         self.forms = self.forms._replace(units=tuple(sorted(units)))
-        names, entries = list(types), {}
-        step = max(MEMORY // max(MEMORY_OF_DOCUMENT * self._documents, 1), 1)
-        with ExitStack() as stack:
-            files = ColumnFiles(generation, stack)
-            for start in range(0, len(names), step):
-                columns = {
-                    name: GrowingColumn(types[name].kind, types[name].coerce, types[name].max_texts)
-                    for name in names[start : start + step]
-                }
-                for batch in metadata():
-                    fields_of = list(map(plain, batch))
-                    for name, column in columns.items():
-                        column.extend([fields.get(name) for fields in fields_of])
-                for name, column in columns.items():
-                    missing = int(np.count_nonzero(column.counts() == 0))
-                    arrays, mismatches = column.present()(), len(column.mismatches)
-                    entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
-        return FieldsEntry(columns=entries, others=others, more=self._more)
+        return types, others
 
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
