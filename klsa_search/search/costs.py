@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from klsa_search.core.parameters import LanguageSettings, SearchParameters
+from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchParameters
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
 from klsa_search.search.query.clauses import MAX_CORRECTIONS
@@ -135,41 +135,38 @@ class QueryCounts(NamedTuple):
         )
 
 
+_NO_OPTIONS: Final = QueryOptions()
+
+
 def estimated_cost(
     query: QueryCounts,
     hits: int,
+    options: QueryOptions = _NO_OPTIONS,
     *,
-    highlight: bool = False,
-    quality: bool = False,
-    explain: bool = False,
+    embeds: bool = False,
     everything: bool = False,
-    reranked: int = 0,
-    vector: bool = False,
-    embedded: bool = False,
-    facets: int = 0,
-    max_facet_values: int = 0,
-    sorts: int = 0,
 ) -> float:
     """Return about how many milliseconds a search takes.
 
-    hits        that are ranked, those before `offset` included; costs per hit apply to all of them
-    everything  whether every document is scored
-    reranked    hits that a reranker scores
-    vector      whether the query has a vector
-    embedded    whether an embedder computes it
-    facets      fields whose values are counted, `max_facet_values` of each in the answer
-    sorts       fields to sort by, or of which each value is returned once
+    hits        that are returned, and those before `offset`; costs per hit apply to all of them
+    embeds      whether an embedder computes the vector of a query without one
+    everything  whether every document is scored by the parameters or rules
     """
-    per_hit = HIT + HIT_BYTE * query.hit_bytes
-    per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
+    reranked, embedded = options.rerank or 0, embeds and options.vector is None
+    facets = len({*options.facets, *options.disjunctive_facets})
+    sorts = len(options.sort) + (options.distinct is not None)
+    everything |= options.min_score is not None or bool(options.positive or options.negative)
+    per_hit = HIT + HIT_BYTE * query.hit_bytes + HIGHLIGHT * options.highlight
+    per_hit += QUALITY * options.quality + EXPLANATION * options.explain
     of_query = OPERATOR * query.operators + PHRASE_DOCUMENT * query.phrase_documents
     of_query += MISSPELT * query.misspelt * max(1.0, query.terms / MISSPELT_TERMS)
-    of_query += query.filter_ms + FACET_VALUE * facets * max_facet_values
-    of_query += vector * (VECTOR + VECTOR_VALUE * query.vector_values) + EMBEDDED * embedded
+    of_query += query.filter_ms + FACET_VALUE * facets * options.max_facet_values
+    if embedded or options.vector:
+        of_query += VECTOR + VECTOR_VALUE * query.vector_values + EMBEDDED * embedded
     per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
     of_query += per_match * query.matches
     ranking = SEARCH + WORD * query.words + EVERYTHING * everything
-    return query.rankings * ranking + of_query + per_hit * hits + RERANKED * reranked
+    return query.rankings * ranking + of_query + per_hit * max(hits, reranked) + RERANKED * reranked
 
 
 def suggestions_cost(query: QueryCounts, k: int) -> float:

@@ -31,7 +31,6 @@ MAX_PARAMETERS = 8
 OPTION_LISTS = {
     "collection/opened_collection.py:__init__",
     "indexing/build.py:build",
-    "search/costs.py:estimated_cost",
 }
 """Functions whose keyword-only parameters are options of the public API."""
 
