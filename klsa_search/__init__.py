@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from klsa_search.indexing.build import build as build
     from klsa_search.search.explain.explanation import Explanation as Explanation
     from klsa_search.search.index import Index as Index
-    from klsa_search.search.opening import list_indexes as list_indexes
-    from klsa_search.search.opening import open_index as open_index
+    from klsa_search.search.index import list_indexes as list_indexes
+    from klsa_search.search.index import open_index as open_index
     from klsa_search.search.pages.excerpts import Excerpt as Excerpt
     from klsa_search.search.pages.facets import Facet as Facet
     from klsa_search.search.pages.results import Highlight as Highlight
@@ -91,8 +91,7 @@ else:
         "errors": "KlsaError",
         "indexing.build": "build",
         "search.explain.explanation": "Explanation",
-        "search.index": "Index",
-        "search.opening": "list_indexes open_index",
+        "search.index": "Index list_indexes open_index",
         "search.pages.excerpts": "Excerpt",
         "search.pages.facets": "Facet",
         "search.query.query": "Query SearchOptions",

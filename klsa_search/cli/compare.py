@@ -60,7 +60,7 @@ def judgements(path: Path, rankers: Sequence[str], json_file: Path | None) -> No
     """
     require("eval")
     from klsa_search.evaluation.systems import compare_rankers, index_judgements
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     if len(set(rankers)) < len(rankers):
         raise click.UsageError("a ranker is given twice: give each once")

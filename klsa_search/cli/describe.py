@@ -195,7 +195,7 @@ def drift_json(generations: Sequence[Path]) -> dict[str, Any] | None:
     written = (WriteLog(generation).last().seq for generation in generations)
     if not any(written) and all(trained is None for trained in compacted):
         return None
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
     from klsa_search.storage.partitions import is_partitioned
 
     try:

@@ -49,7 +49,7 @@ def add(
     undoes the addition. Values in other forms than those of the index are converted.
     """
     from klsa_search.collection.opening import open_collection
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     collection = open_collection(source, **reading)
     with progress_bar() as bar:
@@ -72,7 +72,7 @@ def add(
 @json_option
 def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove documents by ID from an index; unknown IDs are ignored."""
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     index = open_index(path)
     count = index.delete(ids)

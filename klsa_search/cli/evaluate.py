@@ -219,7 +219,7 @@ def replay(
 def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) -> Iterator[Index]:
     """Open the index of a record, or build it in a temporary folder."""
     if source is None:
-        from klsa_search.search.opening import open_index
+        from klsa_search.search.index import open_index
         from klsa_search.storage.names import index_path
 
         with closing(open_index(index_path(home, record.index.name))) as index:

@@ -117,7 +117,7 @@ def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
 
 
 def _open(path: Path) -> Index:
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     return open_index(path)
 

@@ -157,7 +157,7 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     "when": {"query_is": "tyres"}, "then": {"hide": ["t1"]}}]. It replaces all rules and takes
     effect at once.
     """
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
     from klsa_search.search.query.rules import checked_rules
     from klsa_search.storage.catalog import followed
     from klsa_search.storage.rules import write_rules

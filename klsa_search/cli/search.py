@@ -190,7 +190,7 @@ def klsa_search(
 
 
 def _open_local(home: Path, name: str, models: Mapping[str, Any]) -> Index:
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     return open_index(index_path(home, name), **models)
 

@@ -67,7 +67,7 @@ def sync(
     the options of the build, unless others are given here. klsa-index rollback --writes undoes it.
     """
     from klsa_search.collection.opening import open_collection
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     if watch:
         if dry_run or as_json:

@@ -84,7 +84,7 @@ def tune(
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing.rewrite import rebuild
-    from klsa_search.search.opening import open_index
+    from klsa_search.search.index import open_index
 
     judged = _judged(queries, qrels, target, data)
     index = open_index(path)

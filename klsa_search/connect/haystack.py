@@ -17,8 +17,7 @@ from klsa_search.core.extras import require
 from klsa_search.indexing.build import build
 from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 from klsa_search.search.filters.masks import mask_of
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.pages.passage_hits import place_of
 from klsa_search.search.pages.results import Hit
 from klsa_search.storage.columns.columns import Field, Fields

@@ -21,8 +21,7 @@ from klsa_search import mining
 from klsa_search.core.extras import require
 from klsa_search.core.installation import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
-from klsa_search.search.index import Index
-from klsa_search.search.opening import list_indexes, open_index
+from klsa_search.search.index import Index, list_indexes, open_index
 from klsa_search.search.pages.assembly import beginning
 from klsa_search.search.pages.excerpts import span_of
 from klsa_search.search.pages.passage_hits import place_of

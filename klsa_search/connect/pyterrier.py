@@ -15,8 +15,7 @@ from klsa_search.core.parameters import SearchParameters
 from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
 from klsa_search.indexing.build import build
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.parts.reading import ids_of
 from klsa_search.storage.directories import is_index
 

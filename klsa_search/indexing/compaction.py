@@ -48,8 +48,7 @@ from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.kernels.postings import Postings, postings_arrays
 from klsa_search.kernels.weighting import length_norms, live_length
 from klsa_search.lowrank.sparse_expansion import LEVELS, SegmentedExpansion
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.state.state import State
 from klsa_search.storage.arrays import ArrayWriter, write_arrays, write_lists, write_vocabulary
 from klsa_search.storage.columns.column import ColumnArrays, ColumnFiles

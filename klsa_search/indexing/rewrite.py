@@ -38,9 +38,8 @@ from klsa_search.indexing.reading import StoredCollection
 from klsa_search.indexing.replay import refuse_rebuilt, replayed
 from klsa_search.indexing.verify import verify_deep
 from klsa_search.search.engine.snapshot import FIRST_LATER
-from klsa_search.search.index import Index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.models import NO_MODELS, Models
-from klsa_search.search.opening import open_index
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.declared import forms_of
 from klsa_search.storage.current import current_build, current_generation, last_resort

@@ -24,8 +24,7 @@ from klsa_search.indexing.rewrite import refit
 from klsa_search.lowrank.expansion_matrix import spectral_function
 from klsa_search.mining.similar import similar
 from klsa_search.search.explain.explanation import Explanation
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.rankers import needs_eigenvectors
 
 _TOPICS: Final = (

@@ -1,18 +1,22 @@
-"""The open index: reads and searches, writes, and changes what queries use."""
+"""An index, and how it is opened: it reads and searches, writes, and changes what queries use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
+from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.lazy import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
+from klsa_search.errors import SettingsError
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Arrays
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import FilterLike
-from klsa_search.search.models import NO_MODELS, Models
+from klsa_search.search.models import NO_MODELS, Models, refuse_other_model
 from klsa_search.search.pages.planning import Ranking
 from klsa_search.search.pages.results import SearchResults
 from klsa_search.search.parts.exports import Exports
@@ -22,13 +26,20 @@ from klsa_search.search.parts.merged_search import (
     score_parts,
     search_parts,
 )
-from klsa_search.search.parts.opening import reopened, reopening
+from klsa_search.search.parts.opening import open_reader, reopened, reopening
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.parts.suggestions import Suggestions
 from klsa_search.search.query.query import Query, SearchOptions, VectorLike, as_query
 from klsa_search.search.ranking.parameters import checked_integer
 from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.writer import Writer
+from klsa_search.storage.catalog import followed
+from klsa_search.storage.maintenance import indexes_in
+from klsa_search.storage.names import index_directory
+
+if TYPE_CHECKING:
+    from klsa_search.embedding.model import Embedder, Reranker
+    from klsa_search.embedding.opening import EmbeddingFunction
 
 
 class Index:
@@ -340,3 +351,64 @@ class Index:
 
 def _reopened(*facts: Any) -> Index:
     return Index(reopened(*facts))
+
+
+def open_index(
+    path: str | Path,
+    *,
+    tokenizer: Tokenizer | str | None = None,
+    embedders: Mapping[str, Embedder | EmbeddingFunction | str] | None = None,
+    reranker: Reranker | str | None = None,
+) -> Index:
+    """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
+
+    tokenizer  tokenizer that the index was built with, if any: the function, or `module:function`.
+               It is code that runs in this process; passing it once trusts it until the process
+               ends
+    embedders  by space: a search without `vector` embeds its query by the first of them whose space
+               the index has, and documents that are written without vectors get some. What
+               `klsa_search.embedding.open_embedder` takes. They are not pickled with the index
+    reranker   of `search(..., rerank=N)`: a function, or what `klsa_search.embedding.open_reranker`
+               takes; not pickled either
+
+    IndexNotFound, IndexDamaged or FormatUnsupported; SettingsError if the tokenizer of the index is
+    not trusted, or another one is given, or vectors are by another model than the embedder. File
+    sizes are checked each time; checksums the first time on this machine, and after any change:
+    about a second a gigabyte, on all processors.
+
+    >>> open_index("index/reports")
+    <Index reports generation 000001: 6 documents>
+    """
+    name = None if tokenizer is None else trust(tokenizer)
+    models = Models.opened(embedders or {}, reranker)
+    folder = followed(Path(path))
+    index = Index(open_reader(folder), models)
+    try:
+        for entry in index.manifest.vectors:
+            if entry.name in models.embedders:
+                refuse_other_model(index.name, entry, models.embedders[entry.name])
+    except SettingsError:
+        index.close()
+        raise
+    built = index.settings.tokenizer
+    if name not in (None, built):
+        index.close()
+        raise SettingsError(
+            f"index `{index.name}` was built with {built or 'no tokenizer'}, not "
+            f"with {name}; open it with its own tokenizer, or rebuild it",
+            field="tokenizer",
+        )
+    return index
+
+
+def list_indexes(home: str | Path | None = None) -> list[str]:
+    """Return the sorted names of the indexes of an index directory; none if it does not exist.
+
+    home  by default `$KLSA_HOME` or `index`
+
+    OSError if it cannot be read. Cost: that of listing each of its folders.
+
+    >>> list_indexes()
+    ['reports']
+    """
+    return [path.name for path in indexes_in(index_directory(home))]

@@ -20,9 +20,8 @@ from klsa_search.core.child_processes import command_of
 from klsa_search.core.installation import __version__
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
-from klsa_search.search.index import Index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.models import Models
-from klsa_search.search.opening import open_index
 from klsa_search.service import openapi
 from klsa_search.service.admission import INLINE_SECONDS, MAX_QUEUE_DELAY, Admission, Writes
 from klsa_search.service.analytics.recorder import Recorder

@@ -19,8 +19,7 @@ from pathlib import Path
 from time import monotonic
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog_entries import (
     FAULTS,

@@ -10,8 +10,7 @@ from pathlib import Path
 from reprlib import Repr
 
 from klsa_search.errors import KlsaError
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.storage import files
 from klsa_search.storage.checksums import ChecksumCheck
 from klsa_search.storage.current import current_build

@@ -14,7 +14,7 @@ from klsa_search.collection.vectors import vectors_of
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import embed
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.application import opener_of
 from klsa_search.service.settings import read_settings
 from tests.support.embedders import Meanings

@@ -9,7 +9,7 @@ import klsa_search as klsa
 from klsa_search.collection.vectors import quantised, vectors_of
 from klsa_search.errors import EmbedderFailed, IndexBusy, SettingsError, StoreError
 from klsa_search.indexing import computed_vectors, embed, refit
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.storage.maintenance import delete_index
 from klsa_search.storage.vectors import ComputedVectors
 from tests.support.embedders import Meanings

@@ -2,7 +2,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.mining.drift import drift
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.storage.maintenance import undo_writes
 
 from .conftest import documents

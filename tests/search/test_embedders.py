@@ -13,7 +13,7 @@ from klsa_search.embedding.model import CheckedEmbedder
 from klsa_search.errors import EmbedderFailed, QueryError
 from klsa_search.indexing import embed
 from klsa_search.search import models
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
@@ -228,7 +228,7 @@ def test_nothing_is_imported_without_models(path):
     import subprocess
 
     program = (
-        "import sys; from klsa_search.search.opening import open_index\n"
+        "import sys; from klsa_search.search.index import open_index\n"
         f"with open_index({str(path)!r}) as index: index.search('care')\n"
         "print(*[name for name in sys.modules if name.startswith('klsa_search.embedding')])"
     )

@@ -12,7 +12,7 @@ from klsa_search.client.results import ResultsJson, read
 from klsa_search.embedding import model
 from klsa_search.embedding.model import CheckedReranker
 from klsa_search.errors import QueryError
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
 from tests.support.client import AppClient

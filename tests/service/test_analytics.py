@@ -10,7 +10,7 @@ import pytest
 from klsa_search.cli.index import klsa_index
 from klsa_search.errors import StoreError
 from klsa_search.mining.synonym_proposals import SearchedQuery, propose_synonyms
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics import recorder as recording
 from klsa_search.service.analytics import store as storing

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.search.parts.reader import Reader
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.catalog import Catalog

@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search.core.child_processes import command_of
 from klsa_search.indexing.build import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.application import CHILD
 from klsa_search.service.catalog import Catalog

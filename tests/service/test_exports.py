@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.routes import exports
 
 from .conftest import failure_of

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from klsa_search import build
+from klsa_search.core.parameters import QueryOptions
 from klsa_search.search import costs
-from klsa_search.search.index import Index
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import Index, open_index
 from klsa_search.search.query.query import Query
 from klsa_search.service.admission import Admission
 from klsa_search.service.index_service import MAX_LIGHT_COST, cost_for
@@ -244,13 +244,14 @@ def test_vectors_cost_by_their_number_and_dimensions(tiny_home):
     with open_index(tiny_home / "tiny") as index:
         counts = index.query_counts("wing")
     assert counts.vector_values == 0
+    with_vector = QueryOptions(vector={"space": [1.0]})
 
-    def cost(documents, dimensions, **options):
+    def cost(documents, dimensions, options=with_vector):
         values = counts._replace(vector_values=documents * dimensions)
-        return costs.estimated_cost(values, 10, vector=True, **options)
+        return costs.estimated_cost(values, 10, options, embeds=True)
 
     assert cost(6_000, 384) < MAX_LIGHT_COST
-    assert cost(6_000, 384, embedded=True) > cost(6_000, 384) + 5
+    assert cost(6_000, 384, QueryOptions()) > cost(6_000, 384) + 5
     for documents, dimensions in ((300_000, 384), (6_000, 8_192)):
         assert cost(documents, dimensions) > MAX_LIGHT_COST
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from klsa_search.mining import KERNELS, classify, document_map, related, strongest_terms
 from klsa_search.mining.similar import similar
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.routes.mining import SimilarRequest
 from klsa_search.service.schemas.base import MAX_HITS
 from tests.campaigns.test_fuzz import check, json_values

@@ -11,7 +11,7 @@ from klsa_search.cli.search import klsa_search
 from klsa_search.client import Client
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing.build import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
 from tests.support.client import AppClient

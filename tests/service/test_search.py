@@ -4,7 +4,7 @@ from urllib.parse import quote
 import pytest
 
 from klsa_search import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.schemas.search_answers import SearchAnswer
 
 from .conftest import DOCUMENTS, build_tiny, failure_of

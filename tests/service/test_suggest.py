@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search.indexing.build import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 
 from .conftest import failure_of
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.indexing.build import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.admission import Writes
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.application import ROUTERS

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends
 from pydantic import Field
 
-from klsa_search.core.parameters import MatchName, Text
+from klsa_search.core.parameters import MatchName, QueryOptions, Text
 from klsa_search.search.costs import estimated_cost, suggestions_cost
 from klsa_search.search.facet_search import facet_search
 from klsa_search.search.index import Index
@@ -125,7 +125,8 @@ async def search_facet(name: str, body: FacetSearchBody, service: Service) -> Fa
         field = index.fields.get(body.field)
         values = 0 if field is None else min(len(field), field.content or len(field))
         counts = index.query_counts(body.q, filter=body.filter)
-        return estimated_cost(counts, 1, facets=1, max_facet_values=values)
+        facets = QueryOptions(facets=(body.field,), max_facet_values=max(values, 1))
+        return estimated_cost(counts, 1, facets)
 
     return await service.answer(name, compute, cost=cost)
 

@@ -188,23 +188,10 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             counts = counts._replace(misspelt=counts.misspelt - 1)
         return estimated_cost(
             counts,
-            max(
-                self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
-                self.rerank or 0,
-            ),
-            highlight=self.highlight,
-            quality=self.quality,
-            explain=self.explain,
-            reranked=self.rerank or 0,
-            vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
-            embedded=self.vector is None and index.embeds_queries,
-            facets=len({*self.facets, *self.disjunctive_facets}),
-            max_facet_values=self.max_facet_values,
-            sorts=len(self.sort) + (self.distinct is not None),
-            everything=(self.rules and counts.boosts > 0)
-            or self.min_score is not None
-            or bool(self.positive or self.negative)
-            or _scores_all(self, index),
+            self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
+            self,
+            embeds=index.embeds_queries,
+            everything=(self.rules and counts.boosts > 0) or _scores_all(self, index),
         )
 
 
@@ -306,8 +293,7 @@ class ExplainRequest(RankingParameters, _TextAndVector):
         return estimated_cost(
             index.query_counts(self.q, operators=self.operators, spelling=self.spelling),
             1,
-            explain=True,
-            vector=bool(self.vector) or (self.vector is None and index.embeds_queries),
-            embedded=self.vector is None and index.embeds_queries,
+            QueryOptions(explain=True, vector=self.vector),
+            embeds=index.embeds_queries,
             everything=_scores_all(self, index),
         )

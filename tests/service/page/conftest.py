@@ -10,7 +10,7 @@ from playwright import sync_api as api
 
 from klsa_search.indexing.build import build
 from klsa_search.mining.similar import similar
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 from tests.support.browsers import open_browser

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import Store
 

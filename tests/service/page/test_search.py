@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from klsa_search import build
-from klsa_search.search.opening import open_index
+from klsa_search.search.index import open_index
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 from tests.support.waiting import wait_until
