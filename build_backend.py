@@ -2,12 +2,13 @@
 
 `BuildNative` compiles klsa_search/native into the module `klsa_search._native`, and writes its
 types and descriptions, for type checkers and editors, to `_native.pyi`. Objects of an in-place
-build stay in build/, and only those older than their sources are compiled again. With
+build stay in build/, and only those whose sources or options changed are compiled again. With
 KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -98,24 +99,25 @@ class BuildNative(build_ext):
         folder.mkdir(parents=True, exist_ok=True)
         system = (f"-isystem{path}" for path in _system_folders(folder))
         options = [*compiler(), *FLAGS, *STABLE, *_sanitize(), *system]
-        key = "\n".join([*options, nanobind.__version__, sys.version])
-        made_with = folder / "made-with.txt"
-        is_same = made_with.is_file() and made_with.read_text() == key
+        # Read before compiling: a file that changes meanwhile is compiled again.
+        contents = {file: Path(file).read_bytes() for file in ext.depends}
         objects = {source: folder / f"{Path(source).stem}.o" for source in ext.sources}
-        old = [source for source, made in objects.items() if not (is_same and _is_current(made))]
-        made_with.unlink(missing_ok=True)
 
-        def compile_source(source: str) -> None:
+        def make_object(source: str) -> None:
             made = objects[source]
-            made.unlink(missing_ok=True)
-            depends = ["-MMD", "-MF", str(made.with_suffix(".d"))]
             level = [LEVELS[made.stem]] if made.stem in LEVELS and not _sanitize() else []
-            self.spawn([*options, *level, *depends, "-c", source, "-o", str(made)])
+            depends = ["-MMD", "-MF", str(made.with_suffix(".d"))]
+            command = [*options, *level, *depends, "-c", source, "-o", str(made)]
+            made_with = made.with_suffix(".key")
+            if made_with.is_file() and made_with.read_text() == _key(command, made, contents):
+                return
+            made_with.unlink(missing_ok=True)
+            self.spawn(command)
+            made_with.write_text(_key(command, made, contents))
 
-        old.sort(key=lambda source: objects[source].stem not in SLOWEST)
+        slowest_first = sorted(objects, key=lambda source: objects[source].stem not in SLOWEST)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(compile_source, old))
-        made_with.write_text(key)
+            list(pool.map(make_object, slowest_first))
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
@@ -146,14 +148,15 @@ def _system_folders(folder: Path) -> list[Path | str]:
     return [link / "include", link / "src", link / "ext/robin_map/include", *python]
 
 
-def _is_current(made: Path) -> bool:
-    """Return whether an object is newer than the package's files that it was compiled from."""
+def _key(command: list[str], made: Path, contents: dict[str, bytes]) -> str:
+    """Return a digest of the command that makes an object and of the files that it depends on."""
     depends = made.with_suffix(".d")
     if not (made.is_file() and depends.is_file()):
-        return False
-    files = depends.read_text().partition(":")[2].replace("\\\n", " ").split()
-    compiled = made.stat().st_mtime
-    return all(Path(file).is_file() and Path(file).stat().st_mtime < compiled for file in files)
+        return ""
+    digest = hashlib.sha256("\n".join([*command, nanobind.__version__, sys.version]).encode())
+    for file in depends.read_text().partition(":")[2].replace("\\\n", " ").split():
+        digest.update(contents.get(os.path.normpath(file), b""))
+    return digest.hexdigest()
 
 
 def extension() -> Extension:
