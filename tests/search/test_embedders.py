@@ -29,7 +29,11 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=[{}, {"partitions": 2, "workers": 1}], ids=["one", "two"])
+@pytest.fixture(
+    scope="module",
+    params=[{}, pytest.param({"partitions": 2, "workers": 1}, marks=pytest.mark.slow)],
+    ids=["one", "two"],
+)
 def built(tmp_path_factory, request):
     home = tmp_path_factory.mktemp("home")
     klsa.build(DOCUMENTS, name="cars", home=home, dimensions=2, **request.param).close()

@@ -166,7 +166,7 @@ def test_words_are_found_without_their_accents(tmp_path, language, text, queries
             assert not index.search(query, spelling="off").total
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_operators_apply_to_words_without_their_accents(tmp_path, partitions):
     texts = ["målning i rummet metod", "vägg metod", "ett annat metod", "målning vägg"]
     records = [

@@ -34,7 +34,11 @@ def record(number: int, **changes: object) -> dict[str, object]:
     } | changes
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["one part", "three partitions"])
+@pytest.fixture(
+    scope="module",
+    params=[1, pytest.param(3, marks=pytest.mark.slow)],
+    ids=["one part", "three partitions"],
+)
 def parts(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the options of a build with so many parts."""
     return {} if request.param == 1 else {"partitions": request.param, "workers": 1}

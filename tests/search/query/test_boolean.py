@@ -85,11 +85,14 @@ def test_nested_expressions_match_as_in_python(index, expression):
 
 # Examples are fresh in each run, and two indexes are asked.
 @one_in(3)
-@given(st.text(max_size=40) | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])))
+@given(
+    st.text(max_size=40)
+    | st.text(st.sampled_from('retival "+-:wifo*'), max_size=30)
+    | st.lists(st.sampled_from(["AND", "OR", "NOT", "(", ")", "-", "a"])).map(" ".join)
+)
 def test_any_text_is_a_query(index, text):
-    query = text if isinstance(text, str) else " ".join(text)
-    for operators in (None, True, False):
-        index.search(query, operators=operators)
+    for operators, spelling in ((None, "auto"), (True, "suggest"), (False, "off")):
+        index.search(text, operators=operators, spelling=spelling)
 
 
 TOKENS = st.sampled_from(["AND", "OR", "NOT", "(", ")", "a", "b", "-c", '"d e"', "f*"])

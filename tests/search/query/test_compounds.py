@@ -75,7 +75,7 @@ def test_words_are_excluded_both_ways(written):
                 assert {hit.id for hit in found} == ids - {f"{number}0", f"{number}1"}, query
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_words_exclude_what_a_search_for_them_finds(tmp_path, partitions):
     texts = ["Notes on COVID19"] * 9 + ["Notes on COVID-19", "Notes on cars", "Notes on 19 cars"]
     texts += ["Notes: email"] * 3 + ["Notes: e-mail"]
@@ -88,7 +88,7 @@ def test_words_exclude_what_a_search_for_them_finds(tmp_path, partitions):
         assert index.search("notes -card").total == len(texts)
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_excluded_word_is_not_divided_at_any_letter(tmp_path, partitions):
     texts = ["it may be hot", "hot some one", "hot the rapist", "hot car pet", "hot UTF-8"]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]

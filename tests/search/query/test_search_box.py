@@ -66,7 +66,7 @@ def test_a_number_that_no_document_contains_finds_the_id_with_it(tickets, query)
     assert (found.interpretation.id, ids(found)) == ("SUP-1058", ["SUP-1058"])
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_number_of_several_ids_or_of_documents_is_a_word(tmp_path, partitions):
     ids_ = ["a-100", "b-100", "a-2024", "310", "a-310", "a-99", "a-2.105"]
     ids_ += [f"{a}/{n}" for a in "abc" for n in range(200, 210)]

@@ -3,8 +3,6 @@
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.errors import QueryError
@@ -319,12 +317,6 @@ def test_synonyms_of_a_word_that_is_gone_count_as_of_one_never_seen(tmp_path):
 
 def _documents(texts):
     return [{"id": name, "text": text} for name, text in texts.items()]
-
-
-@given(st.text(max_size=60) | st.text(st.sampled_from('retival "+-:wifo*'), max_size=30))
-def test_any_text_is_a_query(index, text):
-    for done in ("auto", "suggest", "off"):
-        index.search(text, 3, spelling=done)
 
 
 def test_names_with_signs_are_words(tmp_path):

@@ -95,7 +95,7 @@ def test_masks_and_scores_agree_with_search(index):
     assert ids(index, "it -vitamin") == ["it", "c&a"]
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_stop_words_of_later_documents_are_found(tmp_path, partitions):
     index = build(NAMES, name="later", home=tmp_path, partitions=partitions, workers=1)
     index.add(
