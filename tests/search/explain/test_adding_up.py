@@ -126,6 +126,7 @@ def assert_adds_up(found: Explanation, best: float) -> None:
         assert_adds_up(inner, best)
 
 
+@pytest.mark.slow
 @given(
     kind=st.sampled_from(KINDS),
     words=st.lists(st.sampled_from([*WORDS, "unheard"]), min_size=1, max_size=12),
