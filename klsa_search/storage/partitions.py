@@ -287,8 +287,9 @@ def _terms_in(folder: Path) -> CollectionTerms:
     from klsa_search.storage.arrays import open_array, read_vocabulary
 
     array, trained = partial(open_array, folder), Vocabulary(read_vocabulary(folder))
+    terms = SortedTexts(array("terms"), array("terms_starts"), gap=1)
     return CollectionTerms(
-        StoredVocabulary(trained, SortedTexts(array("terms"), array("terms_starts"), gap=1)),
+        StoredVocabulary(trained, terms) if len(terms) else trained,
         len(trained),
         array("positions"),
         array("positions_starts"),

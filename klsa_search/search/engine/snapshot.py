@@ -382,8 +382,9 @@ def open_snapshot(
         if len(segment.postings.frequencies) != len(numbers):
             file = generation / MANIFEST
             raise IndexDamaged(f"`{file}` is not of the build of its index; {step_for(file)}")
-        segment = Segment.of(0, segment.postings, numbers)
-        forward = forward.renumbered(numbers, len(vocabulary))
+        if len(numbers) < len(vocabulary):
+            segment = Segment.of(0, segment.postings, numbers)
+            forward = forward.renumbered(numbers, len(vocabulary))
     is_partition = has_array(generation, "ordinals")
     stored = has_array(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
