@@ -83,7 +83,8 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
     """
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    _native.pack_table(*csr_arrays(rows), table, steps)
+    no_others = np.empty((n, 0), np.uint32), np.empty((n, 0), np.uint8)
+    _native.pack_table(*csr_arrays(rows), 0, np.arange(n), table, steps, *no_others)
     return table, steps
 
 
@@ -99,7 +100,7 @@ def pack_partition_table(
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
     remote_rows = RemoteRows(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
-    _native.pack_partition_table(*csr_arrays(rows), first_row, ordinals, table, steps, *remote_rows)
+    _native.pack_table(*csr_arrays(rows), first_row, ordinals, table, steps, *remote_rows)
     return table, steps, remote_rows
 
 

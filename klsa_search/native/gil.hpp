@@ -1,7 +1,7 @@
 // The GIL, released while loops run, also when the interpreter ends meanwhile.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include <Python.h>
 
 namespace klsa {
 

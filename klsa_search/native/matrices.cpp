@@ -156,70 +156,46 @@ struct Entry {
     i32 column;
 };
 
-// Call `visit(row, i, entry, level)` for the `width` largest positive entries of each row off the diagonal, which
-// begins at column `first`, i from 0 for the largest; write the steps.
-template <class Visit>
-void for_each_strongest(const Starts& starts, const Columns& columns, const Array1<const f32>& values, i64 first,
-                        const i64* orders, i64 width, Array1<f32>& steps, Visit visit) {
+void pack_table(Starts starts, Columns columns, Array1<const f32> values, i64 first, Array1<const i64> ordinals,
+                Array2<u32> table, Array1<f32> steps, Array2<u32> documents, Array2<u8> levels) {
+    const i64 rows = length(steps), width = i64(table.shape(1));
+    require(length(starts) == rows + 1 && length(table) == rows,
+            "starts, table and steps: their numbers of rows differ");
+    require(length(columns) == length(values), "columns and values: their lengths differ");
+    require_offsets(starts, length(columns), "starts");
+    require_between(columns, 0, length(ordinals), "columns");
+    require_between(ordinals, 0, i64(1) << 32, "ordinals");
+    require(first >= 0 && first <= length(ordinals) && rows <= COLUMNS, "first: there is no such column");
+    const i64 outside = first == 0 && rows >= length(ordinals) ? 0 : width;
+    require(length(documents) == rows && length(levels) == rows && i64(documents.shape(1)) >= outside &&
+                documents.shape(1) == levels.shape(1),
+            "table, documents and levels: their shapes differ");
+    std::fill_n(table.data(), table.size(), 0);
+    std::fill_n(documents.data(), documents.size(), 0);
+    std::fill_n(levels.data(), levels.size(), 0);
     std::vector<Entry> entries;
-    for (i64 row = 0; row < length(steps); row++) {
+    for (i64 row = 0; row < rows; row++) {
         entries.clear();
-        for (i64 p = starts(row); p < starts(row + 1); p++) {
-            const i32 column = columns(p);
-            if (column != first + row && values(p) > 0)
-                entries.push_back({values(p), orders ? orders[column] : column, column});
-        }
+        for (i64 p = starts(row); p < starts(row + 1); p++)
+            if (columns(p) != first + row && values(p) > 0)
+                entries.push_back({values(p), ordinals(columns(p)), columns(p)});
         const size_t kept = std::min(entries.size(), size_t(width));
         std::partial_sort(
             entries.begin(), entries.begin() + i64(kept), entries.end(),
             [](const Entry& a, const Entry& b) { return a.value != b.value ? a.value > b.value : a.order < b.order; });
         const f32 step = steps(row) = kept ? entries[0].value / LEVELS : 0;
-        for (size_t i = 0; i < kept; i++) visit(row, i, entries[i], level_of(entries[i].value, step));
+        i64 here = 0, remote = 0;
+        for (size_t i = 0; i < kept; i++) {
+            const u32 level = level_of(entries[i].value, step);
+            const i64 column = entries[i].column - first;
+            if (column >= 0 && column < rows) {
+                table(row, here++) = u32(column) << 8 | level;
+            } else {
+                documents(row, remote) = u32(entries[i].order);
+                levels(row, remote++) = u8(level);
+            }
+        }
     }
-}
-
-void require_rows(const Starts& starts, const Columns& columns, const Array1<const f32>& values, i64 limit,
-                  const Array2<u32>& table, const Array1<f32>& steps) {
-    require(length(starts) == length(steps) + 1 && length(table) == length(steps),
-            "starts, table and steps: their numbers of rows differ");
-    require(length(columns) == length(values), "columns and values: their lengths differ");
-    require_offsets(starts, length(columns), "starts");
-    require_between(columns, 0, limit, "columns");
-}
-
-void pack_table(Starts starts, Columns columns, Array1<const f32> values, Array2<u32> table, Array1<f32> steps) {
-    require_rows(starts, columns, values, COLUMNS, table, steps);
-    std::fill_n(table.data(), table.size(), 0);
-    for_each_strongest(
-        starts, columns, values, 0, nullptr, i64(table.shape(1)), steps,
-        [&](i64 row, size_t i, const Entry& entry, u32 level) { table(row, i) = u32(entry.column) << 8 | level; });
-}
-
-void pack_partition_table(Starts starts, Columns columns, Array1<const f32> values, i64 first,
-                          Array1<const i64> ordinals, Array2<u32> table, Array1<f32> steps, Array2<u32> documents,
-                          Array2<u8> levels) {
-    require_rows(starts, columns, values, length(ordinals), table, steps);
-    require_between(ordinals, 0, i64(1) << 32, "ordinals");
-    const i64 rows = length(steps), width = i64(table.shape(1));
-    require(first >= 0 && first <= length(ordinals) && rows <= COLUMNS, "first: there is no such column");
-    require(length(documents) == rows && length(levels) == rows && i64(documents.shape(1)) == width &&
-                i64(levels.shape(1)) == width,
-            "table, documents and levels: their shapes differ");
-    std::fill_n(table.data(), table.size(), 0);
-    std::fill_n(documents.data(), documents.size(), 0);
-    std::fill_n(levels.data(), levels.size(), 0);
-    i64 here = 0, remote = 0;
-    for_each_strongest(starts, columns, values, first, ordinals.data(), width, steps,
-                       [&](i64 row, size_t i, const Entry& entry, u32 level) {
-                           if (i == 0) here = remote = 0;
-                           const i64 column = entry.column - first;
-                           if (column >= 0 && column < rows) {
-                               table(row, here++) = u32(column) << 8 | level;
-                           } else {
-                               documents(row, remote) = u32(entry.order);
-                               levels(row, remote++) = u8(level);
-                           }
-                       });
 }
 
 template <class W>
@@ -285,20 +261,15 @@ void bind_matrices(nb::module_& module) {
     bind_pack_rows<f32>(module);
     bind_pack_rows<f64>(module);
     module.def("pack_table", without_gil(&pack_table), exact("starts"), exact("columns"), exact("values"),
-               exact("table"), exact("steps"), R"(
-        Write the largest positive entries of each row off the diagonal, as of `pack_rows`.
-
-        table  (rows, width), largest first, padded with 0; ties are ordered by column
-        Cost O(entries log width).
-    )");
-    module.def("pack_partition_table", without_gil(&pack_partition_table), exact("starts"), exact("columns"),
-               exact("values"), nb::arg("first"), exact("ordinals"), exact("table"), exact("steps"), exact("documents"),
-               exact("levels"), R"(
-        Write what `pack_table` does for a partition, whose diagonal begins at column `first`.
+               nb::arg("first"), exact("ordinals"), exact("table"), exact("steps"), exact("documents"), exact("levels"),
+               R"(
+        Write the largest positive entries of each row off the diagonal, which begins at column `first`.
 
         ordinals           of all columns, by which ties are ordered
-        table              entries whose columns are rows of the partition, numbered from 0
-        documents, levels  (rows, width) ordinals and levels of the others
+        table              (rows, width) as of `pack_rows`, largest first, padded with 0: entries whose
+                           columns are rows, numbered from 0
+        documents, levels  (rows, width) ordinals and levels of the others; (rows, 0) if there are none
+        Cost O(entries log width).
     )");
     module.def("add_cosines", without_gil(&add_cosines), exact("rows"), exact("documents"), exact("scales"),
                exact("query"), nb::arg("scale"), exact("cosines"), R"(

@@ -1,9 +1,6 @@
 // The module klsa_search._native.
-#include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -29,36 +26,7 @@ std::string select_instruction_set(const std::string& name) {
     throw std::invalid_argument("`" + name + "` is not an instruction set of this processor; see instruction_sets()");
 }
 
-// Threads that ask for the GIL, and the one that ends the interpreter.
-std::atomic<int> returning{0};
-std::atomic<bool> is_ending{false};
-std::thread::id ending_thread;
-
 }  // namespace
-
-namespace klsa {
-
-WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
-
-WithoutGil::~WithoutGil() {
-    returning++;
-    if (is_ending && std::this_thread::get_id() != ending_thread) {
-        returning--;
-        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    }
-    PyEval_RestoreThread(state_);
-    returning--;
-}
-
-void WithoutGil::end() {
-    ending_thread = std::this_thread::get_id();
-    is_ending = true;
-    PyThreadState* state = PyEval_SaveThread();
-    while (returning) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    PyEval_RestoreThread(state);
-}
-
-}  // namespace klsa
 
 NB_MODULE(_native, module) {
     nanobind::set_leak_warnings(false);  // references of an interpreter that exits are no leaks

@@ -1,4 +1,4 @@
-// What the engine for one instruction set is called by.
+// The functions of the engine of one instruction set that bindings call.
 //
 // Included once for each instruction set: see `for_each_instruction_set.hpp`.
 
