@@ -114,6 +114,7 @@ def test_the_default_is_the_same_if_no_row_of_d_changes(tmp_path):
     assert asked(home / "written") == before
 
 
+@pytest.mark.slow
 def test_the_default_is_about_the_same(path):
     """Rows of D changed, so coverage and expansion did."""
     before = [first_of(line) for line in asked(path)]
