@@ -28,7 +28,7 @@ BLOCK = 1_000_000
 """Words of a block."""
 CHUNK = 1 << 20  # keys read at a time
 SORTED = 1 << 23  # keys sorted at a time
-_OWN = -1  # name of the dictionary of documents given as terms
+_OF_TERMS = -1  # name of the dictionary of documents given as terms
 _NEGATIVE = LAST_STOP_CODE + 1  # numbers of words without a term, down from -1
 
 
@@ -167,10 +167,10 @@ class CountsBuilder:
 
     def add(self, *parts: Sequence[str]) -> None:
         """Add a document, given as the terms of its parts, such as title and text."""
-        numbering = self._numberings.setdefault(_OWN, {})
+        numbering = self._numberings.setdefault(_OF_TERMS, {})
         tokens = [numbering.setdefault(term, len(numbering)) for term in chain(*parts)]
         lengths = np.array([len(part) for part in parts], np.int32)
-        self.extend(_OWN, np.array(tokens, np.int32), lengths, len(parts), ())
+        self.extend(_OF_TERMS, np.array(tokens, np.int32), lengths, len(parts), ())
 
     def extend(
         self,

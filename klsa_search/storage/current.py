@@ -33,10 +33,10 @@ from klsa_search.storage.names import (
 )
 
 _MAX_BYTES = 65_536  # a valid file has some hundred
-_KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
-_WHOLE = re.compile(
+_KEPT_SUM = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
+_CONTENT = re.compile(
     rf"(?P<name>{GENERATION.pattern})\nsha256 (?P<sum>[0-9a-f]{{64}})\n"
-    rf"(?P<kept>(?:{_KEPT.pattern})*)"
+    rf"(?P<kept>(?:{_KEPT_SUM.pattern})*)"
 )
 
 
@@ -69,8 +69,8 @@ def read_current(path: Path) -> Current:
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
         raise unreadable(path / CURRENT, error, repair_step(path)) from error
-    match = _WHOLE.fullmatch(content.decode("ascii", "replace"))
-    sums = dict(_KEPT.findall(match["kept"])) if match else {}
+    match = _CONTENT.fullmatch(content.decode("ascii", "replace"))
+    sums = dict(_KEPT_SUM.findall(match["kept"])) if match else {}
     if match is None or match["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(

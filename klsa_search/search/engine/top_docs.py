@@ -50,20 +50,20 @@ class TopDocs(NamedTuple):
         """Return the same documents with other scores."""
         return TopDocs(self.doc_ids, scores, total, before=self, matches=self.matches)
 
-    def joined(self, others: TopDocs) -> TopDocs:
-        """Return these documents, then others, with the matches of these."""
+    def joined(self, later: TopDocs) -> TopDocs:
+        """Return these documents, then later ones, with the matches of these."""
 
         def both(one: TopDocs | None, other: TopDocs | None) -> TopDocs | None:
             return None if one is None or other is None else one.joined(other)
 
-        has_exact = self.exact is not None and others.exact is not None
+        has_exact = self.exact is not None and later.exact is not None
         return TopDocs(
-            np.concatenate((self.doc_ids, others.doc_ids)),
-            np.concatenate((self.scores, others.scores)),
+            np.concatenate((self.doc_ids, later.doc_ids)),
+            np.concatenate((self.scores, later.scores)),
             self.total,
-            np.concatenate((self.exact, others.exact)) if has_exact else None,  # type: ignore[arg-type]
-            both(self.before, others.before),
-            both(self.passages, others.passages),
+            np.concatenate((self.exact, later.exact)) if has_exact else None,  # type: ignore[arg-type]
+            both(self.before, later.before),
+            both(self.passages, later.passages),
             self.matches,
         )
 

@@ -163,10 +163,10 @@ class TermDictionary:
         if not beginning.isalpha() or min(len(beginning), len(ending)) < SHORTEST_PART:
             return []
         runs, numbers = self._snapshot.vocabulary.runs, self._snapshot.vocabulary.numbers
-        rest = len(beginning) + SHORTEST_PART
-        longer = {name for name in runs.names(beginning) if len(name) >= rest}
-        rest = len(ending) + SHORTEST_PART
-        longer.update(name for name in runs.ending_with(ending) if len(name) >= rest)
+        shortest = len(beginning) + SHORTEST_PART
+        longer = {name for name in runs.names(beginning) if len(name) >= shortest}
+        shortest = len(ending) + SHORTEST_PART
+        longer.update(name for name in runs.ending_with(ending) if len(name) >= shortest)
         return self._most_frequent({numbers[name] for name in longer if name in numbers})
 
     def _most_frequent(self, terms: Iterable[int]) -> list[int]:

@@ -265,8 +265,8 @@ class PassageSearcher(Searcher):
             )
             if len(missing):
                 only = Mask.of_documents(missing, len(self._snapshot))
-                (rest,) = super().top([query], len(missing), parameters, only)
-                documents = documents.joined(rest)
+                (in_documents,) = super().top([query], len(missing), parameters, only)
+                documents = documents.joined(in_documents)
             best = self._passages.best_of(documents.doc_ids, best_passages)
             scores, unknown = documents.scores + weight * best.scores, best.doc_ids < 0
             if len(scores) > k:  # others cannot be among the k best
