@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from klsa_search.analysis.languages import AUTO
 from klsa_search.cli.output import echo, echo_notes, in_bytes
 from klsa_search.core.build_settings import MAX_FIELDS
 from klsa_search.core.config import Settings
@@ -60,6 +59,8 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
 
 def _detected_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """Return rows of what the build has detected in the texts, or was told of them."""
+    from klsa_search.analysis.languages import AUTO
+
     rows, settings = [], manifest.settings
     if detected := manifest.detected:
         shares = "; ".join(f"{entry.language}, {entry.share:.0%} of the text" for entry in detected)

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.cli.output import Cell, Marked, echo, numbers, wrapped, write_table
-from klsa_search.search.query.syntax import QUOTES
 
 if TYPE_CHECKING:
     from klsa_search.search.explain.explanation import Explanation
@@ -95,6 +94,8 @@ _RELAXED: Final[dict[Relaxed, str]] = {
 
 def write_results(results: SearchResults) -> None:
     """Write the hits, explanations and facets of a search."""
+    from klsa_search.search.query.syntax import QUOTES
+
     interpretation = results.interpretation
     for word, correction in interpretation.corrections.items():
         unknown = word in interpretation.unknown
