@@ -65,8 +65,10 @@ class Channel:
 
 
 def of_length(texts: list[str], words: int) -> list[str]:
-    """Return queries of so many words: those of all texts, one after the other."""
+    """Return queries of so many words, those of all texts one after the other; SystemExit."""
     joined = " ".join(texts).split()
+    if len(joined) < words:
+        raise SystemExit(f"the queries have {len(joined)} words, fewer than --words {words}")
     starts = range(0, len(joined) - words + 1, words)
     return [" ".join(joined[start : start + words]) for start in starts]
 

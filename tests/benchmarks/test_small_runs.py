@@ -63,7 +63,7 @@ def test_writing(world, tmp_path):
 
 def test_peers(world, tmp_path):
     cache, found = tmp_path / "cache", tmp_path / "found.json"
-    some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--words", 40, "--json", found)
+    some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--words", 3, "--json", found)
     run(
         "benchmarks.peers", "--cache", cache, "run", world / "corpus.jsonl", world / "queries.tsv",
         *some,
