@@ -53,9 +53,9 @@ def _with_prose(
     for record in records:
         for path, value in flat(without_vectors(record)).items():
             texts = value if isinstance(value, list) else [value]
-            text = "\n".join(text for text in texts if isinstance(text, str))
-            if text.strip():
-                values.setdefault(path, []).append(text)
+            written = [text for text in texts if isinstance(text, str) and text.strip()]
+            if written:
+                values.setdefault(path, []).extend(written)
     objects: dict[str, dict[str, int]] = {}
     for path, texts in values.items():
         outer, _, name = path.rpartition(".")
@@ -73,10 +73,10 @@ def _with_prose(
     chosen = {tuple(values[path]): path for path in reversed(plain)}
     columns = replace(columns, text=tuple(reversed(chosen.values())))
     id_, title = (
-        path if role not in columns.unused and isinstance(value_at(records[0], path), str) else ""
-        for role, path in (("id", f"{outer}.id"), ("title", f"{outer}.title"))
+        path if role not in columns.unused and isinstance(value_at(records[0], path), kind) else ""
+        for role, path, kind in (("id", f"{outer}.id", str | int), ("title", f"{outer}.title", str))
     )
-    if columns.id_in(names) is None:
+    if not columns.id and columns.id_in(names) is None:
         columns = replace(columns, id=id_)
     return columns if columns.title_in(names) else replace(columns, title=title)
 
@@ -102,14 +102,15 @@ def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:
 def _is_prose(name: str, texts: Sequence[str]) -> bool:
     """Return whether the values of a column are sentences rather than names, links or codes.
 
-    They are longer than the name, which in a table without header is the text of a document.
+    If its name may be a text, they are longer: a table without header has one there.
     """
     words = [word for text in texts for word in _WORD.findall(_NO_PROSE.sub(" ", text))]
     # Scripts without blanks between words have no case.
     size = sum(1 if word.lower() != word.upper() else (len(word) + 1) // 2 for word in words)
     is_long = size >= _MIN_WORDS * len(texts)
     is_new = len({*texts}) >= _MIN_NEW * len(texts)
-    return is_long and is_new and sum(map(len, texts)) >= 2 * len(name) * len(texts)
+    is_header = name.isascii() and name.isidentifier()
+    return is_long and is_new and (is_header or sum(map(len, texts)) >= 2 * len(name) * len(texts))
 
 
 class Intake:

@@ -275,6 +275,8 @@ def test_columns_of_prose_are_texts_if_no_column_is_named_for_them(tmp_path, hea
         ["dGhlIHB1bXAgbGVha3Mg+b/lIGF0", "bm90aGluZyB3b3JrcyBhdCBhbGwg"],
         ["It leaks", "Stuck again"],
         ["red green blue", "blue green"],
+        [["Tom Fox", "Helen Hay", "Jo Bee"], ["Ann Dee", "Eve Gil", "Jo Bee"]],
+        [["kitchen", "cups and mugs", "gift ideas"], ["garden", "pots and bowls", "gift ideas"]],
         ["", ""],
     ],
 )
@@ -284,6 +286,23 @@ def test_names_links_codes_and_repeated_values_are_no_prose(tmp_path, values):
     source = open_collection(path)
     assert not any(document.text for document in source.documents())
     assert not source.notes
+
+
+def test_long_names_of_columns_may_have_short_texts(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("title,description_for_the_shop\nMug,It holds one cup of tea\n")
+    source = open_collection(path)
+    assert [one.text for one in source.documents()] == ["It holds one cup of tea"]
+
+
+def test_ids_beside_prose_may_be_numbers_and_a_named_id_stays(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([{"data": {"id": 7, "note": text}} for text in PROSE[:1]]))
+    assert [one.id for one in open_collection(path).documents()] == ["7"]
+    rows = [{"note": PROSE[0]}, {"code": "b", "note": PROSE[1]}]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(CollectionError, match="no 'code' is given"):
+        list(open_collection(path, columns={"id": "code"}).documents())
 
 
 def test_a_table_without_header_is_no_prose(tmp_path):

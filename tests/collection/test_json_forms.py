@@ -471,10 +471,11 @@ def test_an_object_with_texts_gives_its_id_and_title(tmp_path):
     path.write_text(json.dumps({"kind": "Listing", "data": {"after": None, "children": posts}}))
     documents, _ = read(path)
     assert documents[2] == ("p2", "Leak", "It is the valve, I think")
-    chat = [{"role": "user", "content": "Why does it leak?"}, {"role": "x", "content": "The valve"}]
+    question, answer = "Why does it leak?", "The valve is worn, so replace it"
+    chat = [{"role": "user", "content": question}, {"role": "x", "content": answer}]
     path = tmp_path / "chat.jsonl"
     path.write_text(json.dumps({"messages": chat}))
-    assert read(path)[0] == [("1", "", "Why does it leak?\nThe valve")]
+    assert read(path)[0] == [("1", "", f"{question}\n{answer}")]
 
 
 def test_rtf_is_no_json(tmp_path):
