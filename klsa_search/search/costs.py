@@ -143,16 +143,18 @@ def estimated_cost(
     hits: int,
     options: QueryOptions = _NO_OPTIONS,
     *,
-    embeds: bool = False,
+    has_embedder: bool = False,
     everything: bool = False,
 ) -> float:
     """Return about how many milliseconds a search takes.
 
     hits        that are returned, and those before `offset`; costs per hit apply to all of them
-    embeds      whether an embedder computes the vector of a query without one
+    has_embedder
+                whether an embedder computes the vector of a query without one
     everything  whether every document is scored by the parameters or rules
     """
-    reranked, embedded = options.rerank or 0, embeds and options.vector is None
+    reranked = options.rerank or 0
+    is_embedded = has_embedder and options.vector is None
     facets = len({*options.facets, *options.disjunctive_facets})
     sorts = len(options.sort) + (options.distinct is not None)
     everything |= options.min_score is not None or bool(options.positive or options.negative)
@@ -161,8 +163,8 @@ def estimated_cost(
     of_query = OPERATOR * query.operators + PHRASE_DOCUMENT * query.phrase_documents
     of_query += MISSPELT * query.misspelt * max(1.0, query.terms / MISSPELT_TERMS)
     of_query += query.filter_ms + FACET_VALUE * facets * options.max_facet_values
-    if embedded or options.vector:
-        of_query += VECTOR + VECTOR_VALUE * query.vector_values + EMBEDDED * embedded
+    if is_embedded or options.vector:
+        of_query += VECTOR + VECTOR_VALUE * query.vector_values + EMBEDDED * is_embedded
     per_match = MATCH * bool(facets or sorts) + COUNTED_MATCH * facets + SORTED_MATCH * sorts
     of_query += per_match * query.matches
     ranking = SEARCH + WORD * query.words + EVERYTHING * everything

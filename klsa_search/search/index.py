@@ -1,4 +1,4 @@
-"""An index, and how it is opened: it reads and searches, writes, and changes what queries use."""
+"""Open indexes; an open index reads, searches, writes, and changes settings of queries."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import PATIENCE, wait_until
 
 ROUNDS = {writes: 500, deletes: 500, creations: 500, refits: 10}
-"""Of a kind of change; 100 of those that are missing."""
+"""Changes made of each kind; 100 of a kind without a row."""
 
 SERVE = "from klsa_search.cli.serve import main; main()"
 PEM, RENEWED = (Path(__file__).with_name(name) for name in ("localhost.pem", "renewed.pem"))

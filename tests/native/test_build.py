@@ -51,7 +51,7 @@ def compiled(tmp_path, monkeypatch):
     return build
 
 
-def test_a_file_with_another_time_is_not_compiled(compiled):
+def test_a_newer_file_with_the_same_content_is_not_compiled(compiled):
     for path in Path("klsa_search/native").iterdir():
         os.utime(path, (2e9, 2e9))
     assert compiled() == []

@@ -72,10 +72,16 @@ def names(requirements):
 
 def imported():
     """Top-level names that the package imports from others: (file, name)."""
-    # mypy brings typing_extensions; no module imports it when it runs.
-    ours = {"klsa_search", "studies", "typing_extensions"} | set(sys.stdlib_module_names)
+    ours = {"klsa_search", "studies"} | set(sys.stdlib_module_names)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        module = ast.parse(path.read_text())
+        for_type_checkers = {
+            statement
+            for node in ast.walk(module)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for statement in node.body
+        }
+        for node in ast.walk(module):
             found = []
             if isinstance(node, ast.Import):
                 found = [alias.name for alias in node.names]
@@ -83,7 +89,8 @@ def imported():
                 found = [node.module]
             for name in found:
                 first = name.partition(".")[0]
-                if first not in ours:
+                is_of_mypy = first == "typing_extensions" and node in for_type_checkers
+                if first not in ours and not is_of_mypy:
                     yield path.relative_to(PACKAGE).as_posix(), first
 
 

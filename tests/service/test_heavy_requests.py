@@ -248,7 +248,7 @@ def test_vectors_cost_by_their_number_and_dimensions(tiny_home):
 
     def cost(documents, dimensions, options=with_vector):
         values = counts._replace(vector_values=documents * dimensions)
-        return costs.estimated_cost(values, 10, options, embeds=True)
+        return costs.estimated_cost(values, 10, options, has_embedder=True)
 
     assert cost(6_000, 384) < MAX_LIGHT_COST
     assert cost(6_000, 384, QueryOptions()) > cost(6_000, 384) + 5

@@ -105,7 +105,7 @@ class Arrays:
     vectors          spaces of vectors, by name
     ordinals         of a partition: numbers of the documents of the build in the source
     collection       of a partition: the terms of all partitions at the build
-    remote_rows   of a partition: entries of the rows of D in other partitions
+    remote_rows      of a partition: entries of the rows of D in other partitions
     unrestricted     the snapshot that this one is a restriction of, if it is one
     answers          what was read of its documents
     """

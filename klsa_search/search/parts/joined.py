@@ -3,7 +3,7 @@
 For exploration, which needs the arrays of all documents. These have the rows of their partition
 after those of the partitions before it. Partitions share the training, so features, coordinates
 and vectors of terms are comparable. Each partition numbers the terms of later writes; here they
-have numbers of their own.
+are numbered again.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class SearchRequest(RankingParameters, QueryOptions, _TextAndPage):
             counts,
             self.first + max(self.count, CANDIDATES if self.max_tokens else 0),
             self,
-            embeds=index.embeds_queries,
+            has_embedder=index.embeds_queries,
             everything=(self.rules and counts.boosts > 0) or _scores_all(self, index),
         )
 
@@ -294,6 +294,6 @@ class ExplainRequest(RankingParameters, _TextAndVector):
             index.query_counts(self.q, operators=self.operators, spelling=self.spelling),
             1,
             QueryOptions(explain=True, vector=self.vector),
-            embeds=index.embeds_queries,
+            has_embedder=index.embeds_queries,
             everything=_scores_all(self, index),
         )

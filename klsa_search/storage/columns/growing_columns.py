@@ -134,10 +134,10 @@ class GrowingColumn:
         return packed(self.kind, values, counts, SortedTexts.of(texts))
 
 
-MEMORY: Final = 2**28
+PASS_BYTES: Final = 2**28
 """Bytes of the columns that are made in one pass."""
 
-MEMORY_OF_DOCUMENT: Final = 16
+BYTES_PER_DOCUMENT: Final = 16
 """Bytes of a column for each document, also without a value."""
 
 
@@ -163,7 +163,7 @@ def write_columns(
     further value of a document. Cost: a pass over the documents for each 256 MB.
     """
     names, entries = list(types), dict[str, ColumnEntry]()
-    step = max(MEMORY // max(MEMORY_OF_DOCUMENT * documents, 1), 1)
+    step = max(PASS_BYTES // max(BYTES_PER_DOCUMENT * documents, 1), 1)
     with ExitStack() as stack:
         files = ColumnFiles(generation, stack)
         for start in range(0, len(names), step):
