@@ -21,8 +21,9 @@ from klsa_search.collection.csv_dialects import (
     split_lines,
 )
 from klsa_search.collection.encodings import decoded_lines
-from klsa_search.collection.intake import Intake, read_ahead
+from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
+from klsa_search.collection.prose_columns import read_ahead
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
     ID_NAMES,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from klsa_search.collection.folder import FileCache
-from klsa_search.collection.mappings import as_document, flat, has_path, path_names, value_at
+from klsa_search.collection.mappings import as_document, flat, has_path, path_names
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
+from klsa_search.collection.prose_columns import read_ahead, with_prose
 from klsa_search.collection.reading_options import (
     DEFAULTS,
     TEXT_NAMES,
@@ -31,86 +31,6 @@ _DECIMAL: Final = re.compile(r"\d+\.0")
 
 _SHOWN_COLUMNS: Final = 20
 """Columns that an error lists, at most."""
-
-
-_Row = TypeVar("_Row")
-_SAMPLE: Final = 50  # records that tell which columns have prose
-_MIN_WORDS: Final = 4  # of prose, on average
-_MIN_NEW: Final = 0.5  # share of its values that differ: removed posts have the same
-_WORD: Final = re.compile(r"[^\W\d_]+")
-_NO_PROSE: Final = re.compile(r"\S*[/\\@=]\S*|\S*\d\S*")
-
-
-def _with_prose(
-    columns: Columns, names: Sequence[str], records: Sequence[Mapping[str, Any]]
-) -> Columns:
-    """Return columns with those as texts whose values are prose.
-
-    They are fields of one object, the one with most of it, whose ID and title are used, too. One
-    with the values of another, or their HTML, is left out.
-    """
-    values: dict[str, list[str]] = {}
-    for record in records:
-        for path, value in flat(without_vectors(record)).items():
-            texts = value if isinstance(value, list) else [value]
-            written = [text for text in texts if isinstance(text, str) and text.strip()]
-            if written:
-                values.setdefault(path, []).extend(written)
-    objects: dict[str, dict[str, int]] = {}
-    for path, texts in values.items():
-        outer, _, name = path.rpartition(".")
-        is_other = path in (columns.title_in(names), columns.id_in(names)) or name == "title"
-        if not is_other and _is_prose(name, texts):
-            objects.setdefault(outer, {})[path] = sum(map(len, texts))
-    if not objects:
-        return columns
-    outer = min(objects, key=lambda one: (-sum(objects[one].values()), one.count(".")))
-    plain = [
-        path
-        for path in objects[outer]
-        if path.removesuffix("_html") not in objects[outer] or not path.endswith("_html")
-    ]
-    chosen = {tuple(values[path]): path for path in reversed(plain)}
-    columns = replace(columns, text=tuple(reversed(chosen.values())))
-    id_, title = (
-        path if role not in columns.unused and isinstance(value_at(records[0], path), kind) else ""
-        for role, path, kind in (("id", f"{outer}.id", str | int), ("title", f"{outer}.title", str))
-    )
-    if not columns.id and columns.id_in(names) is None:
-        columns = replace(columns, id=id_)
-    return columns if columns.title_in(names) else replace(columns, title=title)
-
-
-def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:
-    """Return the first rows, and all of them, after which a fault that ended reading is raised."""
-    first, fault = list[_Row](), None
-    try:
-        for row in islice(rows, _SAMPLE):
-            first.append(row)
-    except CollectionError as error:
-        fault = error
-
-    def again() -> Iterator[_Row]:
-        yield from first
-        if fault is not None:
-            raise fault
-        yield from rows
-
-    return first, again()
-
-
-def _is_prose(name: str, texts: Sequence[str]) -> bool:
-    """Return whether the values of a column are sentences rather than names, links or codes.
-
-    If its name may be a text, they are longer: a table without header has one there.
-    """
-    words = [word for text in texts for word in _WORD.findall(_NO_PROSE.sub(" ", text))]
-    # Scripts without blanks between words have no case.
-    size = sum(1 if word.lower() != word.upper() else (len(word) + 1) // 2 for word in words)
-    is_long = size >= _MIN_WORDS * len(texts)
-    is_new = len({*texts}) >= _MIN_NEW * len(texts)
-    is_header = name.isascii() and name.isidentifier()
-    return is_long and is_new and (is_header or sum(map(len, texts)) >= 2 * len(name) * len(texts))
 
 
 class Intake:
@@ -215,7 +135,7 @@ class Intake:
         self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
         columns = columns.completed(names, str(file))
         if not (columns.texts_in(names) or self.columns.title or "text" in columns.unused):
-            columns = _with_prose(columns, names, list(following()))
+            columns = with_prose(columns, names, list(following()))
         self.header = list(names), columns.filled(names)
         if columns != self.columns:
             self.completed.add(columns)

@@ -83,8 +83,8 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
     """
     n = rows.shape[0]
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    no_others = np.empty((n, 0), np.uint32), np.empty((n, 0), np.uint8)
-    _native.pack_table(*csr_arrays(rows), 0, np.arange(n), table, steps, *no_others)
+    no_remote = np.empty((n, 0), np.uint32), np.empty((n, 0), np.uint8)
+    _native.pack_table(*csr_arrays(rows), 0, np.arange(n), table, steps, *no_remote)
     return table, steps
 
 

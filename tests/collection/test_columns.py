@@ -280,7 +280,7 @@ def test_columns_of_prose_are_texts_if_no_column_is_named_for_them(tmp_path, hea
         ["", ""],
     ],
 )
-def test_names_links_codes_and_repeated_values_are_no_prose(tmp_path, values):
+def test_names_links_codes_and_repeated_values_are_not_texts(tmp_path, values):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"title": "Pump", "other": value} for value in values]))
     source = open_collection(path)

@@ -471,11 +471,14 @@ def test_an_object_with_texts_gives_its_id_and_title(tmp_path):
     path.write_text(json.dumps({"kind": "Listing", "data": {"after": None, "children": posts}}))
     documents, _ = read(path)
     assert documents[2] == ("p2", "Leak", "It is the valve, I think")
-    question, answer = "Why does it leak?", "The valve is worn, so replace it"
-    chat = [{"role": "user", "content": question}, {"role": "x", "content": answer}]
+
+
+def test_messages_of_a_chat_are_one_text_if_one_is_a_sentence(tmp_path):
+    contents = ["Why does it leak?", "The valve", "ok"]
+    chat = [{"role": "user", "content": content} for content in contents]
     path = tmp_path / "chat.jsonl"
     path.write_text(json.dumps({"messages": chat}))
-    assert read(path)[0] == [("1", "", f"{question}\n{answer}")]
+    assert read(path)[0] == [("1", "", "Why does it leak?\nThe valve\nok")]
 
 
 def test_rtf_is_no_json(tmp_path):

@@ -144,13 +144,14 @@ class FieldsWriter:
             for name in self._types_before.keys() - self._fields.keys():
                 self._fields[name] = _DetectedField(name, self.forms, declared=True)
         self._decide_forms()
-        chosen, others = self._decide_types()
+        chosen, rejected = self._decide_types()
         columns = write_columns(generation, chosen, self._documents, metadata)
-        return FieldsEntry(columns=columns, others=others, more=self._more)
+        return FieldsEntry(columns=columns, others=rejected, more=self._more)
 
     def _decide_forms(self) -> None:
         """Read dates and numbers as the fields show, unless these disagree."""
-        before, votes = self.forms, [field.local_forms() for field in self._fields.values()]
+        before = self.forms
+        votes = [field.local_forms() for field in self._fields.values()]
         dates = {vote.dates for vote in votes} - {None}
         signs = {vote.decimal for vote in votes} - {None}
         self.forms = LocalForms(
@@ -164,20 +165,22 @@ class FieldsWriter:
             _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
 
     def _decide_types(self) -> tuple[dict[str, _Candidate], dict[str, str]]:
-        """Return the types of the fields that are columns, and why others are not."""
-        units, types, others = set(self.forms.units), dict[str, _Candidate](), dict[str, str]()
+        """Return the types of the fields that are columns, and why each other field is none."""
+        units = set(self.forms.units)
+        types: dict[str, _Candidate] = {}
+        rejected: dict[str, str] = {}
         for name, field in sorted(self._fields.items()):
             chosen = field.chosen(self._type(name), self.forms)
             if self._type(name) is None and (hint := field.hint(chosen)):
                 _log.warning("field %r %s", name, hint)
             if chosen is None:
-                others[name] = field.reason()
+                rejected[name] = field.reason()
             else:
                 types[name] = chosen
                 if chosen.kind == "number" and field.unit:
                     units.add(f"{name}={field.unit}")
         self.forms = self.forms._replace(units=tuple(sorted(units)))
-        return types, others
+        return types, rejected
 
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
