@@ -41,6 +41,7 @@ class SaturatedPostings:
 
     postings  as built
     lengths   (N,) of its documents
+    average   quantised mean length by which the postings are saturated
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class SaturatedPostings:
         manifest: Manifest,
         postings: Postings,
         lengths: npt.NDArray[np.int32],
+        average: float,
     ) -> None:
         self._generation, self._postings, self._lengths = generation, postings, lengths
+        self._average = average
         settings = manifest.checked_settings()
         # With the numbers of terms of these postings, which those of a partition may not be.
         self._forward = Forward.open(generation, settings.searched_fields)
@@ -61,9 +64,12 @@ class SaturatedPostings:
     def at(self, average: float) -> Postings:
         """Return the postings for a quantised mean length, memory-mapped.
 
-        Cost: reading the file, or writing it, 4 bytes a posting, while other processes that need it
-        wait. If it cannot be written, the postings are in memory.
+        Cost: none for the length of the build, else reading the file, or writing it, 4 bytes a
+        posting, while other processes that need it wait. If it cannot be written, the postings are
+        in memory.
         """
+        if average == self._average:
+            return self._postings
         try:
             postings = self._mapped(average)
             if postings is None:

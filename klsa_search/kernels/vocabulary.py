@@ -285,7 +285,7 @@ class _JoinedTerms(Sequence[str]):
     def __getitem__(self, number: slice) -> Sequence[str]: ...
     def __getitem__(self, number: int | slice) -> str | Sequence[str]:
         if isinstance(number, slice):
-            return tuple(self)[number]
+            return [self[index] for index in range(*number.indices(len(self)))]
         part = bisect_right(self._ends, number)
         if part == len(self._parts):
             raise IndexError(number)

@@ -1,0 +1,125 @@
+"""Which documents of an index are live, and what is counted of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import DocIds, DocumentMask, GrowableArray, SparseRows
+from klsa_search.kernels.query_kernel import DocumentCounts
+from klsa_search.kernels.weighting import live_length
+from klsa_search.search.batches import Drift
+
+
+class Training(NamedTuple):
+    """What the training of a generation has seen.
+
+    documents  their number: the first ones of the generation
+    terms      number of its terms, which have the first numbers
+    length     quantised mean length of its documents
+    """
+
+    documents: int
+    terms: int
+    length: float
+
+
+class LiveStatistics:
+    """Counts of live documents, to which documents are added, and which may be deleted.
+
+    lengths   (N,) of the documents of the build, all of which are live
+    counts    their statistics
+    training  of the build
+    drift     of the build from its training
+    For one thread at a time.
+    """
+
+    def __init__(
+        self,
+        lengths: npt.NDArray[np.int32],
+        counts: DocumentCounts,
+        training: Training,
+        drift: Drift,
+    ) -> None:
+        self._training, self._drift = training, drift
+        self._documents = len(lengths)
+        self._words = int(lengths.sum(dtype=np.int64))
+        self._live, self._lengths = GrowableArray(np.bool_), GrowableArray(np.int32)
+        self._live.extend(np.ones(len(lengths), np.bool_))
+        self._lengths.extend(lengths)
+        self._frequencies, self._occurrences = GrowableArray(np.int64), GrowableArray(np.int64)
+        self._frequencies.extend(counts.frequencies)
+        self._occurrences.extend(counts.occurrences)
+
+    @property
+    def live(self) -> DocumentMask:
+        """Return which documents are live now: (N,); deletions change it."""
+        return self._live.rows
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int32]:
+        """Return the lengths of all documents: (N,)."""
+        return self._lengths.rows
+
+    @property
+    def length(self) -> float:
+        """Return the quantised mean length of the live documents."""
+        return live_length(self._training.length, self._words / max(self._documents, 1))
+
+    def counts(self, terms: int) -> DocumentCounts:
+        """Return the statistics of the live documents by so many terms. Cost: O(V)."""
+        missing = np.zeros(terms - len(self._frequencies), np.int64)
+        return DocumentCounts(
+            self._documents,
+            np.concatenate((self._frequencies.rows, missing)),
+            np.concatenate((self._occurrences.rows, missing)),
+        )
+
+    def drift(self, size: int) -> Drift:
+        """Return the drift from the training; `size` is bytes of memory."""
+        return replace(self._drift, bytes=size)
+
+    def add(self, lengths: npt.NDArray[np.int32], rows: SparseRows, terms: int) -> None:
+        """Add the next documents: their lengths and counts; `terms` is the number of all terms."""
+        for array in (self._frequencies, self._occurrences):
+            array.extend(np.zeros(terms - len(array), np.int64))
+        first = len(self._lengths)
+        self._live.extend(np.ones(len(lengths), np.bool_))
+        self._lengths.extend(lengths)
+        self._count(np.arange(first, first + len(lengths)), rows, 1)
+
+    def delete(self, doc_ids: DocIds, rows: SparseRows) -> None:
+        """Delete live documents, of which these are the counts."""
+        self._live.rows[doc_ids] = False
+        self._count(doc_ids, rows, -1)
+        of_training = int((doc_ids < self._training.documents).sum())
+        self._drift = replace(
+            self._drift,
+            deleted=self._drift.deleted + of_training,
+            passed=self._drift.passed + len(doc_ids) - of_training,
+        )
+
+    def live_among(self, doc_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return the live ones of some documents, once each: (n,)."""
+        live = self._live.rows
+        return np.array([id_ for id_ in dict.fromkeys(doc_ids) if live[id_]], np.int64)
+
+    def _count(self, doc_ids: DocIds, rows: SparseRows, sign: int) -> None:
+        """Add documents to the statistics, or subtract them."""
+        numbers, counts = rows.indices, rows.data.astype(np.int64)
+        np.add.at(self._frequencies.rows, numbers, sign)
+        np.add.at(self._occurrences.rows, numbers, sign * counts)
+        lengths = self._lengths.rows[doc_ids].astype(np.int64)
+        is_later = doc_ids >= self._training.documents
+        self._documents += sign * len(doc_ids)
+        self._words += sign * int(lengths.sum())
+        self._drift = replace(
+            self._drift,
+            added=self._drift.added + sign * int(is_later.sum()),
+            words=self._drift.words + sign * int(lengths[is_later].sum()),
+            unseen=self._drift.unseen + sign * int(counts[numbers >= self._training.terms].sum()),
+        )
