@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchParameters
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.filters.masks import FilterCache, FilterLike, key_of
-from klsa_search.search.query.clauses import MAX_CORRECTIONS
 from klsa_search.search.query.operators import MAX_SIGNS
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.pieces import CHARACTERS, SIGNS, numbers_of, traits_of
 from klsa_search.search.query.syntax import Clause, parse_boolean
+from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.search.state.state import State
 
 SEARCH: Final = 1.0

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from klsa_search.analysis.languages import stop_list
 from klsa_search.core.array_types import DocumentMask
-from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
-from klsa_search.search.query.compounds import covered_words
-from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
-from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word, Words
+from klsa_search.search.engine.query_terms import NO_TERM
+from klsa_search.search.query.interpretation import END, QueryBuilder, Variant, Word
+from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.matching import (
     Alternatives,
     Operand,
@@ -25,6 +22,7 @@ from klsa_search.search.query.matching import (
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
+from klsa_search.search.query.word_reader import MAX_CORRECTIONS, WordReader
 from klsa_search.storage.columns.columns import Field
 
 EXPANSIONS: Final = 20
@@ -39,18 +37,6 @@ ALONE: Final = 8
 MAX_VARIANTS: Final = 32
 """Words of one query of which other writings are searched, at most."""
 
-PREFIXED: Final = 5
-"""Forms of a word with other joined articles and prepositions, the most frequent, at most."""
-
-MAX_CORRECTIONS: Final = 10
-"""Words of one query that are corrected, at most, and that may be divided."""
-
-LESS_LIKELY: Final = 3.0
-"""Factor by which words may be less frequent in a further language of a query."""
-
-UNSEEN: Final = 0.1
-"""Frequency of a word that is in no document."""
-
 
 class ClauseReader:
     """Reads clauses of queries to one snapshot into a builder; thread-safe.
@@ -61,8 +47,8 @@ class ClauseReader:
     def __init__(self, pieces: Pieces, columns: Mapping[str, Field]) -> None:
         self._pieces, self._columns = pieces, columns
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
-        self._compounds, self._term_dictionary = pieces.compounds, pieces.term_dictionary
-        self.corrector, self._stop_words = Corrector(pieces), pieces.stop_words
+        self._term_dictionary, self._stop_words = pieces.term_dictionary, pieces.stop_words
+        self.words = WordReader(pieces)
 
     def read(self, clause: Clause, builder: QueryBuilder, *, is_operand: bool = False) -> None:
         """Add the terms of a clause to the query, and restrict the documents.
@@ -88,7 +74,7 @@ class ClauseReader:
         forms: dict[Word, list[int]] | None = {} if restricts else builder.contained
         if clause.kind == "phrase" and len(words) > 1:
             forms = None
-        words, variants, divided = self.vary(
+        words, variants, divided = self.words.vary(
             clause.text, words, builder, forms, excludes=clause.sign == "-"
         )
         if restricts and forms:
@@ -156,107 +142,6 @@ class ClauseReader:
         containing = containing_words(self._snapshot, words, "all", builder.rules.evidence)
         return containing if allowed is None else allowed & containing
 
-    def vary(
-        self,
-        text: str,
-        words: list[Word],
-        builder: QueryBuilder,
-        forms: dict[Word, list[int]] | None,
-        *,
-        excludes: bool = False,
-    ) -> tuple[list[Word], list[Variant], dict[Word, Words]]:
-        """Return corrected words, and how documents also write them: joined, and in parts.
-
-        text      that the words are of
-        forms     gets terms that stand for words which no document contains; None if none may
-        excludes  whether they are to be excluded: as typed, without corrections
-        The parts of a word are () if no document writes it in parts.
-        """
-        words, in_languages = self._in_languages(words)
-        if builder.rules.spelling == "off":
-            return words, in_languages, {}
-        joined = self._compounds.joined(text, builder.rules.evidence)
-        if builder.rules.context is not None and builder.rules.spelling == "auto":
-            words, joined = self._compounds.replace_split(words, joined, builder.rules.evidence)
-        joined += self._with_other_prefixes(words)
-        if not excludes:
-            joined += self._more_common(words, builder)
-        words = self._correct(words, builder, forms, covered_words(joined), excludes=excludes)
-        if not excludes:
-            return words, in_languages + joined, self._divided(words, builder)
-        divided = dict[Word, Words]()
-        if len(words) == 1:  # its parts do not correct it
-            (word,) = words
-            is_unknown, evidence = word.number == UNKNOWN, builder.rules.evidence
-            divided[word] = self._compounds.parts(word.text, evidence, typed=is_unknown)
-        return words, in_languages + joined, divided
-
-    def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
-        """Return how documents write words with other joined articles and prepositions."""
-        names = self._snapshot.vocabulary.terms
-        return [
-            Variant(word.text, (word.number,) * (word.number >= 0), (Word(names[term], term),))
-            for word in dict.fromkeys(words)
-            if word.number != NO_TERM
-            for term in self._term_dictionary.with_other_prefixes(word.text)[:PREFIXED]
-        ]
-
-    def _in_languages(self, words: list[Word]) -> tuple[list[Word], list[Variant]]:
-        """Return words with their terms in the languages that they are in, and further terms.
-
-        Words are in the language in which they are most frequent, and in others in which they are
-        almost as frequent; a word that is known in none of these may be in any.
-        """
-        if len(self._analyzer.languages) == 1:
-            return words, []
-        read, further = list[Word](), list[Variant]()
-        readings = [self._readings(word) for word in words]
-        likely = {
-            language: sum(math.log(max(frequency[language], UNSEEN)) for _, frequency in readings)
-            for language in self._analyzer.languages
-        }
-        least = max(likely.values()) - math.log(LESS_LIKELY)
-        chosen = [language for language, value in likely.items() if value >= least]
-        for word, (number_of, _) in zip(words, readings, strict=True):
-            numbers = dict.fromkeys(number_of[language] for language in chosen)
-            if NO_TERM in numbers or numbers.keys() == {UNKNOWN}:
-                numbers = {word.number: None}
-            number, *variants = [number_ for number_ in numbers if number_ != UNKNOWN] or [UNKNOWN]
-            read.append(Word(word.text, number))
-            further += [
-                Variant(word.text, (number,), (Word(word.text, other),)) for other in variants
-            ]
-        return read, further
-
-    def _readings(self, word: Word) -> tuple[dict[str, int], dict[str, int]]:
-        """Return number and frequency of a word in each language.
-
-        Words on its stop list are in all documents. Else each document with the term of the word
-        counts, whatever its language.
-        """
-        kernel, numbers, frequencies = self._snapshot.query_kernel, {}, {}
-        for language in self._analyzer.languages:
-            terms = self._analyzer.in_language(language).terms(word.text)
-            number = self._snapshot.vocabulary.numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
-            numbers[language] = number
-            frequency = int(kernel.frequencies[number]) if number >= 0 else 0
-            is_listed = word.text.casefold() in stop_list(language)
-            frequencies[language] = kernel.documents if is_listed else frequency
-        return numbers, frequencies
-
-    def _more_common(self, words: Sequence[Word], builder: QueryBuilder) -> list[Variant]:
-        """Return what rare words that are similar to frequent ones are probably meant to be."""
-        rules, variants = builder.rules, list[Variant]()
-        if rules.context is None or rules.spelling != "auto":
-            return []
-        for word in dict.fromkeys(words):
-            context = tuple(term for term in rules.context if term != word.number)
-            meant = self.corrector.more_common(word, rules.evidence, context)
-            if meant is not None:
-                (term,) = meant.terms
-                variants.append(Variant(word.text, (word.number,), (Word(meant.words, term),)))
-        return variants
-
     def _restrict(
         self,
         clause: Clause,
@@ -282,99 +167,6 @@ class ClauseReader:
                     builder.show(variant, builder.excluded_variants)
         names = (pattern_names(self._snapshot, numbers) for numbers in patterns)
         builder.restrict(clause, tuple(chain.from_iterable(names)), matching)
-
-    def _divided(self, words: Sequence[Word], builder: QueryBuilder) -> dict[Word, Words]:
-        """Return the parts of each word that may have some, of ten words of a query at most.
-
-        A word that no document contains has those of its correction.
-        """
-        divided: dict[Word, Words] = {}
-        for word in dict.fromkeys(words):
-            if word.number >= 0 and self._compounds.may_divide(word.text):
-                if len(builder.checked) >= MAX_CORRECTIONS:
-                    break
-                builder.checked.add(word.text)
-                divided[word] = self._compounds.parts(word.text, builder.rules.evidence)
-        return divided
-
-    def _correct(
-        self,
-        words: list[Word],
-        builder: QueryBuilder,
-        forms: dict[Word, list[int]] | None,
-        joined: Collection[str],
-        *,
-        excludes: bool,
-    ) -> list[Word]:
-        """Replace words that no document contains by their corrections, or only record these.
-
-        joined    words that documents write joined to their neighbours, which are correct
-        excludes  whether they only may be written with other accents
-        """
-        rules, corrected = builder.rules, list[Word]()
-        for word in words:
-            is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
-            if word.number != UNKNOWN or word == builder.last or is_meant:
-                corrected.append(word)
-                continue
-            is_auto = rules.spelling == "auto"
-            terms = self._term_dictionary.with_other_accents(word.text) if is_auto else []
-            if forms is not None and terms:
-                forms[word] = terms[:EXPANSIONS]
-            if excludes or word in (forms or ()):
-                corrected.append(word)
-                continue
-            matching = None
-            may_check = word.text in builder.checked or len(builder.checked) < MAX_CORRECTIONS
-            if may_check and word.text not in joined:
-                builder.checked.add(word.text)
-                matching = self._correction(word, builder)
-            if matching is not None:
-                builder.corrections[word.text] = matching.words
-            if matching is not None and matching.sure and rules.spelling == "auto":
-                corrected += map(Word, matching.words.split(), matching.terms)
-                builder.corrected.update(matching.terms)
-                continue
-            corrected.append(word)
-            terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)
-            if forms is not None and terms:
-                forms[word] = terms[:EXPANSIONS]
-        return corrected
-
-    def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
-        """Return the correction of a word, by the words before it as corrected.
-
-        None if there is none, or if it is the last word and rather unfinished, which is noted.
-        """
-        rules = builder.rules
-        context, is_last = rules.context, word == rules.unfinished
-        if context is not None:
-            context = (*context, *sorted(builder.corrected))
-        if is_last:
-            completions = self._term_dictionary.completions(word.text, rules.evidence)
-            if completions and not self.corrector.is_misspelt(
-                word.text, completions, context or (), rules.evidence
-            ):
-                builder.last = word
-                return None
-        has_capitals = any(map(str.isupper, word.text[1:]))
-        where = Circumstances(
-            context,
-            alone=rules.context == (),
-            abbreviation=rules.has_case and has_capitals,
-            unfinished=is_last and rules.is_typing,
-        )
-        correction = self.corrector.correction(word.text, rules.evidence, where)
-        if correction is None and is_last:  # perhaps misspelt and unfinished
-            where = where._replace(unfinished=True)
-            correction = self.corrector.correction(word.text, rules.evidence, where)
-        return correction
-
-    def term(self, word: Word) -> str:
-        """Return the term of a word, known or not; "" if it has none."""
-        if word.number >= 0:
-            return self._snapshot.vocabulary.terms[word.number]
-        return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
 
     def complete(self, builder: QueryBuilder) -> None:
         """Add completions of the last word, and terms that stand for words of plain queries.

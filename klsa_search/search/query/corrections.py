@@ -140,7 +140,7 @@ class Corrector:
 
     def __init__(self, pieces: Pieces) -> None:
         self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
-        self._term_dictionary, self._compounds = pieces.term_dictionary, pieces.compounds
+        self._term_dictionary, self._divider = pieces.term_dictionary, pieces.divider
         self.similar = SimilarTerms(self._analyzer, self._snapshot.vocabulary.runs)
         self._corrections: dict[Hashable, Correction | None] = {}
         self._bests: dict[Hashable, _Best | None] = {}
@@ -162,7 +162,7 @@ class Corrector:
             return None
         shortest = MIN_WORD_LETTERS if where.context is None else MIN_FITTING_LETTERS
         is_word = shortest <= len(folded) <= MAX_WORD_LETTERS and folded.isalpha()
-        parts = self._compounds.parts(word, evidence, anywhere=is_word)
+        parts = self._divider.parts(word, evidence, anywhere=is_word)
         best = None
         # An abbreviation such as U.S.A. is meant rather than a word that is alike.
         has_short_part = any(len(part.text) == 1 for part in parts) and len(parts) < len(folded)
@@ -189,7 +189,7 @@ class Corrector:
         They may share a letter, as in *hardrive*. Or one of them is misspelt, as in *coffemachine*,
         if documents write them side by side.
         """
-        halves = self._compounds.halves(word) or self._compounds.halves(word, shared=1)
+        halves = self._divider.halves(word) or self._divider.halves(word, shared=1)
         divisions = [tuple(map(self._word, pair)) for pair in halves]
         counts = {
             words: count_all(self._snapshot, [[(one.number,)] for one in words], evidence)

@@ -15,9 +15,8 @@ from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.clauses import MAX_CORRECTIONS, MAX_VARIANTS, ClauseReader
+from klsa_search.search.query.clauses import MAX_VARIANTS, ClauseReader
 from klsa_search.search.query.codes import CodeReader, new_terms
-from klsa_search.search.query.compounds import covered_words
 from klsa_search.search.query.corrections import MIN_FITTING_LETTERS
 from klsa_search.search.query.interpretation import (
     ParsingRules,
@@ -27,6 +26,7 @@ from klsa_search.search.query.interpretation import (
     Variant,
     Word,
 )
+from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.matching import containing_words
 from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
 from klsa_search.search.query.pieces import (
@@ -49,6 +49,7 @@ from klsa_search.search.query.syntax import (
     last_word,
 )
 from klsa_search.search.query.term_dictionary import DocumentsAt
+from klsa_search.search.query.word_reader import MAX_CORRECTIONS
 from klsa_search.storage.columns.columns import Field
 
 _CAPACITY: Final = 2**16  # forms
@@ -103,7 +104,7 @@ class QueryParser:
         self._codes = CodeReader(self.pieces)
         self.operators = OperatorReader(self.pieces, self.fields)
         self._clauses = ClauseReader(self.pieces, self._columns)
-        self.corrector, self._stop_words = self._clauses.corrector, self.pieces.stop_words
+        self.words, self._stop_words = self._clauses.words, self.pieces.stop_words
         self._forms: dict[tuple[SpellingName, bool], _native.QueryForms] = {}
         # Words that a tokenizer finds, or that have to tell the language together.
         self._reads_together = analyzer.tokenizes or len(analyzer.languages) > 1
@@ -217,20 +218,20 @@ class QueryParser:
     def _add_form(self, text: str, rules: ParsingRules, table: _native.QueryForms) -> bool:
         """Read a form by itself; return False if other calls may read it by other evidence."""
         pieces = self.pieces.of(text)
-        read_together = self.pieces.compounds.read_together
+        read_together = self.pieces.joiner.read_together
         if len(pieces) == 2 and not read_together(pieces[0].last, pieces[1].first):
             table.add_separate(text)
             return True
         builder = QueryBuilder(rules)
         unsettled = rules.evidence.unsettled
         before = [word for piece in pieces for word in piece.words]
-        words, joined, divided = self._clauses.vary(text, before, builder, builder.contained)
+        words, joined, divided = self.words.vary(text, before, builder, builder.contained)
         if rules.evidence.unsettled > unsettled:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
         is_split = any(" " in variant.written for variant in joined)
-        is_doubtful = is_split or any(map(self.corrector.is_doubtful, before))
+        is_doubtful = is_split or any(map(self.words.corrector.is_doubtful, before))
         traits = traits_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]
         shown = dict[str, str]()
@@ -292,9 +293,7 @@ class QueryParser:
         builder.boolean = None if boolean is None else boolean.written
         expansion, scores = NONE, None
         if synonyms is not None:
-            expansion = add_synonyms(
-                synonyms, builder, self.snapshot.vocabulary, self._clauses.term
-            )
+            expansion = add_synonyms(synonyms, builder, self.snapshot.vocabulary, self.words.term)
         if builder.completions:
             expansion = expansion.with_terms(*builder.completions)
         is_empty = not (builder.terms or builder.unknown)

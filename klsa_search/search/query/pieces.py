@@ -19,11 +19,14 @@ from klsa_search.analysis.terms import LONGEST_WORD
 from klsa_search.analysis.unicode import nfkc
 from klsa_search.search.engine.query_terms import UNKNOWN, TermNumbers
 from klsa_search.search.engine.snapshot import Snapshot
-from klsa_search.search.query.compounds import NO_RUN, Compounds, Run
+from klsa_search.search.query.division import Divider
 from klsa_search.search.query.interpretation import Word
+from klsa_search.search.query.joining import Joiner
+from klsa_search.search.query.runs import NO_RUN, Run, runs_of
 from klsa_search.search.query.stop_words import StopWords
 from klsa_search.search.query.syntax import is_plain, may_be_boolean
 from klsa_search.search.query.term_dictionary import DocumentsAt, TermDictionary
+from klsa_search.search.query.word_counts import WordCounts
 
 _CACHE_SIZE: Final = 2**15
 _LONGEST: Final = 64  # characters of a piece that is cached
@@ -70,7 +73,7 @@ class Pieces(dict[str, Piece]):
     """Caches the pieces of queries to one snapshot; thread-safe.
 
     Its attributes are what all readers of a query share: the snapshot and its analyser, term
-    numbers, stop words, compounds and the term dictionary.
+    numbers, stop words, what divides and joins words, and the term dictionary.
     It caches 32,768 pieces of at most 64 characters, at most 20 MB. Threads that read a new piece
     at once find the same.
     """
@@ -80,7 +83,8 @@ class Pieces(dict[str, Piece]):
         self.snapshot, self.analyzer = snapshot, analyzer
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self.stop_words = StopWords(snapshot, analyzer)
-        self.compounds = Compounds(self.stop_words, self.numbers)
+        counts = WordCounts(self.stop_words, self.numbers)
+        self.divider, self.joiner = Divider(counts), Joiner(counts)
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
 
     def of(self, text: str) -> list[Piece]:
@@ -110,7 +114,7 @@ class Pieces(dict[str, Piece]):
         """Read a piece, and cache it unless it is very long."""
         words = () if self.analyzer.tokenizes else self._words(text)
         numbers = tuple(word.number for word in words)
-        runs = self.compounds.runs(text)
+        runs = runs_of(text, self.numbers)
         alone = self.characters(text)
         traits = (
             SIGNS * (not is_plain(text))

@@ -155,7 +155,7 @@ class Suggester:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
         self._query_parser, self._texts = query_parser, texts
         self._term_dictionary = query_parser.pieces.term_dictionary
-        self._corrector = query_parser.corrector
+        self._corrector = query_parser.words.corrector
         self._filter: Mask | None = None
 
     def within(self, filter_: Mask) -> Suggester:

@@ -1,0 +1,157 @@
+"""Words that some documents write joined: UTF8 for UTF-8, 10mm for 10 mm, wifi for wi-fi.
+
+Words are joined across a hyphen or another sign between letters, and across a blank if letters meet
+digits there, if these are groups of digits, if no document contains one of them, or if both are
+words of letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from klsa_search.collection.searched_text import MAX_PARTS
+from klsa_search.search.engine.evidence import Evidence
+from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
+from klsa_search.search.query.division import spelled_name
+from klsa_search.search.query.interpretation import Variant, Word
+from klsa_search.search.query.runs import DIGIT, UNKNOWN_RUN, Run, runs_of, words_of
+from klsa_search.search.query.word_counts import RARER, WordCounts
+
+_SPELLED_ENDS: Final = ("sharp", "plus")
+
+_DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
+_GROUP: Final = re.compile(r"\d{1,3} \d{3}")
+
+
+class Joiner:
+    """Joins words by the terms of one snapshot; thread-safe."""
+
+    def __init__(self, counts: WordCounts) -> None:
+        self._counts, self._numbers = counts, counts.numbers
+        self._variants: dict[Hashable, Variant | None] = {}
+
+    def joined(self, text: str, evidence: Evidence) -> list[Variant]:
+        """Return words of a text that documents write joined: wi-fi, wifi; 10 mm, 10mm."""
+        sequences = dict.fromkeys(self._sequences(runs_of(text, self._numbers)))
+        variants = (
+            evidence.kept(self._variants, sequence, partial(self._variant, sequence, evidence))
+            for sequence in sequences
+        )
+        return [variant for variant in variants if variant is not None]
+
+    def _sequences(self, runs: Sequence[Run]) -> Iterator[str]:
+        """Yield sequences of runs that may be a word of the index, as written."""
+        for first, run in enumerate(runs):
+            joined, written = [run.text], run.text
+            for before, following in pairwise(runs[first : first + MAX_PARTS]):
+                if not before.sign:
+                    break
+                if before.sign == " " and not self._may_be_one(before, following):
+                    break
+                joined.append(following.text)
+                written += before.sign + following.text
+                if self._numbers[self._word_of(joined)] >= 0:
+                    yield written
+
+    def read_together(self, left: Run, right: Run) -> bool:
+        """Return whether `joined` looks across the blank between two runs."""
+        return bool(left.last & right.first & DIGIT) or self._may_be_one(left, right)
+
+    def _may_be_one(self, left: Run, right: Run) -> bool:
+        """Return whether runs on both sides of a blank may be parts of one word.
+
+        They may if letters meet digits, if no document contains one of them, if they are groups of
+        digits, or if documents write these two words of letters as one.
+        """
+        if not (left.last and right.first):
+            return False
+        if (left.last | right.first) & UNKNOWN_RUN or left.last != right.first:
+            return True
+        if left.last == DIGIT:
+            return _GROUP.fullmatch(f"{left.text} {right.text}") is not None
+        are_words = left.may_begin and right.may_end
+        return are_words and self._numbers[self._word_of([left.text, right.text])] >= 0
+
+    def _word_of(self, words: Sequence[str]) -> str:
+        """Return words as one, or the name that they spell: C# of *c sharp*, .NET of *dot net*."""
+        joined = "".join(words)
+        if joined.lower().endswith(_SPELLED_ENDS) or joined[:3].lower() == "dot":
+            name = spelled_name(joined, self._counts.analyzer)
+            if name is not None and self._counts.of(name) > self._counts.of(joined):
+                return name
+        return joined
+
+    def _variant(self, sequence: str, evidence: Evidence) -> Variant | None:
+        """Return the word that documents write for a sequence of words, if there is one."""
+        words = words_of(sequence)
+        joined = self._word_of(words)
+        number = self._numbers[joined]
+        if number < 0 or len(list(self._counts.analyzer.map_words(joined, str, str))) != 1:
+            return None
+        if _DECIMAL.search(sequence):
+            return None
+        numbers = [self._numbers[word] for word in words]
+        of = tuple(number for number in numbers if number >= 0)
+        if (
+            " " in sequence
+            and UNKNOWN not in numbers
+            and not self._is_meant(words, number, evidence)
+        ):
+            return None
+        return Variant(sequence, of, (Word(joined, number),))
+
+    def _is_meant(self, words: Sequence[str], joined: int, evidence: Evidence) -> bool:
+        """Return whether a word that documents write is meant by words that they contain.
+
+        It must not be much rarer than the words side by side. One of letters alone must not weigh
+        more than these, if any document has them: with *TIMEBASES*, MAP of npl falls by .35%.
+        """
+        counts, numbers = self._counts, [self._numbers[word] for word in words]
+        are_common = all(number == NO_TERM or counts.is_common(number) for number in numbers)
+        if joined in numbers or are_common:  # as in *some times*
+            return False
+        apart, frequency = counts.side_by_side(words, evidence), counts.of_term(joined)
+        if not all(map(str.isalpha, words)):
+            return apart <= RARER * frequency
+        kernel = counts.snapshot.query_kernel
+        weights = kernel.weights([joined, *(n for n in numbers if n >= 0)])
+        is_heavier = int(weights[0]) > int(weights[1:].sum())
+        return apart <= frequency and not (apart and is_heavier and NO_TERM not in numbers)
+
+    def replace_split(
+        self, words: list[Word], joined: list[Variant], evidence: Evidence
+    ) -> tuple[list[Word], list[Variant]]:
+        """Leave out words that no document has side by side, but some as one: *head phones*."""
+        split: set[str] = set()
+        for position, variant in enumerate(joined):
+            is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
+            is_apart = not is_word or " " not in variant.written
+            if not is_apart and self._is_split(variant, evidence):
+                joined[position] = variant._replace(of=())
+                split.update(words_of(variant.written))
+        return [word for word in words if word.text not in split] if split else words, joined
+
+    def _is_split(self, variant: Variant, evidence: Evidence) -> bool:
+        """Return whether a joined word is meant instead of its parts, as in *head phones*.
+
+        No document has these side by side, and the word is at least half as frequent as the rarest
+        known part.
+        """
+        words = words_of(variant.written)
+        numbers = [self._numbers[word] for word in words]
+        (joined,) = variant.words
+        frequencies = [self._counts.of_term(number) for number in numbers if number >= 0]
+        if 2 * self._counts.of_term(joined.number) < min(frequencies, default=0):
+            return False
+        if UNKNOWN in numbers:
+            return True
+        return not self._counts.side_by_side(words, evidence)
+
+
+def covered_words(variants: Sequence[Variant]) -> Collection[str]:
+    """Return the words that have other writings."""
+    return {word for variant in variants for word in words_of(variant.written)}
