@@ -15,7 +15,7 @@ from klsa_search.search.pages.passage_hits import best_passages_of, set_passages
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Highlight, Hit, highlighted
 from klsa_search.search.snippets import snippet
-from klsa_search.search.state.passages import PassageSearcher
+from klsa_search.search.state.passage_searcher import PassageSearcher
 from klsa_search.search.state.state import State
 
 

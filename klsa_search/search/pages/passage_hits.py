@@ -11,7 +11,8 @@ from klsa_search.collection.passages import SEPARATOR, page_of
 from klsa_search.core.array_types import DocIds
 from klsa_search.search.pages.planning import QueryPlan
 from klsa_search.search.pages.results import Hit
-from klsa_search.search.state.passages import PassageIndex, PassageSearcher
+from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.state.state import State
 from klsa_search.storage.documents import PassageId
 

@@ -152,10 +152,9 @@ def _vocabulary_of(partitions: Sequence[Snapshot]) -> tuple[Vocabulary, list[_Nu
     new: dict[str, int] = {}
     numbers: list[_Numbers] = []
     for partition in partitions:
-        names = partition.vocabulary.terms
         of_later = [
-            new.setdefault(names[number], len(collection) + len(new))
-            for number in range(len(collection), len(names))
+            new.setdefault(term, len(collection) + len(new))
+            for term in partition.vocabulary.terms[len(collection) :]
         ]
         numbers.append(np.array([*range(len(collection)), *of_later], np.int64))
     return collection.vocabulary.extended(list(new)), numbers

@@ -35,7 +35,8 @@ from klsa_search.search.query.synonyms import Synonyms
 from klsa_search.search.ranking.parameters import Parameters
 from klsa_search.search.ranking.searcher import Searcher
 from klsa_search.search.snippets import StoredSnippets
-from klsa_search.search.state.passages import PassageIndex, PassageSearcher
+from klsa_search.search.state.passage_searcher import PassageSearcher
+from klsa_search.search.state.passages import PassageIndex
 from klsa_search.search.suggest.suggester import SuggestedTexts, Suggester
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.checksums import check_once, check_sizes
@@ -255,8 +256,7 @@ def with_statistics(restricted: State, statistics: CollectionStatistics) -> Stat
     snapshot = restricted.snapshot
     assert snapshot.collection is not None
     assert snapshot.live is not None
-    names = snapshot.vocabulary.terms
-    words = [names[number] for number in range(len(snapshot.collection), len(names))]
+    words = snapshot.vocabulary.terms[len(snapshot.collection) :]
     counts = statistics.counts(snapshot.collection, words)
     local = snapshot.query_kernel.local_counts
     weighed = _weighed(restricted, snapshot.live, local, counts)
