@@ -125,7 +125,7 @@ def parts_of(
     weights, highest = best.scores[:z], best.scores[0]
     share_of_first = float(best.values["matched_shares"][0])
     alpha = effective_alpha(parameters.alpha, parameters.hold_back, share_of_first)
-    sharp = np.float32(parameters.lexical_sharpness - 1)
+    sharp = parameters.lexical_sharpness - 1
     columns, impacts = counted = _counted(snapshot, query, best)
     kernel, numbers = snapshot.query_kernel, query.numbers
     covered = coverage(kernel, snapshot.neighbours, numbers, query.counts, counted)
@@ -145,12 +145,12 @@ def parts_of(
     add(
         "lexical",
         1 - alpha,
-        row * (row / highest) ** sharp,
-        weights * (weights / highest) ** sharp,
+        row * _power(row / highest, sharp),
+        weights * _power(weights / highest, sharp),
     )
-    weights = weights * (weights / highest) ** np.float32(parameters.sharpness - 1)
+    weights = weights * _power(weights / highest, parameters.sharpness - 1)
     if parameters.coverage:
-        weights = weights * (at_covered / at_covered.max()) ** POWER
+        weights = weights * _power(at_covered / at_covered.max(), float(POWER))
         add("coverage", alpha * parameters.coverage, covered, at_covered)
     if parameters.latent:
         add("latent", alpha * parameters.latent, cosines, at_cosines)
@@ -161,6 +161,11 @@ def parts_of(
     share = alpha * (1 - parameters.coverage - parameters.latent)
     add("expansion", share, expanded, at_expanded)
     return Parts(alpha, columns, impacts, seeds, weights[local], parts)
+
+
+def _power(values: Scores, exponent: float) -> Scores:
+    """Return powers of values, rounded from double precision: NumPy's own differ by processor."""
+    return (values.astype(np.float64) ** exponent).astype(np.float32)
 
 
 def _best_of(snapshot: Snapshot, query: QueryTerms, row: Scores, count: int) -> BestDocuments:
