@@ -3,6 +3,7 @@
 `BuildNative` compiles klsa_search/native into the module `klsa_search._native`, and writes its
 types and descriptions, for type checkers and editors, to `_native.pyi`. Objects of an in-place
 build stay in build/, and only those whose sources or options changed are compiled again. With
+KLSA_NATIVE=1 they are compiled for this machine alone, in two thirds of the time: `make run`. With
 KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
@@ -48,6 +49,10 @@ IS_STABLE = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL
 STABLE = ["-DPy_LIMITED_API=0x030C0000"] if IS_STABLE else []
 # Bindings and nanobind have no loops, so optimising them for speed gains nothing.
 LEVELS = {"engine": "-O2", "nanobind": "-Os"}
+# The numbers of the instruction sets (KLSA_ISA), and the flags of the processors that have them.
+AVX2 = {"avx2", "bmi1", "bmi2", "popcnt", "abm", "fma"}
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq"}
+INSTRUCTION_SETS = {"baseline": (2, set()), "avx2": (3, AVX2), "avx512": (4, AVX512)}
 # These take longest to compile, so they start first.
 SLOWEST = ("engine", "neighbours")
 SANITIZE = [
@@ -59,6 +64,14 @@ SANITIZE = [
 
 def _sanitize() -> list[str]:
     return SANITIZE if os.environ.get("KLSA_SANITIZE") == "1" else []
+
+
+def native_set() -> str | None:
+    """Return the largest instruction set of this processor, if the module is for it alone."""
+    if os.environ.get("KLSA_NATIVE") != "1":
+        return None
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    return [name for name, (_, needed) in INSTRUCTION_SETS.items() if needed <= flags][-1]
 
 
 def compiler() -> list[str]:
@@ -87,7 +100,9 @@ class BuildNative(build_ext):
     def run(self) -> None:
         """Build in a folder that stays, if the module is to be next to the package's files."""
         if self.editable_mode or self.inplace:
-            self.build_temp = f"build/native-{sys.implementation.cache_tag}"
+            self.build_temp = "-".join(
+                filter(None, ["build/native", sys.implementation.cache_tag, native_set()])
+            )
         super().run()
         if not _sanitize():  # a module that checks itself needs a Python that does so, too
             for ext in self.extensions:
@@ -99,6 +114,8 @@ class BuildNative(build_ext):
         folder.mkdir(parents=True, exist_ok=True)
         system = (f"-isystem{path}" for path in _system_folders(folder))
         options = [*compiler(), *FLAGS, *STABLE, *_sanitize(), *system]
+        if name := native_set():
+            options.append(f"-DKLSA_NATIVE={INSTRUCTION_SETS[name][0]}")
         # Read before compiling: a file that changes meanwhile is compiled again.
         contents = {file: Path(file).read_bytes() for file in ext.depends}
         objects = {source: folder / f"{Path(source).stem}.o" for source in ext.sources}
@@ -109,7 +126,8 @@ class BuildNative(build_ext):
             depends = ["-MMD", "-MF", str(made.with_suffix(".d"))]
             command = [*options, *level, *depends, "-c", source, "-o", str(made)]
             made_with = made.with_suffix(".key")
-            if made_with.is_file() and made_with.read_text() == _key(command, made, contents):
+            is_complete = all(made.with_suffix(end).is_file() for end in (".o", ".d", ".key"))
+            if is_complete and made_with.read_text() == _key(command, made, contents):
                 return
             made_with.unlink(missing_ok=True)
             self.spawn(command)
@@ -151,8 +169,6 @@ def _system_folders(folder: Path) -> list[Path | str]:
 def _key(command: list[str], made: Path, contents: dict[str, bytes]) -> str:
     """Return a digest of the command that makes an object and of the files that it depends on."""
     depends = made.with_suffix(".d")
-    if not (made.is_file() and depends.is_file()):
-        return ""
     digest = hashlib.sha256("\n".join([*command, nanobind.__version__, sys.version]).encode())
     for file in depends.read_text().partition(":")[2].replace("\\\n", " ").split():
         digest.update(contents.get(os.path.normpath(file), b""))
@@ -162,5 +178,6 @@ def _key(command: list[str], made: Path, contents: dict[str, bytes]) -> str:
 def extension() -> Extension:
     """Return the extension module."""
     files = sorted(map(str, SOURCES.rglob("*.[ch]pp")))
-    sources = [file for file in files if file.endswith(".cpp")]
+    left_out = INSTRUCTION_SETS.keys() - {native_set()} if native_set() else ()
+    sources = [file for file in files if file.endswith(".cpp") and Path(file).stem not in left_out]
     return Extension("klsa_search._native", sources, depends=files, py_limited_api=IS_STABLE)

@@ -3,7 +3,7 @@
 // Such a file has no include guard, puts its contents in namespace klsa::KLSA_NS, and may ask for
 // KLSA_ISA: 2 for the baseline of the platform, 3 for AVX2, 4 for AVX-512. KLSA_DISPATCH(f(x)) then
 // calls the f of the active instruction set. All three give the same bits. With KLSA_ONLY, the number
-// of one, the others are left to other files.
+// of one, the others are left to other files; with KLSA_NATIVE, the module has only that one.
 //
 // Standard headers come first: a function that the linker shares between files must not be compiled
 // for a larger instruction set than the processor has.
@@ -31,7 +31,9 @@
 #include <immintrin.h>
 #endif
 
-#if !defined(KLSA_ONLY) || KLSA_ONLY == 2
+#define KLSA_HAS(isa) ((!KLSA_ONLY || KLSA_ONLY == isa) && (!KLSA_NATIVE || KLSA_NATIVE == isa))
+
+#if KLSA_HAS(2)
 #define KLSA_NS baseline
 #define KLSA_ISA 2
 #include KLSA_KERNELS
@@ -39,7 +41,7 @@
 #undef KLSA_ISA
 #endif
 
-#if defined(__x86_64__) && (!defined(KLSA_ONLY) || KLSA_ONLY == 3)
+#if defined(__x86_64__) && KLSA_HAS(3)
 #define KLSA_NS avx2
 #define KLSA_ISA 3
 #if defined(__clang__)
@@ -58,7 +60,7 @@
 #undef KLSA_ISA
 #endif
 
-#if defined(__x86_64__) && (!defined(KLSA_ONLY) || KLSA_ONLY == 4)
+#if defined(__x86_64__) && KLSA_HAS(4)
 #define KLSA_NS avx512
 #define KLSA_ISA 4
 #if defined(__clang__)
@@ -79,9 +81,14 @@
 #endif
 
 #undef KLSA_KERNELS
+#undef KLSA_HAS
 
 #ifndef KLSA_DISPATCH
-#if defined(__x86_64__)
+#if KLSA_NATIVE == 4
+#define KLSA_DISPATCH(...) (klsa::avx512::__VA_ARGS__)
+#elif KLSA_NATIVE == 3
+#define KLSA_DISPATCH(...) (klsa::avx2::__VA_ARGS__)
+#elif defined(__x86_64__) && !KLSA_NATIVE
 #define KLSA_DISPATCH(...)                                                                    \
     (klsa::active_instruction_set == klsa::InstructionSet::avx512 ? klsa::avx512::__VA_ARGS__ \
      : klsa::active_instruction_set == klsa::InstructionSet::avx2 ? klsa::avx2::__VA_ARGS__   \

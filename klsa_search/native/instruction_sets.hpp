@@ -1,5 +1,11 @@
 // The instruction set that kernels run with: chosen when the module is imported, changed by tests.
+//
+// A module for one machine is compiled with KLSA_NATIVE, the number of its only instruction set (KLSA_ISA).
 #pragma once
+
+#ifndef KLSA_NATIVE
+#define KLSA_NATIVE 0
+#endif
 
 #include <atomic>
 
@@ -31,7 +37,15 @@ inline InstructionSet best_instruction_set() {
 #endif
 }
 
-inline std::atomic<InstructionSet> active_instruction_set{best_instruction_set()};
+// Those that the module may run with.
+inline InstructionSet least_instruction_set() {
+    return InstructionSet(KLSA_NATIVE ? KLSA_NATIVE - 2 : 0);
+}
+inline InstructionSet largest_instruction_set() {
+    return KLSA_NATIVE ? least_instruction_set() : best_instruction_set();
+}
+
+inline std::atomic<InstructionSet> active_instruction_set{largest_instruction_set()};
 
 // Read a cache line ahead. Not by __builtin_prefetch on x86-64: GCC 12 takes a function that only
 // prefetches for one without effect, and drops its calls.

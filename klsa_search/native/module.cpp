@@ -16,19 +16,22 @@ namespace {
 const std::vector<std::string> NAMES{"baseline", "avx2", "avx512"};
 
 std::vector<std::string> instruction_sets() {
-    return {NAMES.begin(), NAMES.begin() + int(klsa::best_instruction_set()) + 1};
+    return {NAMES.begin() + int(klsa::least_instruction_set()),
+            NAMES.begin() + int(klsa::largest_instruction_set()) + 1};
 }
 
 std::string select_instruction_set(const std::string& name) {
-    auto names = instruction_sets();
-    for (size_t i = 0; i < names.size(); i++)
-        if (names[i] == name) return NAMES[size_t(klsa::active_instruction_set.exchange(klsa::InstructionSet(i)))];
+    const int last = int(klsa::largest_instruction_set());
+    for (int i = int(klsa::least_instruction_set()); i <= last; i++)
+        if (NAMES[i] == name) return NAMES[int(klsa::active_instruction_set.exchange(klsa::InstructionSet(i)))];
     throw std::invalid_argument("`" + name + "` is not an instruction set of this processor; see instruction_sets()");
 }
 
 }  // namespace
 
 NB_MODULE(_native, module) {
+    if (klsa::best_instruction_set() < klsa::largest_instruction_set())
+        throw nanobind::import_error("klsa_search._native is compiled for another processor; install it again");
     nanobind::set_leak_warnings(false);  // references of an interpreter that exits are no leaks
     nanobind::module_::import_("atexit").attr("register")(nanobind::cpp_function(&klsa::WithoutGil::end));
     module.doc() = R"(
@@ -39,7 +42,8 @@ NB_MODULE(_native, module) {
         take arrays release the GIL.
     )";
     module.def("instruction_sets", &instruction_sets,
-               "Return those of \"baseline\", \"avx2\", \"avx512\" that this processor supports, in this order.");
+               "Return those of \"baseline\", \"avx2\", \"avx512\" that this processor supports, in this order; "
+               "only the largest if the module was compiled for this machine.");
     module.def("select_instruction_set", &select_instruction_set, nanobind::arg("name"), R"(
         Use another instruction set from now on and return the name of the previous one.
 

@@ -8,6 +8,7 @@ import pytest
 from setuptools import Distribution
 
 import build_backend
+from klsa_search import _native
 
 # Writes what it is asked for, and the sources it compiles to compiled.txt.
 COMPILER = r"""
@@ -84,3 +85,22 @@ def test_a_compilation_that_fails_is_tried_again(compiled):
         compiled()
     Path("compiler.py").write_text(working)
     assert compiled() == ["words.cpp"]
+
+
+def test_a_compiler_that_writes_no_dependencies_is_an_error(compiled):
+    Path("compiler.py").write_text(COMPILER.replace('options[options.index("-MF") + 1]', '"no.d"'))
+    Path("build/native/words.d").unlink()
+    with pytest.raises(FileNotFoundError):
+        compiled()
+
+
+def test_a_module_for_this_machine_has_its_largest_instruction_set_alone(compiled, monkeypatch):
+    folder = Path("klsa_search/native/engine")
+    folder.mkdir()
+    for name in ("baseline", "avx2", "avx512"):
+        (folder / f"{name}.cpp").write_text(f"// {name}")
+    assert compiled() == ["avx2.cpp", "avx512.cpp", "baseline.cpp"]
+    monkeypatch.setenv("KLSA_NATIVE", "1")
+    largest = _native.instruction_sets()[-1]
+    assert build_backend.native_set() == largest
+    assert compiled() == [f"{largest}.cpp", "engine.cpp", "words.cpp"]

@@ -43,6 +43,11 @@ def test_unsupported_instruction_set_is_refused():
         _native.select_instruction_set("sse9")
 
 
+def test_tests_run_with_all_instruction_sets():
+    sets = _native.instruction_sets()
+    assert sets[0] == "baseline", "compiled for this machine alone; run `make test`"
+
+
 def test_largest_instruction_set_is_active():
     largest = _native.instruction_sets()[-1]
     assert _native.select_instruction_set(largest) == largest
