@@ -126,7 +126,7 @@ def damaged(path: Path, fact: object) -> IndexDamaged:
 
 _FOREVER: Final = 2**62
 """More than any number of rows or undos."""
-_READ_CHARACTERS: Final = 2**24
+READ_CHARACTERS: Final = 2**24
 """Characters of documents read at a time, approximately."""
 
 
@@ -269,7 +269,7 @@ class WriteLog:
             for row in connection.execute(_VISIBLE, [after, last.seq, last.undos]):
                 writes.append(self._write(row))
                 size += len(row[3] or "") + 100
-                if size > _READ_CHARACTERS:
+                if size > READ_CHARACTERS:
                     break
         return writes
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.faults.children import without_privileges
 from klsa_search.collection import Document
-from klsa_search.collection.model import MAX_DOCUMENT_BYTES
+from klsa_search.collection.model import MAX_DOCUMENT_BYTES, document_of
 from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
 from klsa_search.storage import log as module
 from klsa_search.storage.log import LogPosition, WriteLog, parse_batch
@@ -240,6 +240,23 @@ def test_a_read_sees_one_state_whatever_is_written_meanwhile(tmp_path, monkeypat
         assert log.state_id() == before
         monkeypatch.undo()
         assert log.state_id() != before
+
+
+def test_rows_are_read_in_pieces_of_limited_size(tmp_path, monkeypatch):
+    parsed = []
+
+    def parse(id_, text):
+        parsed.append(id_)
+        return document_of(id_, text)
+
+    monkeypatch.setattr(module, "READ_CHARACTERS", 1_000)
+    monkeypatch.setattr(module, "document_of", parse)
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc(f"{n}", "x" * 300) for n in range(10)])
+    rows = WriteLog(tmp_path).rows()
+    next(rows)
+    assert parsed == ["0", "1", "2"]  # 300 characters each, and 100 for the row
+    assert [row.id for row in rows] == [f"{n}" for n in range(1, 10)]
 
 
 def test_reading_needs_no_right_to_write(tmp_path):

@@ -113,6 +113,14 @@ def test_a_changed_manifest_is_not_taken_for_a_changed_current(path):
         read_manifest(path / "000002")
 
 
+def test_without_any_manifest_no_generation_is_taken_into_use(path):
+    for file in (path / "CURRENT", *path.glob("*/manifest.json")):
+        file.unlink()
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*000002/manifest\.json`; .*backup"):
+        repair_current(path)
+    assert not (path / "CURRENT").exists()
+
+
 def test_headers_and_starts_are_recovered_and_records_are_not_guessed(path):
     generation = path / "000002"
     manifest = read_manifest(generation)

@@ -293,9 +293,19 @@ def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
     assert masks.of("year = 1") is not first
 
 
-def test_a_long_text_is_cut_in_messages():
+def test_a_filter_may_have_a_thousand_conditions_or_values():
+    conditions = tuple(Condition("year", "=", (float(year),)) for year in range(999))
+    values = tuple(map(float, range(1_000)))
+    assert FilterCache(FIELDS, SIZE).of(Or(conditions)).size == 1  # the year 1, or 5
+    assert FilterCache(FIELDS, SIZE).of(Condition("year", "IN", values)).size == 1
+    with pytest.raises(QueryError, match="more than 1,000 conditions and values"):
+        FilterCache(FIELDS, SIZE).of(Or((*conditions, *conditions[:1])))
+
+
+@pytest.mark.parametrize("length", [21, 1_000])
+def test_a_text_of_more_than_twenty_characters_is_cut_in_messages(length):
     with pytest.raises(QueryError, match=r"'x{20}\.\.\.' is not allowed at character 10"):
-        filter_of_text("year = 1 " + "x" * 1_000)
+        filter_of_text("year = 1 " + "x" * length)
 
 
 @pytest.mark.parametrize("comparison", ["=", "in", "to", "exists", "null", "odd"])
