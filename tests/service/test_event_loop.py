@@ -61,8 +61,10 @@ def client(two_home, tmp_path_factory):
         yield AppClient(catalog_app(catalog, writes=Writes(), jobs=jobs))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reads", [True, False], ids=["reads", "writes"])
+@pytest.mark.parametrize(
+    "reads",
+    [pytest.param(True, id="reads"), pytest.param(False, id="writes", marks=pytest.mark.slow)],
+)
 def test_no_route_blocks_the_event_loop(client, monkeypatch, reads):
     refresh = Reader.refresh
     monkeypatch.setattr(Reader, "refresh", lambda *a: (record("refresh"), refresh(*a))[1])

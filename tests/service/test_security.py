@@ -102,7 +102,6 @@ def below(folder):
     }
 
 
-@pytest.mark.slow
 def test_a_name_that_is_a_path_reaches_no_file_by_any_route(writer, home):
     """What `index_path` refuses: tests/storage/test_generations.py."""
     before, name = below(home.parent), "../secret"

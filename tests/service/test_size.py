@@ -14,7 +14,7 @@ from klsa_search.service.analytics.recorder import MAX_QUERY as MAX_RECORDED
 from klsa_search.service.analytics.recorder import Recorder
 from klsa_search.service.analytics.store import ID_BITS, EventRow, SearchRow, Store
 from klsa_search.service.application import ROUTERS
-from klsa_search.service.routes import analytics
+from klsa_search.service.routes import analytics, evaluation, search
 from klsa_search.service.routes.mining import (
     MAX_CLASSIFIED,
     MAX_LABEL,
@@ -24,12 +24,15 @@ from klsa_search.service.routes.mining import (
     MAX_STRONG,
     MAX_TEXTS,
 )
+from klsa_search.service.schemas import base, search_answers
 from klsa_search.service.schemas.base import MAX_ANSWER, MAX_HITS, MAX_QUERY, encoded
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
+from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import scopes_of
 
 from .conftest import build_tiny, failure_of
+from .test_scopes import BY_NAME
 
 COUNT = MAX_HITS + 50
 WIDE = "\x01" * MAX_LABEL  # six bytes each in JSON
@@ -142,6 +145,12 @@ SMALL = {
 }  # fmt: skip
 """Reading routes whose answers do not grow with the index, or are streamed."""
 
+SUMMARIES = {
+    "GET /", "GET /aliases", "GET /health", "GET /health/live", "GET /health/ready", "GET /indexes",
+    "GET /indexes/{name}", "GET /metrics",
+}  # fmt: skip
+"""Operations whose answers are short for any documents and request, and not compared."""
+
 
 @pytest.fixture(scope="module")
 def heavy_home(tmp_path_factory):
@@ -174,6 +183,23 @@ def test_every_reading_route_has_a_question():
         if {"write", "people"}.isdisjoint(scopes_of(route)) or "search" in scopes_of(route)
     }
     assert reading - SMALL == QUESTIONS.keys(), "add a question to QUESTIONS, or remove one"
+
+
+def test_every_route_compares_the_size_of_its_answer_with_the_limit(
+    client_of, two_home, monkeypatch
+):
+    client = client_of(two_home)
+    for module in (base, search_answers, evaluation, search):
+        monkeypatch.setattr(module, "MAX_ANSWER", -1)
+    asked = {
+        str(endpoint): endpoint
+        for endpoint in ENDPOINTS
+        if (endpoint.method, BY_NAME[str(endpoint)].path) in QUESTIONS
+    }
+    assert asked.keys() >= SUMMARIES
+    for name in asked.keys() - SUMMARIES:
+        error = failure_of(client.request(**asked[name].request("first")), 422)
+        assert "the answer is larger than -1 bytes" in error["message"], name
 
 
 @pytest.mark.slow
