@@ -10,6 +10,7 @@ from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound
 from klsa_search.storage.current import current_build, current_generation, read_current
 from klsa_search.storage.maintenance import verify
 from klsa_search.storage.manifest import FORMAT_VERSION, read_manifest, sha256_of
+from klsa_search.storage.names import DELETED
 from klsa_search.storage.partitions import partitions_of
 
 from .worlds import replace_manifest, write
@@ -73,6 +74,21 @@ def test_anything_else_is_damage_and_the_way_back_is_named(path, content):
     assert len(caught.value.message) < 500
     with pytest.raises(IndexDamaged):
         verify(path)
+
+
+def test_the_message_shows_the_first_forty_bytes(path):
+    (path / "CURRENT").write_bytes(b"x" * 41)
+    with pytest.raises(IndexDamaged, match=r"it begins with 'x{40}';"):
+        read_current(path)
+
+
+def test_an_interrupted_deletion_is_named_with_the_command_that_finishes_it(path):
+    (path / "CURRENT").rename(path / DELETED)
+    with pytest.raises(
+        IndexNotFound,
+        match=r"a deletion of .* was interrupted; finish it with `klsa-index delete a",
+    ):
+        read_current(path)
 
 
 def test_damage_without_a_whole_generation_is_left_to_a_repair(path):

@@ -141,6 +141,8 @@ def test_the_first_write_creates_the_log_and_reading_needs_none(tmp_path):
         assert writer.append([doc("a")]) == LogPosition(1, 0)
         assert log.last() == LogPosition(1, 0)
     assert [each for each in os.listdir(tmp_path) if not each.startswith("WRITES")] == []
+    # SQLite's application ID, by which logs of all versions are told from other files.
+    assert (tmp_path / "WRITES").read_bytes()[68:72] == b"KLSW"
     [batch] = log.batches()
     assert (batch.number, batch.puts, batch.deletes, batch.last, batch.undone) == (1, 1, 0, 1, None)
     assert batch.time.endswith("+00:00")

@@ -22,6 +22,7 @@ from klsa_search.storage.recovery import (
     readable_documents,
     readable_generations,
     recovered_current,
+    refuse_faults,
     repair_current,
 )
 from klsa_search.storage.rules import Rule, read_rules, write_rules
@@ -165,6 +166,20 @@ def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
     with pytest.raises(IndexDamaged, match="was not changed"):
         export([generation], new)
     assert new.read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("faults", "told"),
+    [
+        (["a"], r"could not be read: a$"),
+        (["a", "b"], r": a \(and 1 more faults\)$"),
+        (["a"] * 1_001, r": a \(and 1,000 more faults\)$"),
+    ],
+)
+def test_the_first_fault_is_named_and_the_others_are_counted(faults, told):
+    refuse_faults([], "it has 12 documents")
+    with pytest.raises(IndexDamaged, match=told):
+        refuse_faults(faults, "it has 12 documents")
 
 
 def test_an_export_says_if_the_generation_in_use_is_not_known(path, tmp_path):
