@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.field_paths import flat, has_path, path_names
 from klsa_search.collection.folder import FileCache
-from klsa_search.collection.mappings import as_document, flat, has_path, path_names
+from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
 from klsa_search.collection.prose_columns import read_ahead, with_prose
 from klsa_search.collection.reading_options import (

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_layouts import Layout, layout_of
+from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
-from klsa_search.collection.mappings import as_document, without_types
+from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
 from klsa_search.errors import CollectionError
 

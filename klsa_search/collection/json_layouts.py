@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.mappings import TEXT_OF_OBJECT, has_path, rows_of_columns
+from klsa_search.collection.field_paths import has_path
+from klsa_search.collection.mappings import TEXT_OF_OBJECT
+from klsa_search.collection.python_rows import rows_of_columns
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
     ID_NAMES,

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, Unpack, cast
 
-from klsa_search.collection import irds, json_files, mappings, queries, smart, tables, trec
+from klsa_search.collection import irds, json_files, python_rows, queries, smart, tables, trec
 from klsa_search.collection.detection import (
     corpus_file,
     detect_format,
@@ -29,6 +29,7 @@ from klsa_search.collection.files.reading import READERS as TABLE_READERS
 from klsa_search.collection.files.reading import Reader, folder_documents, paths
 from klsa_search.collection.folder import Selection, record_unread, single_file, walk
 from klsa_search.collection.intake import Intake
+from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, Row, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
@@ -111,7 +112,7 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return _stream(cast(BinaryIO, source), options)
     if not isinstance(source, str | os.PathLike):
         if isinstance(source, Mapping):
-            source = mappings.records_by_id(source)
+            source = python_rows.records_by_id(source)
         if not isinstance(source, Iterable):
             raise CollectionError(
                 f"a {type(source).__name__} is not a source; give a path, one of "
@@ -323,7 +324,7 @@ def _read_rows(
             yield origin, row if row.origin else replace(row, origin=origin)
             continue
         try:
-            record = mappings.record_of(row)
+            record = python_rows.record_of(row)
         except RecursionError:
             intake.refuse(f"{origin}: is not JSON (nested too deeply); flatten it")
             continue
@@ -353,7 +354,7 @@ def _frame_rows(frame: Any) -> Iterator[Mapping[str, Any]]:
     names = list(map(str, frame.columns))
     is_polars = hasattr(frame, "iter_rows")
     for row in frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None):
-        yield dict(zip(names, map(mappings.json_value, row), strict=True))
+        yield dict(zip(names, map(json_value, row), strict=True))
 
 
 def _folders(data: Folders | None) -> list[Path]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from klsa_search.collection.mappings import flat, value_at
+from klsa_search.collection.field_paths import flat, value_at
 from klsa_search.collection.reading_options import Columns
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import CollectionError

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.mappings import value_at
+from klsa_search.collection.field_paths import value_at
 from klsa_search.collection.model import Document
 from klsa_search.core.field_weights import SearchedFields
 

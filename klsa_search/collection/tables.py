@@ -19,7 +19,7 @@ from klsa_search.collection.csv_files import (
     row_documents,
 )
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.mappings import json_value
+from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import ReadingOptions

@@ -6,7 +6,7 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.collection import open_collection
-from klsa_search.collection.mappings import flat, has_path, value_at, without_paths
+from klsa_search.collection.field_paths import flat, has_path, value_at, without_paths
 from klsa_search.errors import CollectionError, SettingsError
 
 BOOK = {

@@ -21,8 +21,8 @@ from klsa_search.collection.files.content import (
     one_line,
 )
 from klsa_search.collection.files.plain import text_of
+from klsa_search.collection.json_values import json_value
 from klsa_search.collection.lines import read_decompressed
-from klsa_search.collection.mappings import json_value
 from klsa_search.collection.model import text_fault
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Unpack
 
-from klsa_search.collection.mappings import value_at
+from klsa_search.collection.field_paths import value_at
 from klsa_search.core.csv_cells import csv_of
 from klsa_search.errors import QueryError
 from klsa_search.search.models import Models

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from klsa_search.collection.mappings import flat, holds_objects
+from klsa_search.collection.field_paths import flat, holds_objects
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.storage.columns.local_forms import (
     GENERAL,
