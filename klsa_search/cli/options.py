@@ -165,6 +165,12 @@ def source_options(function: F) -> F:
             "[default: detected]",
         ),
         click.option(
+            "--records",
+            metavar="PATH",
+            help="Read the list at this path of a JSON object, such as data.cards  [default: the "
+            "list with most text]",
+        ),
+        click.option(
             "--id",
             "id_column",
             metavar="COLUMN",
@@ -187,7 +193,15 @@ def source_options(function: F) -> F:
     return cast(F, reading)
 
 
-_READING: Final = ("format", "on_error", "follow_links", "exclude", "sections", "encoding")
+_READING: Final = (
+    "format",
+    "on_error",
+    "follow_links",
+    "exclude",
+    "sections",
+    "encoding",
+    "records",
+)
 
 
 class PluginChoice(click.Choice[str]):

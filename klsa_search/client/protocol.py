@@ -194,6 +194,7 @@ class FileReading(TypedDict, total=False):
     columns: Mapping[str, str | Sequence[str] | None] | None
     format: str | None
     encoding: str | None
+    records: str | None
     sections: bool
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 from klsa_search.collection import json_files
-from klsa_search.collection.csv_files import KNOWN_NAMES
+from klsa_search.collection.csv_files import KNOWN_NAMES, is_header
 from klsa_search.collection.files.formats import (
     TABLES,
     format_of,
@@ -26,12 +26,14 @@ from klsa_search.collection.folder import (
     uncompressed_name,
     walk,
 )
-from klsa_search.collection.lines import head, head_bytes, wide_encoding_of
+from klsa_search.collection.lines import decoded_head, head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
-from klsa_search.collection.reading_options import FORMATS, FormatName
+from klsa_search.collection.reading_options import FORMATS, PLAIN, FormatName
+from klsa_search.collection.references import BIBTEX_START, TAGGED_START
 from klsa_search.errors import CollectionError
 
 SAMPLE = 50  # files of a folder that are inspected
+_TABLE: Final = 65_536  # bytes that show whether a text is a table
 MAX_SAMPLE = 5_000  # limit if none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
@@ -53,10 +55,11 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
         # A single plain text file is hardly meant to be the whole collection.
         if is_archive(path) or is_docbook(path) or (kind and kind.name not in ("code", "text")):
             return "text"
-        raise CollectionError(
-            f"{path}: unknown format, {_description(path)}; name its format: "
-            f"{', '.join(get_args(FormatName))}"
-        )
+        fact = _description(path)
+        if ": " not in fact:  # what to do
+            names = ", ".join(get_args(FormatName))
+            fact += f"; name its format (text reads it as one document): {names}"
+        raise CollectionError(f"{path}: unknown format, {fact}")
     if corpus_file(path, selection):
         return "beir"
     if smart_documents(path, selection):
@@ -122,6 +125,8 @@ def sniff(path: Path) -> str | None:
     is_xml = _XML_START.match(start) or (by_suffix == "xml" and start.startswith("<"))
     if is_xml and not _PAGE.search(start):
         return "xml"
+    if by_suffix == "references" or TAGGED_START.match(start) or BIBTEX_START.match(start):
+        return "references"
     format_ = json_files.json_format(path)
     # By its suffix, one object in one line is a document, whatever is in it.
     if format_ == "json" and by_suffix == "jsonl":
@@ -136,6 +141,18 @@ def sniff(path: Path) -> str | None:
         if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
             return "csv" if wide_encoding_of(path) else table
+    return _table_in(path) if format_of_file(path).name == "text" else None
+
+
+def _table_in(path: Path) -> str | None:
+    """Return csv or tsv if all lines of a text have as many cells, under a header; else None."""
+    encoding = wide_encoding_of(path)
+    lines = decoded_head(head_bytes(path, _TABLE), encoding).splitlines()[:SAMPLE]
+    for table, separator in _DELIMITED if len(lines) > 1 else ():
+        counts = {line.count(separator) for line in lines if line.strip()}
+        cells = [cell.strip(' "') for cell in lines[0].split(separator)]
+        if len(counts) == 1 and counts != {0} and is_header(cells, PLAIN):
+            return "csv" if encoding else table
     return None
 
 
@@ -196,13 +213,36 @@ def _description(path: Path) -> str:
     if not start.strip():
         return "the file is empty"
     if start.startswith("SQLite format 3\0"):
-        return "it is a SQLite database, which is read as sqlite:FILE?table=NAME"
+        return "it is a SQLite database: read it as sqlite:FILE?table=NAME"
     if start.startswith("{\\rtf"):
         return "it is RTF, which is not read: save it as DOCX, ODT or text"
+    if head_bytes(path, 4) == b"\xd0\xcf\x11\xe0":
+        return (
+            "it is a file of Office before 2007 or Outlook, which is not read: save it as XLSX, "
+            "DOCX, PPTX or EML"
+        )
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
     if start.lstrip().startswith("<"):
         return (
             "it looks like a page, which --format text reads, or like XML, which --format xml reads"
         )
+    for pattern, advice in _UNREAD:
+        if pattern.match(start):
+            return advice
     return f"it begins {start.strip().splitlines()[0][:60]!r}"
+
+
+_UNREAD: Final = (
+    (re.compile("BEGIN:VCALENDAR"), "it is a calendar, which is not read: export it as CSV"),
+    (re.compile("BEGIN:VCARD"), "it has contacts, which are not read: export them as CSV"),
+    (
+        re.compile(r"(?:var |const |let )?[\w.]+ ?= ?[\[{]"),
+        "it is JavaScript: remove what stands before the first bracket, and name it .json",
+    ),
+    (
+        re.compile(r"(?:---\s+)?(?:- )?[\w-]+:(?: .*)?$", re.MULTILINE),
+        "it looks like YAML, which is not read: convert it to JSON, as with yq -o json",
+    ),
+)
+"""Beginnings of formats that are not read, and what to do."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.field_paths import flat, has_path, path_names
+from klsa_search.collection.field_paths import flat, has_path, path_names, value_at
 from klsa_search.collection.folder import FileCache
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
@@ -135,8 +135,8 @@ class Intake:
             columns = replace(columns, id=key or "")
         self.header = list(names), columns.filled(names)  # kept if the columns are ambiguous
         columns = columns.completed(names, str(file))
-        if not (columns.texts_in(names) or self.columns.title or "text" in columns.unused):
-            columns = with_prose(columns, names, list(following()))
+        if not (self.columns.title or "text" in columns.unused):
+            columns = self._with_prose(columns, names, following)
         self.header = list(names), columns.filled(names)
         if columns != self.columns:
             self.completed.add(columns)
@@ -161,6 +161,28 @@ class Intake:
                 advice = f"{option('id', name)} uses it"
                 self.note(file, f"column {name!r} is not used as ID; {advice}")
         return columns, numbered
+
+    def _with_prose(
+        self,
+        columns: Columns,
+        names: Sequence[str],
+        following: Callable[[], Iterable[Mapping[str, Any]]],
+    ) -> Columns:
+        """Return columns with those of prose, if none is for texts, or a recognised one is blank.
+
+        So is `description` in exports of WordPress.
+        """
+        if not columns.texts_in(names):
+            return with_prose(columns, names, list(following()))
+        if columns.text == self.columns.text:
+            return columns
+        first = list(following())
+        if any(value_at(record, name) for record in first for name in columns.text):
+            return columns
+        left = [name for name in names if name not in columns.text]
+        others = replace(columns, text=()).completed(left, "")
+        others = others if others.text else with_prose(others, left, first)
+        return others if others.text else columns
 
     def documents(
         self,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.json_layouts import Layout, layout_of
+from klsa_search.collection.json_layouts import Layout, layout_of, with_lists
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import as_document
@@ -37,7 +37,8 @@ def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
-                yield origin, object_of(line, origin)
+                record = object_of(line, origin)
+                yield origin, {name: with_lists(value) for name, value in record.items()}
             except CollectionError as error:
                 intake.refuse(error.message)
 
@@ -155,16 +156,14 @@ def json_format(path: Path) -> str | None:
         return "json" if goes_on else "jsonl"
     except (ValueError, RecursionError):
         return "jsonl"
-    is_alone = not start[end:].strip()
-    return "json" if "\n" in start[:end].strip() or (is_alone and _encloses(first)) else "jsonl"
+    following, is_alone = start[end:].partition("\n")[0].strip(), not start[end:].strip()
+    is_json = "\n" in start[:end].strip() or following.startswith("{")
+    return "json" if is_json or (is_alone and _encloses(first)) else "jsonl"
 
 
 def _encloses(record: dict[str, Any]) -> bool:
-    """Return whether an object has documents in it, or several lists that may be."""
-    try:
-        layout = layout_of(record)
-    except CollectionError:
-        return True
+    """Return whether an object has documents in it."""
+    layout = layout_of(record)
     return layout is not None and bool(layout.notes)
 
 
@@ -188,11 +187,14 @@ def _objects(
         origin = f"{path}:{line}"
         record = {"text": row} if isinstance(row, str) else row
         if isinstance(record, dict):
-            yield origin, record
+            yield origin, {name: with_lists(value) for name, value in record.items()}
         elif isinstance(row, RepeatedName):
             intake.refuse(f"{origin}: {row}")
         else:
-            intake.refuse(f"{origin}: a {type(row).__name__}, not a JSON object")
+            intake.refuse(
+                f"{origin}: a {type(row).__name__}, not a JSON object; write names and values, as "
+                '{"id": ..., "text": ...}'
+            )
 
 
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
@@ -210,10 +212,13 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     line, content = first
     try:
         layout = layout_of(
-            content, intake.columns, takes_objects=intake.takes_objects, file=path.name
+            content,
+            intake.columns,
+            takes_objects=intake.takes_objects,
+            records=intake.options.records,
         )
     except CollectionError as error:
-        raise CollectionError(f"{path}: {error.message}") from None
+        raise CollectionError(f"{path}: {error.message}", field=error.field) from None
     if layout is None and not intake.takes_objects:
         raise CollectionError(f"{path}: no array or lines of objects")
     layout = layout or Layout([content], [])
@@ -267,6 +272,8 @@ class _Values:
             except json.JSONDecodeError as error:
                 fault = f" ({error.msg.removesuffix(' at')} at character {error.pos + 1})"
                 remedy = _remedy(self._buffer, error.pos)
+                if error.msg.startswith("Unterminated") or error.pos >= len(self._buffer.rstrip()):
+                    remedy = "; the file ends within a value: fetch or export it again"
             except (ValueError, RecursionError) as error:
                 raise self.fault(f" ({error})") from None
             # A number at the end of the buffer may continue.

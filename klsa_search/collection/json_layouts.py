@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.field_paths import has_path
+from klsa_search.collection.field_paths import has_path, value_at
 from klsa_search.collection.mappings import TEXT_OF_OBJECT
 from klsa_search.collection.python_rows import rows_of_columns
 from klsa_search.collection.reading_options import (
@@ -15,10 +15,14 @@ from klsa_search.collection.reading_options import (
     PLAIN,
     TEXT_NAMES,
     Columns,
+    listed,
+    option,
 )
 from klsa_search.errors import CollectionError
 
 _LISTS_SHOWN: Final = 3
+_LISTS_OF_EXPORT: Final = 4
+"""Lists of objects that a board or another export has, and a document has not."""
 
 
 class Layout(NamedTuple):
@@ -33,13 +37,17 @@ def layout_of(
     columns: Columns = PLAIN,
     *,
     takes_objects: bool = True,
-    file: str = "",
+    records: str | None = None,
 ) -> Layout | None:
     """Return the documents of the only object of a file; None if it has no recognised ones.
 
     takes_objects  whether it may be a document without a column that is named for its text
-    CollectionError, about this file, if it has several lists of documents.
+    records        path of the list of documents; by default the one with most text
+
+    CollectionError if there is no such list.
     """
+    if records:
+        return Layout(_list_at(record, records), [])
     if rows := rows_of_columns(record):
         return Layout(rows, ["read as a table of columns"])
     if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
@@ -48,24 +56,74 @@ def layout_of(
     if layout and (takes_objects or not columns.lacks(layout.rows[0])):
         return layout
     lists = dict(_lists(record))
-    with_texts = {name: rows for name, rows in lists.items() if _has_texts(rows)}
-    notes = []
-    if len(lists) > 1 and len(with_texts) == 1:
-        unread = ", ".join(repr(name) for name in lists if name not in with_texts)
-        notes = [f"the lists {unread} are not read"]
-        lists = with_texts
-    if len(lists) > 1:
-        names = ", ".join(repr(name) for name in list(lists)[:_LISTS_SHOWN])
-        raise CollectionError(
-            f"an object with {len(lists):,} lists of objects: {names}; write one of them to a "
-            f"file, as with: jq -c '.{next(iter(with_texts or lists))}[]' {file} > documents.jsonl"
+    if not lists:
+        by_id = _by_id(record)
+        if by_id is not None:
+            return Layout(by_id, ["read as an object with a document for each ID"])
+        lists = dict(_maps(record))
+    if not lists:
+        return None
+    name = max(lists, key=lambda name: _amount_of_text(lists[name]))
+    unread = [other for other in lists if other != name]
+    notes = [f"read the list {name!r} of an object"]
+    if unread:
+        more = ", ..." * (len(unread) > _LISTS_SHOWN)
+        notes.append(
+            f"the lists {listed(unread[:_LISTS_SHOWN])}{more} are not read; "
+            f"{option('records', unread[0])} reads another (in Python records=)"
         )
-    for name, rows in lists.items():
-        return Layout(rows, [*notes, f"read the list {name!r} of an object"])
-    by_id = _by_id(record)
-    if by_id is not None:
-        return Layout(by_id, ["read as an object with a document for each ID"])
-    return None
+    return Layout(lists[name], notes)
+
+
+def with_lists(value: Any, levels: int = 20) -> Any:
+    """Return a value whose objects of objects, each with its name as `id`, are lists of these.
+
+    levels  that are looked at
+    So are the messages of a conversation in exports of ChatGPT.
+
+    >>> with_lists({"nodes": {"a": {"id": "a", "text": "Hi"}}})
+    {'nodes': [{'id': 'a', 'text': 'Hi'}]}
+    """
+    if levels == 0 or not isinstance(value, _NESTED):
+        return value
+    if isinstance(value, list):
+        return [with_lists(element, levels - 1) for element in value]
+    nested = {name: with_lists(inner, levels - 1) for name, inner in value.items()}
+    is_list = nested and all(
+        isinstance(inner, dict) and inner.get("id") == name for name, inner in nested.items()
+    )
+    return list(nested.values()) if is_list else nested
+
+
+_NESTED: Final = (dict, list)
+
+
+def _list_at(record: Mapping[str, Any], path: str) -> list[Any]:
+    """Return the documents of a list, or of an object with one for each ID, at a path."""
+    rows = value_at(record, path)
+    if isinstance(rows, dict):
+        rows = _by_id(rows)
+    if not isinstance(rows, list):
+        names = listed(list(dict(_lists(record)) or dict(_maps(record)))[: 2 * _LISTS_SHOWN])
+        raise CollectionError(
+            f"no list of documents {path!r}; the lists are: {names or 'none'}", field="records"
+        )
+    return rows
+
+
+def _amount_of_text(rows: list[Any]) -> tuple[bool, bool, int]:
+    """Return whether rows, or objects in them, have texts by name, and characters of sentences."""
+    return _has_text(rows[0]), _has_texts(rows), sum(map(_characters, rows))
+
+
+def _characters(value: Any, levels: int = 20) -> int:
+    """Return the number of characters in the texts of several words of a value."""
+    if isinstance(value, str):
+        return len(value) if " " in value.strip() else 0
+    elements = value.values() if isinstance(value, dict) else value
+    if levels == 0 or not isinstance(value, _NESTED):
+        return 0
+    return sum(_characters(element, levels - 1) for element in elements)
 
 
 _RESULTS: Final = frozenset(
@@ -96,6 +154,8 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
         return True
     has_id = bool(columns.id_in(names) or columns.common("id", names))
     has_text = any(name.lower() in COMMON_NAMES["text"] for name in names)
+    if len(dict(_lists(record))) >= _LISTS_OF_EXPORT:
+        return False
     if has_text and _is_answer(record):
         return False
     if has_id and has_text:
@@ -217,6 +277,14 @@ def _lists(content: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, l
             yield f"{outer}{name}", value
 
 
+def _maps(record: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the objects that have a document for each ID, in an object of objects, with paths."""
+    are_objects = all(isinstance(value, dict) for value in record.values())
+    for path, inner in _objects(record) if are_objects else ():
+        if inner and all(isinstance(row, dict) and _is_document(row) for row in inner.values()):
+            yield path[:-1], [{"id": id_, **row} for id_, row in inner.items()]
+
+
 def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
     """Return the rows of an object of texts or objects by ID; None if it is something else."""
     while len(content) == 1 and all(isinstance(value, dict) for value in content.values()):
@@ -224,7 +292,15 @@ def _by_id(content: Mapping[str, Any]) -> list[Any] | None:
         if _is_document(inner):
             break
         content = inner
-    if content and all(isinstance(row, dict) and _is_document(row) for row in content.values()):
+    rows = list(content.values())
+    if (
+        rows
+        and all(isinstance(row, dict) for row in rows)
+        and (
+            all(map(_is_document, rows))
+            or (len(rows) > 1 and all(row and row.keys() == rows[0].keys() for row in rows))
+        )
+    ):
         return [{"id": id_, **row} for id_, row in content.items()]
     if (
         len(content) > 1

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any, Final
 
 from klsa_search.collection.field_paths import flat, has_path, value_at, without_paths
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document
-from klsa_search.collection.reading_options import ID_NAMES, PLAIN, Columns
+from klsa_search.collection.reading_options import ID_NAMES, PLAIN, Columns, may_name_ids
 from klsa_search.collection.text_cleaning import join_divided_words
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
 TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
 """Names of the text of an object that is a title or text, as DynamoDB and WordPress write them."""
+_HAS_TEXT: Final = re.compile(
+    r"#text|S|insert|parts|rendered|(?:\w*(?:_|(?<=[a-z])(?=[A-Z])))?(?i:content|text|value)"
+)
+"""Names of the texts in an object, as Jira, Teams, Notion, OpenAI and editors write them."""
 
 
 def as_document(
@@ -53,7 +58,7 @@ def as_document(
         rest = {**inner, **rest}
     texts = [_string(record, name, origin, "\n") for name in text_names]
     return Document(
-        id=_string(record, id_name or "", origin) if number is None else str(number),
+        id=_id(record, id_name or "", origin) if number is None else str(number),
         title=_string(record, title_name, origin, ", ") if title_name else "",
         text=join_divided_words(
             texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts))
@@ -81,18 +86,55 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
             )
         return str(value)
     if separator is not None and isinstance(value, list | tuple):
-        parts = [_string({name: part}, name, origin) for part in value]
+        parts = [
+            text_in(part) if isinstance(part, Mapping) else _string({name: part}, name, origin)
+            for part in value
+        ]
         return separator.join(filter(str.strip, parts))
     if isinstance(value, Mapping) and value:
-        fields = flat(value)
-        texts = [fields[path] for path in fields if path.rpartition(".")[2] in TEXT_OF_OBJECT]
-        if len(texts) == 1 and isinstance(texts[0], str):
-            return texts[0]
-        paths = ", ".join(f"{name}.{inner}" for inner in list(fields)[:3])
+        if text := text_in(value):
+            return text
+        paths = ", ".join(f"{name}.{inner}" for inner in list(flat(value))[:3])
         raise CollectionError(
             f"{origin}: {name!r} is an object, not a string; name one of its fields: {paths}"
         )
     raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")
+
+
+def _id(record: Mapping[str, Any], name: str, origin: str) -> str:
+    """Return an ID; of an object the only field that may be one, as in {"videoId": "a1"}."""
+    value = value_at(record, name)
+    if isinstance(value, Mapping) and not text_in(value):
+        ids = [inner for path, inner in flat(value).items() if may_name_ids(path)]
+        value = ids[0] if len(ids) == 1 else value
+    return _string({name: value}, name, origin)
+
+
+def text_in(value: Mapping[str, Any]) -> str:
+    r"""Return the text of an object, which fields of usual names have at any depth; "" for none.
+
+    Pieces are joined by line ends, unless there is a blank between them.
+
+    >>> text_in({"type": "p", "content": [{"text": "It "}, {"text": "leaks"}, {"text": "oil"}]})
+    'It leaks\noil'
+    """
+    pieces: list[str] = []
+    for piece in filter(None, _pieces(value)):
+        if pieces and piece == pieces[-1]:  # Notion repeats the text of an object without its marks
+            continue
+        if pieces and not (pieces[-1][-1].isspace() or piece[0].isspace()):
+            pieces.append("\n")
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def _pieces(value: Mapping[str, Any], levels: int = 20) -> Iterator[str]:
+    for name, inner in value.items():
+        for element in inner if isinstance(inner, list | tuple) else [inner]:
+            if isinstance(element, Mapping) and levels:
+                yield from _pieces(element, levels - 1)
+            elif isinstance(element, str) and _HAS_TEXT.fullmatch(name):
+                yield element
 
 
 def merged(document: Document, changes: Mapping[str, Any]) -> Document:

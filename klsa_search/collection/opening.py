@@ -77,6 +77,8 @@ def open_collection(
               texts are joined: {"id": "ticket", "text": ["body", "notes"]}. None stands for no
               column, even if one has the usual name: {"title": None}
     sections  make one document of each section, page or chapter of a file
+    records   path of the list of documents in an object of JSON, such as "data.cards"; by default
+              the list with most text
     encoding  of CSV, and of texts, HTML and mail that declare none, such as "cp1251" or
               "shift_jis"; by default UTF-8, UTF-16 or detected
 
@@ -111,6 +113,8 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
     if isinstance(source, io.IOBase):
         return _stream(cast(BinaryIO, source), options)
     if not isinstance(source, str | os.PathLike):
+        if isinstance(source, bytes | bytearray):
+            return _stream(io.BytesIO(source), options)
         if isinstance(source, Mapping):
             source = python_rows.records_by_id(source)
         if not isinstance(source, Iterable):
@@ -163,6 +167,11 @@ def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
     _refuse_encoding(options.encoding, kind, str(path))
+    if options.records and kind != "json":
+        raise CollectionError(
+            f"{path}: the format {kind} has no lists to choose; records is for an object of JSON",
+            field="records",
+        )
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
@@ -272,10 +281,10 @@ def _read(
 def _refuse_encoding(encoding: str | None, kind: str, name: str) -> None:
     """Raise CollectionError for an unknown encoding, or of a format that has its own."""
     check_encoding(encoding)
-    if encoding is not None and kind not in ("csv", "text", "tsv"):
+    if encoding is not None and kind not in ("csv", "references", "text", "tsv"):
         raise CollectionError(
             f"{name}: the format {kind} has an encoding of its own; leave out --encoding "
-            "(in Python encoding=), which is for csv, tsv and text",
+            "(in Python encoding=), which is for csv, tsv, references and text",
             field="encoding",
         )
 

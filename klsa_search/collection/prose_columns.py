@@ -113,5 +113,5 @@ def _is_prose(name: str, texts: Sequence[str]) -> bool:
     if sum(map(_words, texts)) < _MIN_WORDS * len(texts):
         return False
     is_varied = len({*texts}) >= _MIN_DISTINCT * len(texts)
-    is_header = name.isascii() and name.isidentifier()
+    is_header = (name.isascii() and name.isidentifier()) or name.endswith(("?", "？"))  # of a form
     return is_varied and (is_header or sum(map(len, texts)) >= 2 * len(name) * len(texts))

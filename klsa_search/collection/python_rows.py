@@ -83,5 +83,9 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
     if rows := rows_of_columns(source):
         yield from rows
         return
+    texts = [PLAIN.title_in(source), *PLAIN.texts_in(source)]
+    if PLAIN.id_in(source) and any(isinstance(source.get(name), str) for name in texts):
+        yield source  # one document
+        return
     for id_, value in source.items():
         yield {"id": id_, **value} if isinstance(value, Mapping) else (id_, value)

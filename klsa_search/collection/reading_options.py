@@ -38,22 +38,30 @@ _SECOND_TITLES: Final = frozenset(
     ["emne", "konu", "question", "short description", "short_description", "summary",
      "tema", "тема"]
 )  # fmt: skip
-_SECOND_TEXTS: Final = frozenset(["abstract", "abstract note", "answer", "content_html"])
-_SECOND: Final = _SECOND_TITLES | _SECOND_TEXTS
+_SECOND_TEXTS: Final = frozenset(
+    ["abstract", "abstract note", "answer", "body_html", "content_html", "encoded", "full_text",
+     "notes", "passage", "selftext", "transcript"]
+)  # fmt: skip
+_SECOND_IDS: Final = frozenset(
+    ["corpusid", "custom_id", "doc_id", "docid", "docno", "document_id", "pmid"]
+)
+_SECOND: Final = _SECOND_TITLES | _SECOND_TEXTS | _SECOND_IDS
 """Names that are used only if there is no other, as a summary of Jira beside a title."""
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
-    "id": frozenset(["key", "uuid", "number", "objectid", "issue key", "guid", "id_"]),
+    "id": frozenset(["key", "uuid", "number", "objectid", "issue key", "guid", "id_"])
+    | _SECOND_IDS,
     "title": frozenset(["subject", "name", "headline"]) | _TITLES | _SECOND_TITLES,
     "text": _TEXTS | _SECOND_TEXTS,
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
 _BEFORE_TITLE: Final = frozenset(
-    ["product", "item", "article", "book", "page", "post", "movie", "job", "recipe", "course"]
-)
+    ["product", "item", "article", "book", "page", "post", "movie", "job", "recipe", "course",
+     "card", "task", "event", "ticket", "case", "issue", "document", "song"]
+)  # fmt: skip
 _BEFORE_TEXT: Final = frozenset(
     ["review", "product", "article", "post", "comment", "page", "message", "email", "job", "item",
-     "full", "body"]
+     "full", "body", "card", "task", "event", "ticket", "case", "issue", "document", "note", "text"]
 )  # fmt: skip
 """First of two words of which the second is a name for titles or texts: not user or file name."""
 _WORD_END: Final = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
@@ -86,7 +94,7 @@ def option(name: str, value: str) -> str:
 
 _QUOTED: Final = r"'(?:[^']|'\"'\"')+'"  # as shlex quotes
 _OPTION: Final = re.compile(
-    r"(?<![^\s(])--(id|title|text|format|encoding|sections)(?![\w-])"
+    r"(?<![^\s(])--(id|title|text|format|encoding|records|sections)(?![\w-])"
     rf"(?: ({_QUOTED}|[\w@%+=:,./-]*[\w@%+=:/-]))?",
     re.ASCII,
 )
@@ -216,7 +224,9 @@ class Columns:
         if role == "text" and not columns and len(names) > 1:
             last = _TEXTS.union(TEXT_NAMES)
             columns = [name for name in names if _are_words(name, _BEFORE_TEXT, last)]
-        return _first_choices(columns) or columns
+        first = _first_choices(columns)
+        # Several of the second choice are no error, as prose may tell which is the text.
+        return first or (columns if role != "text" or len(columns) == 1 else [])
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
         """Return these columns, with common names if title and text are missing, or the text.
@@ -229,8 +239,9 @@ class Columns:
         by_role = {role: self.common(role, names) for role in COMMON_NAMES}
         if not by_role["text"]:  # a summary alone may as well be any field
             by_role["title"] = _first_choices(by_role["title"])
-        if not (by_role["title"] or by_role["text"]):
-            by_role |= _in_one_object(names)
+        nested = {} if by_role["text"] else _in_one_object(names)
+        if nested.get("text") or not (by_role["title"] or by_role["text"]):
+            by_role |= nested
         elif by_role["text"] and not by_role["title"]:  # the only one such as `Product name`
             last = frozenset(["name", "title"])
             titles = [name for name in names if _are_words(name, _BEFORE_TITLE, last)]
@@ -322,7 +333,7 @@ OnError = Literal["stop", "skip"]
 
 
 FormatName = Literal[
-    "csv", "json", "jsonl", "parquet", "smart", "text", "trec", "tsv", "xlsx", "xml"
+    "csv", "json", "jsonl", "parquet", "references", "smart", "text", "trec", "tsv", "xlsx", "xml"
 ]
 """Name of a format that a file may have."""
 FORMATS: Final = ("beir", *get_args(FormatName))
@@ -345,12 +356,14 @@ class Reading(TypedDict, total=False):
     columns: ColumnsLike | None
     sections: bool
     encoding: str | None
+    records: str | None
 
 
 _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "follow_links": ((bool,), "True or False"),
     "sections": ((bool,), "True or False"),
     "encoding": ((str, NoneType), "a text"),
+    "records": ((str, NoneType), "the path of a list, such as data.cards"),
 }
 """Types of options, and what to give, for a message."""
 
@@ -367,6 +380,7 @@ class ReadingOptions:
     columns: Columns = PLAIN
     sections: bool = False
     encoding: str | None = None
+    records: str | None = None
 
     @classmethod
     def checked(cls, options: Mapping[str, Any]) -> Self:
@@ -398,7 +412,7 @@ class ReadingOptions:
         """Return the options that are not defaults as JSON values, without `data`."""
         changed = {
             name: getattr(self, name)
-            for name in ("format", "on_error", "follow_links", "sections", "encoding")
+            for name in ("format", "on_error", "follow_links", "sections", "encoding", "records")
             if getattr(self, name) != getattr(DEFAULTS, name)
         }
         if self.exclude:

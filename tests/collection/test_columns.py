@@ -315,7 +315,7 @@ def test_a_table_without_header_is_no_prose(tmp_path):
         assert not any(one.text for one in open_collection(path, columns=columns).documents())
 
 
-@pytest.mark.parametrize("header", ["id,alt text,body_html", "id,user_name,error_message"])
+@pytest.mark.parametrize("header", ["id,alt text,alt_html", "id,user_name,error_message"])
 def test_a_name_for_texts_behind_other_words_is_none(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_text(f"{header}\n1,a photo,hello\n", "utf-8")

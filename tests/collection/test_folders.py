@@ -213,12 +213,35 @@ def test_one_text_file_needs_the_format_option(tmp_path):
     [
         (b"", "the file is empty"),
         (b"\x89PNG\0\0", "not UTF-8 text"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "or Outlook, .*: save it as XLSX, DOCX, PPTX or EML"),
+        (b"BEGIN:VCALENDAR\r\n", "it is a calendar, .*: export it as CSV"),
+        (b"BEGIN:VCARD\n", "it has contacts, .*: export them as CSV"),
+        (b"window.YTD.tweets.part0 = [ {\n", "it is JavaScript: remove what stands before"),
+        (b"- id: 1\n  text: pump\n", "it looks like YAML, .*: convert it to JSON"),
+        (b"SQLite format 3\0", "SQLite database: read it as sqlite:FILE"),
     ],
 )
 def test_unrecognised_files_say_what_was_seen(tmp_path, content, reason):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(CollectionError, match=reason):
         open_collection(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "Ticket ID\tSubject\tDescription\r\n1\tPump\tIt leaks\r\n2\tValve\tStuck\r\n",
+        "Ticket ID;Subject;Description\n1;Pump;It leaks\n2;Valve;Stuck",
+    ],
+)
+def test_a_table_in_a_text_file_is_recognised_by_its_header(tmp_path, table):
+    path = tmp_path / "Unicode Text.txt"
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_bytes(table.encode(encoding))
+        assert ids(path) == ["1", "2"]
+    path.write_text(table.replace("Pump", "Pump; or\tnot"))
+    with pytest.raises(CollectionError, match="unknown format"):
+        open_collection(path)
 
 
 def test_folders_without_documents_or_with_two_formats(tmp_path):

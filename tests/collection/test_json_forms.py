@@ -58,11 +58,54 @@ def test_lists_of_texts_are_documents_or_one_text(tmp_path):
     assert read(path)[0] == [("a", "", "a pump"), ("b", "", "a valve")]
 
 
-def test_two_lists_are_named(tmp_path):
+def test_the_list_with_most_text_is_read_unless_another_is_named(tmp_path):
+    cards = [{"id": n, "name": "Pump", "desc": "The pump leaks oil"} for n in ("c1", "c2")]
+    actions = [{"id": "a1", "data": {"text": "a long comment, which is about one of the cards"}}]
+    board = {"id": "b", "name": "Board", "actions": actions, "cards": cards}
+    path = tmp_path / "board.json"
+    for extra in (
+        {},
+        {"desc": "of pumps and of valves", "lists": [{"id": 1}], "members": [{"id": 2}]},
+    ):
+        path.write_text(json.dumps(board | extra))
+        rows, source = read(path)
+        assert [id_ for id_, _, _ in rows] == ["c1", "c2"]
+        assert f"{path}: read the list 'cards' of an object" in source.notes
+        assert any("--records actions reads another" in note for note in source.notes)
+        rows, source = read(path, records="actions")
+        assert [id_ for id_, _, _ in rows] == ["a1"]
+        assert source.options["records"] == "actions"
+    with pytest.raises(CollectionError, match=r"no list of documents 'card'.*'actions', 'cards'"):
+        read(path, records="card")
+    path.write_text(json.dumps({"users": {"u1": {"name": "Ann"}}, "posts": {"p1": PUMP}}))
+    assert read(path)[0] == [("1", "Pump", "The pump leaks")]
+    assert read(path, records="users")[0][0][0] == "u1"
+    path = tmp_path / "docs.jsonl"
+    path.write_text(json.dumps(PUMP))
+    with pytest.raises(CollectionError, match="jsonl has no lists to choose"):
+        read(path, records="cards")
+
+
+def test_objects_of_like_objects_are_documents_by_id(tmp_path):
     path = tmp_path / "docs.json"
-    path.write_text(json.dumps({"a": [PUMP], "b": {"c": [VALVE]}}))
-    with pytest.raises(CollectionError, match=r"2 lists of objects: 'a', 'b\.c'; write one"):
-        read(path)
+    rows = {name: {"q": f"Why does the pump {name} leak?", "n": 1} for name in ("p1", "p2")}
+    path.write_text(json.dumps(rows))
+    found = read(path)[0]
+    assert found[1] == ("p2", "", "Why does the pump p2 leak?")
+
+
+def test_objects_by_their_ids_are_a_list(tmp_path):
+    """So are the messages of a conversation in exports of ChatGPT."""
+
+    def message(id_, text):
+        return {"id": id_, "message": {"role": "user", "content": {"parts": [text, {"x": 1}]}}}
+
+    talk = {"id": "k", "title": "Pump", "mapping": {"a": {"id": "a", "message": None}}}
+    for id_, text in (("b", "Why does the pump leak today?"), ("c", "Tighten the gasket of it.")):
+        talk["mapping"][id_] = message(id_, text)
+    for content in (json.dumps([talk]), json.dumps(talk)):
+        (document,) = documents_of(tmp_path, content)
+        assert document.text == "Why does the pump leak today?\nTighten the gasket of it."
 
 
 def test_not_a_number_is_missing(tmp_path):
@@ -100,7 +143,9 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, id
         ('[{"id": "1", "tags": ["a", ]}]', "remove the comma before ']'"),
         ('[{"id": "1"}, // the first\n {"id": "2"}]', "remove the comment"),
         ('{\n  // who\n  "id": "1"\n}', "remove the comment"),
-        ('{"id": "1"}{"id": "2"}\n', "write each object in a line of its own"),
+        ('{"id": "1"}\n{"id": "1"}{"id": "2"}\n', "write each object in a line of its own"),
+        ('[{"id": "1"},\n{"id": "2", "te', "the file ends within a value"),
+        ('[["1", "pump"]]', "write names and values"),
         ('[{"id": "1"} {"id": "2"}]', "expecting ','"),
         ("[{'id': '1'}]", "use double quotes"),
         ("{'id': '1'}\n", "use double quotes"),
@@ -109,18 +154,18 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path, name, content, line, id
 def test_almost_valid_json_is_refused_with_a_remedy(tmp_path, content, remedy):
     path = tmp_path / "docs.json"
     path.write_text(content)
-    with pytest.raises(CollectionError, match=f"invalid JSON .*{remedy}"):
+    with pytest.raises(CollectionError, match=remedy):
         read(path)
 
 
 def test_a_build_without_texts_names_the_fields_that_have_them(tmp_path):
     path = tmp_path / "docs.jsonl"
-    rows = [{"id": n, "x": {"notes": "a long text", "code": "A1"}, "y": "b c"} for n in "123"]
+    rows = [{"id": n, "x": {"remarks": "a long text", "code": "A1"}, "y": "b c"} for n in "123"]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with pytest.raises(CollectionError, match=r"no document has a title or text; .*x\.notes"):
+    with pytest.raises(CollectionError, match=r"no document has a title or text; .*x\.remarks"):
         klsa.build(path, name="a", home=tmp_path / "index")
     assert not (tmp_path / "index" / "a" / "CURRENT").exists()
-    named = {"text": "x.notes"}
+    named = {"text": "x.remarks"}
     assert len(klsa.build(path, name="a", home=tmp_path / "index", columns=named)) == 3
     # Codes are no texts, and documents of numbers alone may be meant.
     assert len(klsa.build([{"id": "1", "n": 5}], name="b", home=tmp_path / "index")) == 1
@@ -188,7 +233,8 @@ def test_the_list_with_texts_is_read(tmp_path):
     path.write_text(json.dumps(answer))
     source = open_collection(path)
     assert [document.text for document in source.documents()] == ["leaks"]
-    assert f"{path}: the lists 'aggregations.y.buckets' are not read" in source.notes
+    unread = "the lists 'aggregations.y.buckets' are not read; --records aggregations.y.buckets"
+    assert any(unread in note for note in source.notes)
     board = {"id": "b", "name": "Board", "cards": [{"id": "c1", "name": "Pump", "desc": "leaks"}]}
     path.write_text(json.dumps(board))
     assert [document.id for document in open_collection(path).documents()] == ["c1"]
@@ -276,11 +322,37 @@ def test_an_error_names_the_texts_in_an_object(tmp_path):
         {"storage": {"value": "a leak", "representation": "storage"}},  # Confluence
         {"S": "a leak"},  # DynamoDB
         ["a ", {"type": "bold", "text": "leak"}],  # Telegram
+        {"contentType": "html", "content": "a leak"},  # Teams
+        {"type": "doc", "content": [{"content": [{"text": "a"}, {"text": " leak"}]}]},  # Jira
+        [{"type": "text", "text": {"content": "a leak"}, "plain_text": "a leak"}],  # Notion
+        {"ops": [{"insert": "a leak"}, {"insert": {"image": "x.png"}}]},  # Quill
+        {"model": "m", "choices": [{"message": {"role": "x", "content": "a leak"}}]},  # OpenAI
+        {"stringValue": "a leak"},  # Firestore
     ],
 )
-def test_the_only_text_of_an_object_is_read(tmp_path, text):
-    [document] = documents_of(tmp_path, json.dumps({"id": "1", "text": text}))
+def test_the_text_of_an_object_is_read(tmp_path, text):
+    [document] = documents_of(tmp_path, json.dumps([{"id": "1", "text": text}]))
     assert document.text.split() == ["a", "leak"]
+
+
+def test_an_object_is_an_id_if_one_of_its_fields_is(tmp_path):
+    row = {"id": {"kind": "video", "videoId": "v1"}, "title": "Pump", "text": "leaks"}
+    assert documents_of(tmp_path, json.dumps(row))[0].id == "v1"
+    with pytest.raises(CollectionError, match="'id' is an object, not a string"):
+        documents_of(tmp_path, json.dumps(row | {"id": {"kind": "video"}}))
+
+
+@pytest.mark.parametrize("end", ["", "\n", " \n\n"])
+def test_objects_in_one_line_are_read(tmp_path, end):
+    found = documents_of(tmp_path, f"{json.dumps(PUMP)}{json.dumps(VALVE)}{end}")
+    assert [document.id for document in found] == ["1", "2"]
+
+
+def test_a_column_of_texts_that_is_blank_is_not_the_text(tmp_path):
+    rows = [{"id": n, "title": "Pump", "description": "", "encoded": "It leaks"} for n in (1, 2)]
+    assert documents_of(tmp_path, json.dumps(rows))[0].text == "It leaks"
+    rows = [{"id": n, "title": "Pump", "body": "", "x": f"It leaks for {n} days"} for n in (1, 2)]
+    assert documents_of(tmp_path, json.dumps(rows))[0].text == "It leaks for 1 days"
 
 
 TABLES = [

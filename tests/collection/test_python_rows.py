@@ -132,3 +132,15 @@ def test_rows_with_named_fields_are_their_values():
     assert [document.metadata["price"] for document in documents] == [None, 2.5]
     [document] = open_collection([Slotted(1, "a pump")]).documents()
     assert (document.id, document.text, document.metadata) == ("1", "a pump", {})
+
+
+def test_one_mapping_with_an_id_and_a_text_is_a_document():
+    for row in ({"id": "1", "text": "pump"}, {"_id": 1, "title": "pump", "n": 5}):
+        (document,) = open_collection(row).documents()
+        assert (document.id, document.title or document.text) == ("1", "pump")
+    assert len(list(open_collection({"pump": "It leaks", "text": "valve"}).documents())) == 2
+
+
+def test_bytes_are_the_content_of_a_file():
+    source = open_collection(b'[{"id": "1", "text": "pump"}]')
+    assert [(document.id, document.text) for document in source.documents()] == [("1", "pump")]

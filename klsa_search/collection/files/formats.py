@@ -16,8 +16,9 @@ from klsa_search.core.extras import is_installed
 EXTRA: Final = "files"
 """The extra that some formats need."""
 TABLES: Final = {
-    ".atom": "xml", ".csv": "csv", ".geojson": "json", ".json": "json", ".jsonl": "jsonl",
-    ".ndjson": "jsonl", ".parquet": "parquet", ".rss": "xml", ".tsv": "tsv", ".xlsx": "xlsx",
+    ".atom": "xml", ".bib": "references", ".csv": "csv", ".enw": "references", ".geojson": "json",
+    ".json": "json", ".jsonl": "jsonl", ".nbib": "references", ".ndjson": "jsonl",
+    ".parquet": "parquet", ".ris": "references", ".rss": "xml", ".tsv": "tsv", ".xlsx": "xlsx",
     ".xml": "xml",
 }  # fmt: skip
 """Formats of tables by suffix, of which each row is a document."""

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zipfile import ZipFile
 
-from klsa_search.collection import csv_files, json_files, tables, xml_files
+from klsa_search.collection import csv_files, json_files, references, tables, xml_files
 from klsa_search.collection.detection import is_sidecar
 from klsa_search.collection.files.archives import ZippedFile, open_zip
 from klsa_search.collection.files.content import LARGEST, Content, Unreadable, check_storable
@@ -46,6 +46,7 @@ READERS: Final[dict[str, Reader]] = {
     "json": json_files.json_documents,
     "jsonl": json_files.documents,
     "parquet": tables.parquet_documents,
+    "references": references.documents,
     "tsv": partial(csv_files.documents, kind="tsv"),
     "xlsx": tables.sheet_documents,
     "xml": xml_files.documents,

@@ -50,6 +50,9 @@ class FileRequest(RequestModel):
     encoding: Name | None = Field(
         None, description="encoding of CSV and texts, such as cp1251; by default detected"
     )
+    records: Name | None = Field(
+        None, description="path of the list in an object of JSON; by default that with most text"
+    )
     sections: bool = Field(
         False, description="make one document of each section, page or chapter of a text"
     )
@@ -66,6 +69,7 @@ class FileRequest(RequestModel):
             "columns": {role: named or None for role, named in chosen.items() if named is not None},
             "format": self.format,
             "encoding": self.encoding,
+            "records": self.records,
             "sections": self.sections,
         }
 
