@@ -152,9 +152,9 @@ def _entry(fields: Mapping[str, str]) -> dict[str, Any]:
     for name, value in fields.items():
         name = _BIBTEX_NAMES.get(name, name)
         if name in ("author", "editor"):
-            record[name] = [_plain(each) for each in re.split(r"\s+and\s+", value)]
+            record[name] = [_plain(person) for person in re.split(r"\s+and\s+", value)]
         elif name == "keywords":
-            record[name] = [_plain(each) for each in re.split(r"[,;]", value) if each.strip()]
+            record[name] = [_plain(word) for word in re.split(r"[,;]", value) if word.strip()]
         else:
             record[name] = value if name in ("id", "url", "doi", "file") else _plain(value)
     return record
