@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +46,9 @@ _TOTALS: Final = frozenset(
      "total general", "total général", "suma", "somme", "razem", "celkem", "toplam", "итого",
      "всего", "合計", "合计", "总计", "總計", "합계", "المجموع"]
 )  # fmt: skip
+_NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A"])
+"""Cells without a text, as R, pandas, databases and Excel write them."""
+_CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
 
@@ -82,27 +87,47 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         """Yield the rows below the header, as far as they can be read."""
         lenient = Intake(replace(intake.options, on_error="skip"))
         with suppress(TruncatedFile):
-            for _, row in islice(_rows(path, lenient, kind, dialect), 1, None):
+            for _, row, _ in islice(_rows(path, lenient, kind, dialect), 1, None):
                 yield row
 
     if _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
-    key = header.names[0] if header.may_begin_with_ids(intake.columns) and is_key(ahead()) else None
+    has_ids = header.may_begin_with_ids(intake.columns, ahead()) and is_key(ahead())
+    lists = _list_columns(ahead(), header.names)
+    if lists:
+        intake.note(path, f"cells of {listed(header.names[at] for at in lists)} are lists")
 
-    def readable() -> Iterator[tuple[str, list[str]]]:
-        needed = len(header.names) - header.optional_at_end(intake.columns)
-        for number, row in rows:
-            origin = f"{path}:{number}"
-            if needed <= len(row) < len(header.names):
-                intake.note(path, "blank cells for columns that rows end before")
-                row += [""] * (len(header.names) - len(row))
-            if fault := _fault(row, header.names, dialect):
-                intake.refuse(f"{origin}: {fault}")
-            else:
-                yield origin, list(map(str.strip, row)) if is_printed else row
+    needed = len(header.names) - header.optional_at_end(intake.columns)
 
+    def checked(number: int, row: list[str]) -> Iterator[tuple[str, list[Any]]]:
+        if needed <= len(row) < len(header.names):
+            intake.note(path, "blank cells for columns that rows end before")
+            row += [""] * (len(header.names) - len(row))
+        if fault := _fault(row, header.names, dialect):
+            intake.refuse(f"{path}:{number}: {fault}")
+            return
+        cells: list[Any] = list(map(str.strip, row)) if is_printed else row
+        for at in lists:
+            cells[at] = _list_of(cells[at]) or cells[at]
+        yield f"{path}:{number}", cells
+
+    def readable() -> Iterator[tuple[str, list[Any]]]:
+        notes: list[tuple[int, list[str]]] = []  # lines that may stand below the table
+        for number, row, follows_blank in rows:
+            if (notes or follows_blank) and _is_note(row, header.names):
+                notes.append((number, row))
+                continue
+            for earlier in notes:  # a row of the table follows
+                yield from checked(*earlier)
+            notes.clear()
+            yield from checked(number, row)
+        if notes:
+            lines = "1 line" if len(notes) == 1 else f"{len(notes):,} lines"
+            intake.note(path, f"left out {lines} below the table")
+
+    key = header.names[0] if has_ids else None
     yield from row_documents(path, intake, header, readable(), key)
 
 
@@ -143,8 +168,13 @@ def row_documents(
         if last is not None:
             intake.note(path, "left out the last row, totals without an ID")
 
+    texts = columns.texts_in(header.names)
     for origin, cells in rows if numbered else without_totals():
-        document = intake.document(header.record(cells), origin, columns, numbered=numbered)
+        record = header.record(cells)
+        for name in texts:
+            if isinstance(record.get(name), str) and record[name] in _NO_TEXT:
+                record[name] = ""
+        document = intake.document(record, origin, columns, numbered=numbered)
         if document is not None:
             yield document
     if header.seen - {key}:
@@ -160,6 +190,42 @@ def _is_total(cells: Sequence[Any], id_at: int) -> bool:
     texts = [value for value in values if not _NUMBER.fullmatch(value)]
     named = len(texts) == 1 and texts[0].strip(" :.").casefold() in _TOTALS
     return len(values) > len(texts) and (named or not texts)
+
+
+def _is_note(row: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether a row has its first cell alone, of more than two columns."""
+    return len(names) > 2 and bool(row[0].strip()) and not any(map(str.strip, row[1:]))
+
+
+def _list_columns(rows: Iterable[Sequence[str]], names: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns whose cells are lists or blank, by the first rows."""
+    cells: dict[int, list[str]] = {}
+    for row in islice(rows, _AHEAD):
+        for at, cell in enumerate(row[: len(names)]):
+            if cell.strip():
+                cells.setdefault(at, []).append(cell)
+    return [at for at in sorted(cells) if all(_list_of(cell) is not None for cell in cells[at])]
+
+
+def _list_of(cell: str) -> list[Any] | None:
+    """Return a list of texts and numbers as JSON and Python write it; None for another cell.
+
+    >>> _list_of('["red", "big"]'), _list_of("['red', 'big']"), _list_of("[red]")
+    (['red', 'big'], ['red', 'big'], None)
+    """
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        value = json.loads(cell)
+    except ValueError:
+        try:
+            value = ast.literal_eval(cell)
+        except (MemoryError, RecursionError, SyntaxError, ValueError):
+            return None
+    except RecursionError:
+        return None
+    is_plain = isinstance(value, list) and all(isinstance(v, str | int | float) for v in value)
+    return value if is_plain else None
 
 
 def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
@@ -187,8 +253,9 @@ def is_key(rows: Iterable[Sequence[Any]]) -> bool:
 
 def _rows(
     path: Path, intake: Intake, kind: str, dialect: Dialect
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of its first line, cells) for each row that is not empty."""
+) -> Iterator[tuple[int, list[str], bool]]:
+    """Yield (number of its first line, cells, whether it follows a blank row) for other rows."""
+    follows_blank = False
     decoded = decoded_lines(path, intake.options.encoding, partial(intake.note, path))
     texts = chain.from_iterable(split_lines(line) for _, line in decoded)
     for _ in range(dialect.skipped):
@@ -213,8 +280,12 @@ def _rows(
             )
             continue
         is_rule = dialect.delimiter == "|" and _RULE.fullmatch("|".join(cells))
-        if any(map(str.strip, cells)) and not is_rule:
-            yield number, cells
+        if is_rule:
+            continue
+        is_blank_row = not any(map(str.strip, cells))
+        if not is_blank_row:
+            yield number, cells, follows_blank
+        follows_blank = is_blank_row
 
 
 def _fault(cells: list[str], header: list[str], dialect: Dialect) -> str | None:
@@ -269,13 +340,22 @@ class Header(NamedTuple):
             (at for at, name in enumerate(reversed(self.names)) if name in needed), len(self.names)
         )
 
-    def may_begin_with_ids(self, columns: Columns) -> bool:
-        """Return whether the first column may have the IDs, as no column of the usual name has."""
+    def may_begin_with_ids(self, columns: Columns, rows: Iterable[Sequence[Any]]) -> bool:
+        """Return whether the first column may have the IDs, as no column of the usual name has.
+
+        rows  below the header; the first may show codes such as INC-1042
+        """
         if columns.id or "id" in columns.unused or columns.id_in(self.names) is not None:
             return False
         if 0 in self.nameless:
             return True
-        return may_name_ids(self.names[0]) and not columns.common("id", self.names[1:])
+        if columns.common("id", self.names[1:]):
+            return False
+        first = [str(row[0]).strip() for row in islice(rows, _AHEAD)]
+        is_used = columns.common("title", self.names[:1]) or columns.common("text", self.names[:1])
+        has_codes = bool(first) and all(map(_CODE.fullmatch, first)) and not is_used
+        is_named = self.names[0] in (*KNOWN_NAMES, *columns.names())
+        return may_name_ids(self.names[0]) or (has_codes and not is_named)
 
     def record(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return a row of texts or values as a mapping; blank cells under no name are left out."""

@@ -55,11 +55,12 @@ def detect_format(path: Path, selection: Selection = EVERYTHING) -> str:
         # A single plain text file is hardly meant to be the whole collection.
         if is_archive(path) or is_docbook(path) or (kind and kind.name not in ("code", "text")):
             return "text"
-        fact = _description(path)
-        if ": " not in fact:  # what to do
-            names = ", ".join(get_args(FormatName))
-            fact += f"; name its format (text reads it as one document): {names}"
-        raise CollectionError(f"{path}: unknown format, {fact}")
+        if advice := _advice(path):
+            raise CollectionError(f"{path}: unknown format, {advice}")
+        raise CollectionError(
+            f"{path}: unknown format, {_description(path)}; name its format (text reads it as one "
+            f"document): {', '.join(get_args(FormatName))}"
+        )
     if corpus_file(path, selection):
         return "beir"
     if smart_documents(path, selection):
@@ -212,28 +213,34 @@ def _description(path: Path) -> str:
     start = head(path, 512)
     if not start.strip():
         return "the file is empty"
-    if start.startswith("SQLite format 3\0"):
-        return "it is a SQLite database: read it as sqlite:FILE?table=NAME"
-    if start.startswith("{\\rtf"):
-        return "it is RTF, which is not read: save it as DOCX, ODT or text"
-    if head_bytes(path, 4) == b"\xd0\xcf\x11\xe0":
-        return (
-            "it is a file of Office before 2007 or Outlook, which is not read: save it as XLSX, "
-            "DOCX, PPTX or EML"
-        )
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
     if start.lstrip().startswith("<"):
         return (
             "it looks like a page, which --format text reads, or like XML, which --format xml reads"
         )
-    for pattern, advice in _UNREAD:
-        if pattern.match(start):
-            return advice
     return f"it begins {start.strip().splitlines()[0][:60]!r}"
 
 
+def _advice(path: Path) -> str | None:
+    """Return what a file of a format that is not read is, and what to do; None for another."""
+    start = head(path, 512)
+    if head_bytes(path, 4) == b"\xd0\xcf\x11\xe0":
+        start = "OLE"
+    return next((advice for pattern, advice in _UNREAD if pattern.match(start)), None)
+
+
 _UNREAD: Final = (
+    (
+        re.compile(r"SQLite format 3\0"),
+        "it is a SQLite database, which is read as sqlite:FILE?table=NAME",
+    ),
+    (re.compile(r"\{\\rtf"), "it is RTF, which is not read: save it as DOCX, ODT or text"),
+    (
+        re.compile(r"OLE\Z"),
+        "it is a file of Office before 2007 or Outlook, which is not read: save it as XLSX, DOCX, "
+        "PPTX or EML",
+    ),
     (re.compile("BEGIN:VCALENDAR"), "it is a calendar, which is not read: export it as CSV"),
     (re.compile("BEGIN:VCARD"), "it has contacts, which are not read: export them as CSV"),
     (

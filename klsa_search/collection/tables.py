@@ -173,7 +173,7 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         names = ["" if cell is None else str(cell) for cell in rows[before]]
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)
         rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
-        has_ids = header.may_begin_with_ids(intake.columns) and is_key(rows)
+        has_ids = header.may_begin_with_ids(intake.columns, rows) and is_key(rows)
         located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
         yield from row_documents(
             path, intake, header, located, header.names[0] if has_ids else None

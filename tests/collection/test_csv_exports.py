@@ -281,3 +281,45 @@ def test_a_sentence_is_no_header(tmp_path):
         for name, tab in (("x.csv", ","), ("x.tsv", "\t")):
             with pytest.raises(CollectionError, match="if this line is a document, add one above"):
                 read(tmp_path, f"{first}{tab}5\nGood value{tab}4\nBad text{tab}1\n", name)
+
+
+def test_codes_in_the_first_column_are_ids(tmp_path):
+    found, source = read(tmp_path, "Vorgang,Titel,Text\nINC-1,a,b\nINC-2,c,d\n")
+    assert [row[0] for row in found] == ["INC-1", "INC-2"]
+    assert "'Vorgang' as id" in source.notes[0]
+    for content in ("Vorgang,text\nINC-1,b\nINC-1,d\n", "Vorgang,text\nred,b\nblue,d\n"):
+        assert [row[0] for row in read(tmp_path, content)[0]] == ["1", "2"]
+
+
+def test_lines_below_a_table_are_left_out(tmp_path):
+    table = "id,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n"
+    for below in ("\n\nConfidential\nCopyright 2024\n", "\n,,\nMade by Ann,,\nin May,,\n"):
+        found, source = read(tmp_path, table + below)
+        assert found == ROWS
+        assert source.notes == [f"{tmp_path}/x.csv: left out 2 lines below the table"]
+    found, _ = read(tmp_path, "id,title,text\n0,Pump,It leaks\n\n7,,\n1,Valve,Stuck\n")
+    assert [row[0] for row in found] == ["0", "7", "1"]
+    with pytest.raises(CollectionError, match=":4: 1 cells under a header of 3"):
+        read(tmp_path, table + "2\n")  # an export that was cut short
+    with pytest.raises(CollectionError, match=":5: 1 cells under a header of 3"):
+        read(tmp_path, table + "\n2\n3,Hose,x\n")
+
+
+@pytest.mark.parametrize("lists", ['"[""red"", ""big""]"', "\"['red', 'big']\""])
+def test_cells_of_lists_are_lists(tmp_path, lists):
+    found, source = read(tmp_path, f"id,text,tags,note\n1,a,{lists},[b]\n2,c,[],d\n3,e,,\n")
+    assert [row[3]["tags"] for row in found] == [["red", "big"], "[]", ""]
+    assert found[0][3]["note"] == "[b]"
+    assert any("cells of 'tags' are lists" in note for note in source.notes)
+
+
+@pytest.mark.parametrize("cell", ["NA", "NULL", "\\N", "NaN", "None", "#N/A"])
+def test_a_cell_without_a_text_has_none(tmp_path, cell):
+    found, _ = read(tmp_path, f"id,title,text,note\n1,{cell},{cell},{cell}\n")
+    assert found == [("1", cell, "", {"note": cell})]
+
+
+def test_questions_are_names_of_columns(tmp_path):
+    answers = "At 9,Answer the phone more quickly\nAt 10,Mend the pump on time please\n"
+    found, _ = read(tmp_path, f"Time,What could we do better than now?\n{answers}")
+    assert found[0][2] == "Answer the phone more quickly"

@@ -218,7 +218,7 @@ def test_one_text_file_needs_the_format_option(tmp_path):
         (b"BEGIN:VCARD\n", "it has contacts, .*: export them as CSV"),
         (b"window.YTD.tweets.part0 = [ {\n", "it is JavaScript: remove what stands before"),
         (b"- id: 1\n  text: pump\n", "it looks like YAML, .*: convert it to JSON"),
-        (b"SQLite format 3\0", "SQLite database: read it as sqlite:FILE"),
+        (b"SQLite format 3\0", "SQLite database, which is read as sqlite:FILE"),
     ],
 )
 def test_unrecognised_files_say_what_was_seen(tmp_path, content, reason):
