@@ -121,13 +121,19 @@ _ONLY_THREE: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 _GROUPS: Final = re.compile(rf"[.,{_SPACES}]")
 _TIME: Final = (
     r"(?:,?[ T]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?P<fraction>\.\d{1,9})?\s*(?P<half>[AaPp][Mm])?"
-    r"(?: Uhr)?(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
+    r"(?: Uhr)?(?: ?(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-]\d\d?(?::?\d\d)?))?(?: \([\w ]+\))?)?"
 )
 _DOTTED: Final = re.compile(rf"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d{{4}}){_TIME}", re.ASCII)
 _DOTTED_SHORT: Final = re.compile(rf"(?P<d>\d\d)\.(?P<m>\d\d)\.(?P<y>\d\d){_TIME}", re.ASCII)
 _YEAR_FIRST: Final = re.compile(
     rf"(?P<y>\d{{4}})(?P<s>[/-])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?){_TIME}", re.ASCII
 )
+_EAST_ASIAN: Final = (
+    re.compile(rf"(?P<y>\d{{4}})[年년] ?(?P<m>\d\d?)[月월] ?(?P<d>\d\d?)[日일]{_TIME}", re.ASCII),
+    re.compile(rf"(?P<y>\d{{4}})\. ?(?P<m>\d\d?)\. ?(?P<d>\d\d?)\.{_TIME}", re.ASCII),
+    re.compile(rf"(?P<y>\d{{4}})\.(?P<m>\d\d)\.(?P<d>\d\d){_TIME}", re.ASCII),
+)
+_YEAR_AND_MONTH: Final = re.compile(r"(?P<y>(?:1[5-9]|20)\d\d)-(?P<m>0[1-9]|1[0-2])", re.ASCII)
 _YEAR: Final = r"(?P<y>\d{4}|\d\d)"
 _DAY_FIRST: Final = re.compile(
     rf"(?P<d>\d\d?)(?P<s>[/-])(?P<m>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
@@ -142,31 +148,42 @@ _MONTHS: Final = {
     name: number
     for number, names in enumerate(
         (
-            "jan january januar jän jänner",
-            "feb february februar",
-            "mar march mär mrz märz",
-            "apr april",
-            "may mai",
-            "jun june juni",
-            "jul july juli",
-            "aug august",
-            "sep sept september",
-            "oct october okt oktober",
-            "nov november",
-            "dec december dez dezember",
+            "jan january januar jän jänner januari janv janvier ene enero gen gennaio janeiro янв "
+            "января stycznia ocak",
+            "feb february februar februari févr fév février febrero febbraio fev fevereiro фев "
+            "февраля lutego şubat",
+            "mar march mär mrz märz maart mrt mars marzo março marts мар марта marca mart",
+            "apr april avr avril abr abril aprile апр апреля kwietnia nisan",
+            "may mai mei mayo mag maggio maio maj мая maja mayıs",
+            "jun june juni juin junio giu giugno junho июн июня czerwca haziran",
+            "jul july juli juil juillet julio lug luglio julho июл июля lipca temmuz",
+            "aug august augustus août aout ago agosto augusti авг августа sierpnia ağustos",
+            "sep sept september septembre septiembre setiembre set settembre setembro сен сентября "
+            "września eylül",
+            "oct october okt oktober octobre octubre ott ottobre out outubro окт октября "
+            "października ekim",
+            "nov november novembre noviembre novembro ноя ноября listopada kasım",
+            "dec december dez dezember déc décembre dic diciembre dicembre dezembro дек декабря "
+            "grudnia aralık",
         ),
         1,
     )
     for name in names.split()
 }
 _MONTH: Final = f"(?P<m>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
-_WEEKDAY: Final = r"(?:[^\W\d_]{2,10}\.?, )?"
+_WEEKDAY: Final = r"(?:[^\W\d_]{2,10}\.?,? )?"
+_ORDINAL: Final = r"(?P<d>\d\d?)(?:er|st|nd|rd|th|º)?"
 _NAMED_MONTHS: Final = (
     re.compile(
-        rf"{_WEEKDAY}(?P<d>\d\d?)(?:\.? |[-/]){_MONTH}\.?[ /-](?P<y>\d{{4}}|\d\d){_TIME}", re.I
+        rf"{_WEEKDAY}{_ORDINAL}(?:\.? (?:de )?|[-/]){_MONTH}\.?(?: de | |[/-])"
+        rf"(?P<y>\d{{4}}|\d\d){_TIME}",
+        re.I,
     ),
-    re.compile(rf"{_WEEKDAY}{_MONTH}\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_TIME}", re.I),
+    re.compile(rf"{_WEEKDAY}{_MONTH}\.? {_ORDINAL},? (?P<y>\d{{4}}){_TIME}", re.I),
+    re.compile(rf"{_WEEKDAY}{_MONTH} {{1,2}}(?P<d>\d\d?){_TIME} (?P<y>\d{{4}})", re.I),
+    re.compile(rf"{_MONTH}\.?[ -](?P<y>\d{{4}})", re.I),
 )
+_OFFSET: Final = re.compile(r"([+-])(\d\d?):?(\d\d)?")
 _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
 
@@ -242,8 +259,8 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     """Return a date, perhaps with a time, in ISO 8601; None for another text.
 
     order  of day and month between slashes or hyphens; None reads only dates that have points,
-           begin with the year, or name the month in English or German
-    A year of two digits is from 1969 to 2068, as in POSIX.
+           begin with the year, or name the month in one of a dozen languages
+    A year of two digits is from 1969 to 2068, as in POSIX. A month is its first day.
 
     >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr"), local_date("31.12.24")
     ('2025-12-28', '2025-03-01T09:05:00', '2024-12-31')
@@ -251,16 +268,22 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     ('2025-03-05T14:05:00', '2025-12-28T15:14:00')
     >>> local_date("2024-03-01 09:30:00 UTC"), local_date("Fri, 01 Mar 2024 09:30:00 +0100")
     ('2024-03-01T09:30:00+00:00', '2024-03-01T09:30:00+0100')
+    >>> local_date("1 de marzo de 2024"), local_date("2024年3月1日"), local_date("2024-03")
+    ('2024-03-01', '2024-03-01', '2024-03-01')
     """
-    general = chain((_DOTTED, _DOTTED_SHORT, _YEAR_FIRST), _NAMED_MONTHS)
+    general = chain(
+        (_DOTTED, _DOTTED_SHORT, _YEAR_FIRST, _YEAR_AND_MONTH), _EAST_ASIAN, _NAMED_MONTHS
+    )
     match = next(filter(None, (form.fullmatch(text) for form in general)), None)
     if match is None and order is not None:
         match = (_DAY_FIRST if order == "day-first" else _MONTH_FIRST).fullmatch(text)
     if match is None:
         return None
-    hour, minute, second = map(int, f"{match['time'] or '0:00'}:00".split(":")[:3])
-    if match["half"]:
-        is_afternoon = match["half"].lower() == "pm"
+    parts = match.groupdict()
+    time, half = parts.get("time"), parts.get("half")
+    hour, minute, second = map(int, f"{time or '0:00'}:00".split(":")[:3])
+    if half:
+        is_afternoon = half.lower() == "pm"
         if hour <= 12:
             hour = hour % 12 + 12 * is_afternoon
         elif not is_afternoon:
@@ -269,12 +292,13 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     if len(match["y"]) == len("yy"):
         year += 1900 if year >= _CENTURY else 2000
     try:
-        moment = datetime(year, month, int(match["d"]), hour, minute, second)
+        moment = datetime(year, month, int(parts.get("d") or 1), hour, minute, second)
     except ValueError:
         return None
-    if not match["time"]:
+    if not time:
         return moment.date().isoformat()
-    zone = match["zone"] or ""
-    if zone and zone[0] not in "+-":
-        zone = "+00:00"
-    return f"{moment.isoformat()}{match['fraction'] or ''}{zone}"
+    zone = parts["zone"] or ""
+    if zone:
+        offset = _OFFSET.search(zone)
+        zone = f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}" if offset else "+00:00"
+    return f"{moment.isoformat()}{parts['fraction'] or ''}{zone}"

@@ -81,7 +81,8 @@ _CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
 PLACEHOLDERS: Final = frozenset({
     "na", "n/a", "n.a.", "#na", "#n/a", "<na>", "null", "(null)", "nil", "none", "nan", "-nan",
     "#value!", "#ref!", "#div/0!", "#num!", "#name?", "#null!", "1.#ind", "-1.#ind", "1.#qnan",
-    "\\n", "-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", ":", "?",
+    "\\n", "0000-00-00", "0000-00-00 00:00:00", "-", "--", "\N{EN DASH}",
+    "\N{EM DASH}", ".", "..", "...", ":", "?",
 })  # fmt: skip
 """Strings, in lower case, that conventionally stand for a missing number or date."""
 
@@ -175,6 +176,45 @@ def date(value: object) -> int | None:
     raise TypeMismatch("not a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
 
 
+def declared_date(value: object) -> int | None:
+    """Coerce as `date` does, and numbers as times since 1970.
+
+    They count seconds, milliseconds, microseconds or nanoseconds, as their size shows.
+
+    >>> declared_date(1709285400) == declared_date("1709285400000") == date("2024-03-01T09:30:00Z")
+    True
+    """
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, str) and _EPOCH_DIGITS.fullmatch(text):
+        text = float(text)
+    if not isinstance(text, int | float) or isinstance(text, bool):
+        return date(value)
+    for factor in (10**6, 10**3, 1):
+        if abs(text * factor) < _LATEST:
+            return round(text * factor)
+    return round(text / 10**3)
+
+
+_EPOCH_DIGITS: Final = re.compile(r"\d{9,19}(?:\.\d+)?", re.ASCII)
+_LATEST: Final = 10**17
+"""Microseconds until the year 5138; a number that would be later counts in a smaller unit."""
+
+
+def epoch_unit(value: object) -> str:
+    """Return the unit in which a number may be a time from 1990 to 2100, or "".
+
+    >>> epoch_unit(1709285400), epoch_unit("1709285400000"), epoch_unit(5)
+    ('seconds', 'milliseconds', '')
+    """
+    text = str(value).partition(".")[0]
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        return ""
+    for unit, factor in (("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6)):
+        if 631_152_000 <= int(text[:20]) / factor <= 4_102_444_800:
+            return unit
+    return ""
+
+
 def _microseconds_of(moment: str) -> int:
     """Return the microseconds of a date or time in ISO 8601, perhaps one that cannot be."""
     try:
@@ -193,13 +233,14 @@ def microseconds(moment: datetime) -> int:
 COERCIONS: Final[Mapping[FieldType, Callable[[object], Any]]] = {
     "keyword": keyword,
     "number": number,
-    "date": date,
+    "date": declared_date,
 }
 """Coercion of a value to each type of declared fields."""
 
 _DETECTED: Final[Mapping[FieldType, Callable[[object], Any]]] = {
     **COERCIONS,
     "number": detected_number,
+    "date": date,
 }
 
 

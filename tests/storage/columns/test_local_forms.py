@@ -300,9 +300,54 @@ def test_a_refit_reads_dates_and_numbers_in_given_forms(tmp_path):
         ("Freitag, 1. März 2024 09:30 Uhr", "2024-03-01T09:30:00"),
         ("2024-3-1", "2024-03-01"),
         ("2024-3/1", None),
+        ("1er mars 2024", "2024-03-01"),
+        ("1 de marzo de 2024", "2024-03-01"),
+        ("1 марта 2024 09:30", "2024-03-01T09:30:00"),
+        ("March 1st, 2024", "2024-03-01"),
+        ("2024年3月1日", "2024-03-01"),
+        ("2024년 3월 1일", "2024-03-01"),
+        ("2024. 3. 1.", "2024-03-01"),
+        ("2024.03.01", "2024-03-01"),
+        ("2024.3.1", None),  # a version
+        ("2024-03", "2024-03-01"),
+        ("2024-13", None),
+        ("Mar 2024", "2024-03-01"),
+        ("2024/03/01 9:30:00 AM GMT+1", "2024-03-01T09:30:00+0100"),
+        ("Fri Mar 01 09:30:00 +0000 2024", "2024-03-01T09:30:00+0000"),  # Twitter
+        ("Fri Mar  1 09:30:00 2024", "2024-03-01T09:30:00"),  # ctime
+        ("Fri Mar 01 2024 09:30:00 GMT+0100 (CET)", "2024-03-01T09:30:00+0100"),  # JavaScript
     ],
 )
 def test_zones_and_days_of_the_week(tmp_path, text, iso):
     assert local_date(text) == iso
     if iso:
         assert types(build(tmp_path, [{"on": text}] * 2)) == {"on": "date"}
+
+
+def test_dates_of_zeros_are_missing(tmp_path):
+    rows = [{"on": "0000-00-00 00:00:00"}, {"on": "2024-03-01 00:00:00"}]
+    assert types(build(tmp_path, rows)) == {"on": "date"}
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [(1709285400, "seconds"), ("1709285400.5", "seconds"), (1709285400000, "milliseconds")],
+)
+def test_times_in_numbers_are_dates_if_declared(tmp_path, caplog, value, unit):
+    rows = [{"created_at": value, "n": value}] * 2
+    assert set(types(build(tmp_path, rows)).values()) == {"number"}
+    assert f"may be a time in {unit} since 1970; --field created_at:date" in caplog.text
+    assert "field 'n'" not in caplog.text
+    index = build(tmp_path, rows, fields=["created_at:date"])
+    assert index.search("pump", filter="created_at >= 2024-03-01 AND created_at < 2024-03-02").total == 2
+
+
+def test_values_of_several_parts_are_reported(tmp_path, caplog):
+    rows = [
+        {"tags": "red; big", "kind": "a|b", "name": "Smith, Ann"},
+        {"tags": "blue", "kind": "b|a", "name": "Ng, Bob"},
+    ]
+    build(tmp_path, rows)
+    assert "--split 'tags=;' divides them" in caplog.text
+    assert "--split 'kind=|' divides them" in caplog.text
+    assert "field 'name'" not in caplog.text

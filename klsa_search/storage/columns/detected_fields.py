@@ -1,0 +1,362 @@
+"""Detection of the type of a metadata field by its values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from klsa_search.collection.reading_options import option
+from klsa_search.core.build_settings import DateOrder, DecimalSign, FieldType
+from klsa_search.errors import CollectionError
+from klsa_search.storage.columns.growing_columns import coerced
+from klsa_search.storage.columns.local_forms import (
+    GENERAL,
+    LocalForms,
+    decimal_sign,
+    has_short_year,
+    number_of,
+)
+from klsa_search.storage.columns.values import (
+    NESTED,
+    NO_VALUE,
+    Code,
+    coercion,
+    epoch_unit,
+    flattened,
+    is_placeholder,
+    limits_of,
+    local_candidate,
+    unit_of,
+)
+
+_NUMBERS: Final = "numbers"
+_NAMED: Final[dict[type, str]] = {
+    str: "texts",
+    bool: "true or false",
+    int: _NUMBERS,
+    float: _NUMBERS,
+}
+_NEARLY: Final = 9
+"""Fitting values for each other value, from which a keyword field is nearly of another type."""
+
+_TIME: Final = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?i:at|on|date|time|timestamp|ts|utc|created|updated|modified)$"
+)
+_LISTS: Final = re.compile(
+    r"(?i)(?:^|[\W_])(?:tags?|labels?|keywords?|categories|genres?|topics?)$"
+)
+_RECURRING: Final = 0.8
+"""Share of parts that occur in several values, in a field of several values."""
+_LONGEST_PART: Final = 60
+"""Characters of such a part, at most."""
+
+_LOCAL_FORMS: Final = (
+    (
+        "number",
+        re.compile(r"[+-]?\d{1,3}[.,]\d{3}|[+-]?\d+,\d+", re.ASCII),
+        "--decimal comma or --decimal point decides (in Python decimal=)",
+    ),
+    (
+        "date",
+        re.compile(r"\d\d?([/-])\d\d?\1((19|20)\d\d|\d\d)([ T,].*)?", re.ASCII),
+        "--dates day-first or --dates month-first decides (in Python dates=)",
+    ),
+)
+"""Forms of numbers and dates that are not recognised, because they are ambiguous."""
+
+_LOCAL: Final[tuple[tuple[FieldType, LocalForms], ...]] = (
+    ("number", LocalForms(decimal="comma")),
+    ("number", LocalForms(decimal="point")),
+    ("date", LocalForms(dates="day-first")),
+    ("date", LocalForms(dates="month-first")),
+)
+"""Candidates that all values of the fields decide between."""
+
+_THREE_DECIMALS: Final = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+"""Numbers that would be thousands with a decimal comma."""
+
+_SHOWN: Final = 60
+"""Characters of a value in a message."""
+
+_CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
+"""Types that a field may have, in order of preference."""
+_MIN_FITTING: Final = 99
+"""Fitting values of a string field required for each other value."""
+MAX_OTHERS: Final = 10_000
+"""Limit of values of another type in a detected field."""
+
+
+class FieldCandidate:
+    """A type that a field may have, and how far its values fit.
+
+    coerce   returns a value as a column of the type stores it
+    fitting  values of its type, repeated ones included
+    others   values of another type, except conventional placeholders for missing values
+    codes    those of the others that are strings of digits
+    type_mismatches
+             documents with a value that does not fit
+    reason   description of the first of the others, or why it is rejected
+    odd      the first of the others, and the origin of its document
+    Memory: the distinct texts of a keyword field.
+    """
+
+    def __init__(self, kind: FieldType, max_texts: int, coerce: Callable[[object], Any]) -> None:
+        self.kind: FieldType = kind
+        self.coerce, self.max_texts = coerce, max_texts
+        self.fitting = self.others = self.codes = self.type_mismatches = 0
+        self.reason: str | None = None
+        self.odd: tuple[object, str] | None = None
+        self.is_rejected = False
+        self._texts: set[str] = set()
+
+    def extend(self, flat: list[object], counts: list[int] | None, origins: Sequence[str]) -> None:
+        """Add the values of a batch; reject the type if there are too many distinct texts."""
+        values, misfits = coerced(self.coerce, flat, counts)
+        self.fitting += len(values) - values.count(None)
+        self.type_mismatches += len({document for document, *_ in misfits})
+        for document, value, mismatch in misfits:
+            if not is_placeholder(value):
+                self.others += 1
+                self.codes += isinstance(mismatch, Code)
+                self.reason = self.reason or str(mismatch)
+                self.odd = self.odd or (value, origins[document])
+        if self.kind == "keyword":
+            self._texts.update(values)
+            self._texts.discard(None)
+            if len(self._texts) > self.max_texts:
+                self.is_rejected = True
+                self.reason = f"more than {self.max_texts:,} different texts"
+
+    def separator(self, *, is_list: bool) -> str | None:
+        """Return the sign that divides values into parts that recur; None without one.
+
+        is_list  whether the field has a name for lists, so that the sign alone is enough
+        """
+        for sign in ";|,":
+            divided = [text.split(sign) for text in self._texts if sign in text.strip(sign)]
+            parts = Counter(part.strip() for texts in divided for part in texts)
+            recurring = sum(count for count in parts.values() if count > 1)
+            if divided and (is_list or recurring >= _RECURRING * parts.total()):
+                return sign if len(max(parts, key=len)) <= _LONGEST_PART else None
+        return None
+
+
+class DetectedField:
+    """One field, with a candidate for each type that it may have.
+
+    unit  of its numbers, by the settings or the first value
+    """
+
+    def __init__(self, name: str, forms: LocalForms, *, declared: bool = False) -> None:
+        self._forms = forms
+        self.unit = forms.unit(name)
+        self._local: dict[tuple[FieldType, LocalForms], FieldCandidate] = {}
+        self._signs: set[str] = set()  # decimal signs that its numbers show
+        self._points: bool | None = None  # whether all numbers with a point may be thousands
+        self._name, self._declared = name, declared
+        self._kinds: dict[str, None] = {}  # of its values, in order of appearance
+        self._begun = self._decided = False
+        self._candidates: dict[FieldType, FieldCandidate] = {}
+        self._first: tuple[object, str] | None = None  # value, and origin of its document
+
+    def extend(self, batch: list[object], type_: FieldType | None, origins: Sequence[str]) -> None:
+        """Look at the values of a batch, None for a document without one.
+
+        origins  of its documents, as "file:line"
+        """
+        if self._begun and not self._left:
+            return
+        flat, counts = flattened(batch)
+        if not flat and not self._begun:
+            return
+        if self._first is None:
+            at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
+            self._first = flat[0], origins[at]
+        self._kinds |= dict.fromkeys(
+            _NAMED.get(type_, NESTED) for type_ in dict.fromkeys(map(type, flat))
+        )
+        if not self._begun:
+            self.unit = self.unit or unit_of(flat)
+            self._begin(_CANDIDATES if type_ is None else (type_,))
+        for candidate in self._left:
+            if type_ is None and _NUMBERS in self._kinds and candidate.kind != "number":
+                candidate.is_rejected = True
+                continue
+            candidate.extend(flat, counts, origins)
+            candidate.is_rejected |= type_ is None and candidate.others > MAX_OTHERS
+        self._extend_local(flat, counts, origins)
+        if not self._left and self._declared and type_ is not None:
+            raise CollectionError(
+                f"the {type_} field {self._name!r} has {self._candidates[type_].reason}; remove "
+                "its declaration, or shorten its values"
+            )
+
+    @property
+    def _left(self) -> list[FieldCandidate]:
+        """Return the candidates that are not rejected, in order of preference."""
+        return [one for one in self._candidates.values() if not one.is_rejected]
+
+    def _extend_local(
+        self, flat: list[object], counts: list[int] | None, origins: Sequence[str]
+    ) -> None:
+        """Append values to the candidates in local forms, as long as they may be needed."""
+        if self._local and _NUMBERS in self._kinds:
+            self._local = {}
+        for key, candidate in list(self._local.items()):
+            candidate.extend(flat, counts, origins)
+            if candidate.others > MAX_OTHERS:
+                del self._local[key]
+        if any(kind == "number" for kind, _ in self._local):
+            texts = [number_of(item) for item in flat if isinstance(item, str)]
+            if pointed := [text for text in texts if "." in text]:
+                may_be = all(map(_THREE_DECIMALS.fullmatch, pointed))
+                self._points = may_be and self._points is not False
+            self._signs |= {
+                sign
+                for text in texts
+                if "," in text or "." in text
+                if (sign := decimal_sign(text)) is not None
+            }
+            numbers = self._candidates["number"]
+            if not self._signs and not numbers.others and numbers.fitting > MAX_OTHERS:
+                self._local = {
+                    key: candidate for key, candidate in self._local.items() if key[0] == "date"
+                }
+
+    def local_forms(self) -> LocalForms:
+        """Return the forms that the values of the field show."""
+        fits = {key: one for key, one in self._local.items() if self._fits(one, None)}
+        signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
+        dates = sorted(
+            (candidate.others, str(forms.dates))
+            for (kind, forms), candidate in self._local.items()
+            if kind == "date"
+        )
+        order: DateOrder | None = None
+        for (kind, forms), candidate in fits.items():
+            if kind == "date" and all(
+                candidate.others < others or forms.dates == name for others, name in dates
+            ):
+                order = forms.dates
+        sign: DecimalSign | None = None
+        if len(signs) == 1:
+            sign = "comma" if "comma" in signs else "point"
+        return LocalForms(order, sign)
+
+    def chosen(self, type_: FieldType | None, forms: LocalForms = GENERAL) -> FieldCandidate | None:
+        """Return the column of the field; None if it is not filterable.
+
+        A field with JSON numbers is a number field if most of its values are numbers. A field of
+        strings has the first type that fits 99 of 100 of them; the rest counts as missing.
+        Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
+        A single code such as 00123 makes a field of numeric strings a keyword field.
+        """
+        if self._declared and not self._begun and type_ is not None:
+            self._begin((type_,))
+        self._decided = forms.decimal is not None
+        if type_ is None:
+            for (kind, local), candidate in self._local.items():
+                decided = local in (LocalForms(forms.dates), LocalForms(None, forms.decimal))
+                if (
+                    decided
+                    and self._fits(candidate, None)
+                    and not any(
+                        one.kind == kind and one.others < candidate.others and self._fits(one, None)
+                        for one in self._left  # the general form, if it fits more values
+                    )
+                ):
+                    return candidate
+        return next((one for one in self._left if self._fits(one, type_)), None)
+
+    def reason(self) -> str:
+        """Return why the field is not filterable."""
+        kinds = list(self._kinds)
+        if NESTED in kinds or (_NUMBERS in kinds and len(kinds) > 1):
+            return " and ".join(kinds)
+        last: FieldType = "number" if _NUMBERS in kinds else "keyword"
+        candidate = self._candidates.get(last)
+        return (candidate and candidate.reason) or NO_VALUE
+
+    def hint(self, chosen: FieldCandidate | None) -> str | None:
+        """Return what is unexpected about the detected type of the field; None if nothing is."""
+        if chosen is None or self._first is None:
+            return None
+        if chosen.type_mismatches and chosen.odd:
+            documents = "document has" if chosen.type_mismatches == 1 else "documents have"
+            return (
+                f"is a {chosen.kind} field: {chosen.type_mismatches:,} {documents} another value, "
+                f"which counts as missing; the first is {_quoted(chosen.odd)}"
+            )
+        if chosen.kind == "number" and self.unit:
+            return f"is a number field: its values are in {self.unit}"
+        if chosen.kind == "date" and has_short_year(str(self._first[0]).strip()):
+            first = _quoted(self._first)
+            return f"is a date field: years of two digits, as of {first}, are from 1969 to 2068"
+        if chosen.kind == "number" and self._points and not self._decided:
+            return (
+                "is a number field: all numbers with a point are as 1.250, and are read as 1.25; "
+                "--decimal comma reads them as thousands (in Python decimal=)"
+            )
+        unit = epoch_unit(self._first[0]) if chosen.kind == "number" else ""
+        if unit and _TIME.search(self._name):
+            return (
+                f"is a number field: {_quoted(self._first)} may be a time in {unit} since 1970; "
+                f"{option('field', f'{self._name}:date')} reads it as one"
+            )
+        if chosen.kind != "keyword":
+            return None
+        numbers = self._candidates.get("number")
+        if self.unit and numbers and numbers.odd:
+            first, odd = _quoted(self._first), _quoted(numbers.odd)
+            return (
+                f"is a keyword field: it has {first} and {odd}; a number field needs one currency "
+                "or sign"
+            )
+        for kind, pattern, fix in _LOCAL_FORMS:
+            if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
+                return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
+        for candidate in self._left:
+            if candidate.odd and candidate.fitting >= _NEARLY * candidate.others:
+                every = candidate.fitting + candidate.others
+                return (
+                    f"is a keyword field: {candidate.fitting:,} of {every:,} values are "
+                    f"{candidate.kind}s, but not {_quoted(candidate.odd)}; correct the "
+                    f"others for a {candidate.kind} field"
+                )
+        if separator := chosen.separator(is_list=_LISTS.search(self._name) is not None):
+            return (
+                "is a keyword field: its values look like several with a "
+                f"{separator!r} between them; {option('split', f'{self._name}={separator}')} "
+                "divides them (in Python split=)"
+            )
+        return None
+
+    def _fits(self, candidate: FieldCandidate, type_: FieldType | None) -> bool:
+        if type_ is not None:
+            return self._declared or candidate.fitting > 0 or candidate.type_mismatches > 0
+        if _NUMBERS in self._kinds:
+            return candidate.fitting > candidate.others
+        fits = candidate.fitting >= _MIN_FITTING * candidate.others
+        return candidate.fitting > 0 and not candidate.codes and fits
+
+    def _begin(self, types: Sequence[FieldType]) -> None:
+        self._begun = True
+        most = limits_of(declared=self._declared).texts
+        declared, unit = self._declared, self.unit
+        for kind in types:
+            coerce = coercion(kind, declared=declared, forms=self._forms, unit=unit)
+            self._candidates[kind] = FieldCandidate(kind, most, coerce)
+        if len(types) > 1 and not self._declared:
+            self._local = {
+                (kind, forms): FieldCandidate(kind, most, local_candidate(kind, forms, self.unit))
+                for kind, forms in _LOCAL
+                if not (self._forms.dates if kind == "date" else self._forms.decimal)
+            }
+
+
+def _quoted(example: tuple[object, str]) -> str:
+    value, origin = example
+    text = repr(value)
+    return f"{text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'} in {origin}"
