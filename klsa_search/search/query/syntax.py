@@ -86,7 +86,9 @@ def in_capitals(text: str) -> bool:
     >>> in_capitals("CATS NOT 3"), in_capitals("飛機 NOT DVD")
     (True, False)
     """
-    return text.isupper() and "Lo" not in map(unicodedata.category, text)
+    if not text.isupper():
+        return False
+    return text.isascii() or "Lo" not in map(unicodedata.category, text)
 
 
 def last_word(query: str) -> str:
