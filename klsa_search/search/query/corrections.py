@@ -195,6 +195,7 @@ class Corrector:
             words: count_all(self._snapshot, [[(one.number,)] for one in words], evidence)
             for words in divisions
             if min(len(one.text) for one in words) >= MIN_WORD_LETTERS
+            and min(one.number for one in words) >= 0  # a half may be a term only in pieces
         }
         if not any(counts.values()):
             counts = {

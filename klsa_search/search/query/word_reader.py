@@ -188,7 +188,7 @@ class WordReader:
                 builder.corrections[word.text] = matching.words
             if matching is not None and matching.sure and rules.spelling == "auto":
                 corrected += map(Word, matching.words.split(), matching.terms)
-                builder.corrected.update(matching.terms)
+                builder.corrected.update(term for term in matching.terms if term >= 0)
                 continue
             corrected.append(word)
             terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)

@@ -341,7 +341,7 @@ def _text_from(text: str, words: Sequence[str]) -> str:
     """Return the end of a text, from the first of its last words."""
     at = len(text)
     for word in reversed(words):
-        at = text.rfind(word, 0, at)
+        at = text.rfind(word, 0, at + len(word) - 1)  # pairs of characters overlap
         if at < 0:  # the analyser changed it
             return " ".join((*words, ""))
     return text[at:]

@@ -183,3 +183,21 @@ def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
         found = index.search("usa")
         assert [hit.id for hit in found] == ["0"]
         assert found.interpretation.corrections == {"usa": "u s a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "typed"),
+    [
+        ("Log in to your account, then sign up.", "english", "login acount"),
+        ("Log in to your account, then sign up.", "english", "loginto acount"),
+        ("京都大学コンピュータ", "japanese", "コンピュータ京都"),
+        ("苹果 公司 大学 gamma", "english", "gamma苹果公art"),
+        ("ประเทศไทย ประเทศลาว", "english", "ประเทศลาวไทย"),
+        ("한국어 컴퓨터 iPhone", "english", "iPhone한국어컴퓨터"),
+    ],
+)
+def test_words_run_together_with_stop_words_and_pairs_are_searched(tmp_path, text, language, typed):
+    index = build([{"id": "1", "text": text}], name="x", home=tmp_path, language=language)
+    assert [hit.id for hit in index.search(typed)] == ["1"]
+    for suggestion in index.suggest(typed):
+        assert index.search(suggestion.query, match="all").total == suggestion.documents
