@@ -38,6 +38,7 @@ from klsa_search.search.filters.conditions import (
 from klsa_search.storage.columns.column import Column, RangeMask
 from klsa_search.storage.columns.columns import Field, Fields, ranges_of
 from klsa_search.storage.columns.local_forms import (
+    Amount,
     LocalForms,
     amount,
     could_be_thousands,
@@ -189,7 +190,8 @@ def key_of(filter_: FilterLike) -> tuple[str, str]:
         raise QueryError(
             f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
         )
-    return (kind, f"{text} at {int(time.time())}") if "now" in text else (kind, text)
+    may_be_relative = "now" in text or "\\" in text  # an escape may stand in *now*
+    return (kind, f"{text} at {int(time.time())}") if may_be_relative else (kind, text)
 
 
 def _finder(
@@ -255,7 +257,8 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
 
 def _number(name: str, text: str, forms: LocalForms) -> float | int:
     """Return the number of a text as in the column; QueryError."""
-    parsed, unit = amount(text), forms.unit(name)
+    parsed = Amount(text, "") if NUMBER.fullmatch(text) else amount(text)
+    unit = forms.unit(name)
     fact = f"{name!r} is a number field: {text!r}"
     if parsed is None or parsed.unit not in ("", unit):
         raise QueryError(

@@ -189,6 +189,9 @@ def test_any_text_is_read_or_refused(text):
         ("seen > now", []),
         ("not not year exists", [0, 1, 2, 3]),
         ("about IN []", []),
+        ("year >= 2.021e3", [0]),
+        ("year > -1e3", [0, 1, 2, 3]),
+        ("year < .5e1 or year > +2.0205e3", [0, 2, 3]),
     ],
 )
 def test_worked_examples(text, ids):
@@ -433,6 +436,10 @@ def test_a_relative_date_is_of_the_moment_of_the_search(monkeypatch):
     first = masks.of("due > now")
     monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 1.0)
     assert masks.of("due > now") is not first
+    assert masks.of(r'due > "n\ow"') is masks.of(r'due > "n\ow"')
+    escaped = masks.of(r'due > "n\ow"')
+    monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 9.0)
+    assert masks.of(r'due > "n\ow"') is not escaped
 
 
 @pytest.mark.parametrize(
