@@ -57,7 +57,15 @@ what docs/guides/integrations.md shows. Everything else may change with any vers
 """
 
 import logging
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+if find_spec("klsa_search._native") is None:
+    raise ModuleNotFoundError(
+        f"the extension module of klsa_search is not compiled in {__path__[0]}: start Python in "
+        "another folder if klsa-search is installed, else run `pip install -e .` in the clone",
+        name="klsa_search._native",
+    )
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document as Document

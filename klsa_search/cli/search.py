@@ -186,7 +186,7 @@ def klsa_search(
     if as_json:
         write_json({**facts, **as_dict(results)})
     else:
-        write_results(results)
+        write_results(results, options.get("sort") or ())
 
 
 def _open_local(home: Path, name: str, models: Mapping[str, Any]) -> Index:

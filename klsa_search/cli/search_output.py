@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,8 +93,8 @@ _RELAXED: Final[dict[Relaxed, str]] = {
 }
 
 
-def write_results(results: SearchResults) -> None:
-    """Write the hits, explanations and facets of a search."""
+def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
+    """Write the hits, with the fields that they are sorted by, explanations and facets."""
     from klsa_search.search.query.syntax import QUOTES
 
     interpretation = results.interpretation
@@ -114,11 +115,18 @@ def write_results(results: SearchResults) -> None:
         echo("no documents found")
     else:
         scores = numbers("score") if results.quality is None else numbers("score", "quality")
+        sorted_by = [key.removesuffix(":desc").removesuffix(":asc") for key in sort]
+        fields = [name for name in sorted_by if any(name in hit.metadata for hit in results)]
         rows = [
-            (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
+            (
+                *(str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit)),
+                *(_shown(hit.metadata.get(name, "")) for name in fields),
+                *_texts(hit),
+            )
             for hit in results
         ]
-        write_table([*numbers("rank"), "id", *scores, *wrapped("title", "snippet")], rows)
+        texts = wrapped("title", "snippet")
+        write_table([*numbers("rank"), "id", *scores, *fields, *texts], rows)
         if results.good_match is False:
             echo("no good match")
     for warning in results.warnings:
@@ -134,6 +142,10 @@ def write_results(results: SearchResults) -> None:
         echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
         write_table([*wrapped(name), *numbers("documents")], counts)
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def as_dict(results: SearchResults) -> dict[str, Any]:

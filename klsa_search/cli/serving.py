@@ -269,7 +269,7 @@ def _announce(
     echo(f"Writes: {_writes(settings, keys, keyless=keyless)}")
     allowed = "search and write" if keyless else "search"
     off = (
-        f"off (no API keys): anyone who can reach this port can {allowed}; `klsa-keys add NAME` "
-        "turns it on"
+        f"off (no API keys): anyone who can reach this port can {allowed}; "
+        f"`{settings.add_key_command}` turns it on"
     )
     echo(f"Authentication: {'on (API keys required)' if keys.needed else off}")

@@ -288,8 +288,8 @@ def keys_of(settings: ServiceSettings, *, loopback: bool) -> Keys:
     if not (keys.needed or settings.allow_no_keys or loopback):
         raise SettingsError(
             f"refusing to serve `{settings.home}` without API keys, because other machines may "
-            "reach the service; create a key with `klsa-keys add NAME` (key file: "
-            f"`{settings.keys_file}`), or let anyone search with allow_no_keys (--allow-no-keys)",
+            f"reach the service; create a key with `{settings.add_key_command}`, or let anyone "
+            "search with allow_no_keys (--allow-no-keys)",
             field="host",
         )
     return keys

@@ -122,7 +122,7 @@ class ServiceSettings(BaseSettings):
         Path | None, Shown(metavar="FILE", default=".keys.json in the index directory")
     ] = Field(
         None,
-        description="Read API keys from this file, as klsa-keys writes it; while it exists, every "
+        description="Keep API keys in this file, which klsa-keys writes; while it exists, every "
         "request needs a key",
     )
     allow_no_keys: bool = Field(
@@ -254,6 +254,12 @@ class ServiceSettings(BaseSettings):
     def keys_file(self) -> Path:
         """Path of the file of API keys."""
         return self.keys or self.home / KEYS_FILE
+
+    @property
+    def add_key_command(self) -> str:
+        """The command that creates an API key of this service."""
+        file = f"--home {self.home}" if self.keys is None else f"--keys {self.keys}"
+        return f"klsa-keys add NAME {file}"
 
     @classmethod
     def settings_customise_sources(

@@ -159,6 +159,10 @@ def test_filters_facets_and_order(shell, tmp_path):
     assert (
         asked("", "--sort", "year", "--offset", 1, "-k", 1, "--json").json["hits"][0]["id"] == "b"
     )
+    table = [line.split()[:4] for line in asked("coolant", "--sort", "year:desc").out.splitlines()]
+    assert [(row[1], row[3]) for row in table] == [
+        ("id", "year"), ("c", "2023"), ("b", "2021"), ("a", "2019"),
+    ]  # fmt: skip
     facets = asked("coolant", "--facet", "kind", "--distinct", "kind")
     assert [line.split() for line in facets.out.splitlines()[-3:]] == [
         ["kind", "documents"], ["note", "2"], ["report", "1"],

@@ -345,7 +345,7 @@ def test_others_are_not_let_in_without_keys(capsys, home):
     assert code == 2
     error = printed.err.splitlines()[-1]
     assert error.startswith(f"error: refusing to serve `{home}` without API keys")
-    assert "klsa-keys add" in error
+    assert f"`klsa-keys add NAME --home {home}`" in error
     assert "--allow-no-keys" in error
     assert printed.out == ""
 
