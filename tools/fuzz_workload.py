@@ -13,7 +13,7 @@ from scipy import sparse
 import klsa_search
 from klsa_search import _native
 from klsa_search.analysis.segmentation import all_characters, ascii_characters
-from klsa_search.lowrank.sparse_expansion import pack_partition_table
+from klsa_search.lowrank.sparse_expansion import pack_table
 
 _SUBJECTS = ("The engine", "A cold pump", "Every valve", "Some lanes of the road", "No garden")
 _VERBS = ("overheats", "leaks", "drips slowly onto the old floor", "needs care")
@@ -63,7 +63,7 @@ def _call_directly() -> None:
         features.add_to_features(begins, ends, block, sums)
         features.add_to_documents(begins, ends, sums, block)
     rows = sparse.csr_array(np.arange(20, dtype=np.float32).reshape(4, 5))
-    pack_partition_table(rows, 3, 1, np.array([9, 7, 5, 8, 6]))
+    pack_table(rows, 3, 1, np.array([9, 7, 5, 8, 6]))
     words = np.array([0, 1, 2, 1, 0, 3, 1, -1, 2, 2], np.int32)
     lengths, ranks = np.array([1, 4, 2, 3], np.int32), np.array([2, 0, 1, 3], np.int32)
     codes, sizes = _native.encode_documents(words, lengths, ranks, 2)

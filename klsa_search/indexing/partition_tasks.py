@@ -41,7 +41,7 @@ from klsa_search.indexing.reading import StoredCollection, read
 from klsa_search.indexing.weighing import open_training, weigh_partition
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import KnnParams, KnnPart, nearest_rows_in_parts
-from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_partition_table, remote_rows_arrays
+from klsa_search.lowrank.sparse_expansion import ENTRIES, pack_table, remote_rows_arrays
 from klsa_search.storage.arrays import write_arrays
 from klsa_search.storage.documents import PASSAGE_DOCUMENTS, passages_of
 from klsa_search.storage.manifest import Manifest, SpectrumEntry
@@ -342,7 +342,7 @@ def write_rows(
     rows = nearest_rows_in_parts(parts, number, width + 1, progress=report)
     report(EXPANSION, 0, None)
     ordinals = np.concatenate([_mapped(folder, "ordinals") for folder in folders])
-    table, steps, remote_rows = pack_partition_table(rows, width, parts[number].first, ordinals)
+    table, steps, remote_rows = pack_table(rows, width, parts[number].first, ordinals)
     scales = np.column_stack((steps, diagonals)).astype(np.float32)
     arrays = {"cut_rows": table, "cut_scales": scales, **remote_rows_arrays(remote_rows)}
     write_arrays(generation, arrays)

@@ -75,33 +75,30 @@ def unpack_rows(
     return sparse.csr_array((values, numbers, narrow_indptr(starts)), shape=(len(steps), columns))
 
 
-def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
+def pack_table(
+    rows: sparse.csr_array,
+    width: int,
+    first_row: int = 0,
+    ordinals: npt.NDArray[np.int64] | None = None,
+) -> tuple[_Packed, _Steps, RemoteRows]:
     """Return the `width` largest positive entries of each row, packed, and the step of each row.
 
-    Entries are (N, width), largest first, padded with 0; ties are ordered by column. The diagonal
-    is left out. Cost O(entries log width).
+    rows       (n, N) of the n documents of a partition, whose columns begin at `first_row`
+    ordinals   (N,) of the documents of all partitions, by which ties are ordered; None if there is
+               one partition
+    Entries are (n, width), largest first, padded with 0. The diagonal is left out. The entries of a
+    row are divided: those in other partitions are in a table of their own, which has no columns if
+    there are none. Cost O(entries log width).
     """
     n = rows.shape[0]
+    remote_width = 0 if ordinals is None else width
     table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    no_remote = np.empty((n, 0), np.uint32), np.empty((n, 0), np.uint8)
-    _native.pack_table(*csr_arrays(rows), 0, np.arange(n), table, steps, *no_remote)
-    return table, steps
-
-
-def pack_partition_table(
-    rows: sparse.csr_array, width: int, first_row: int, ordinals: npt.NDArray[np.int64]
-) -> tuple[_Packed, _Steps, RemoteRows]:
-    """Return the rows of a partition: as of `pack_table`, and the entries in other partitions.
-
-    rows       (n, N) of the n documents of the partition, whose columns begin at `first_row`
-    ordinals   (N,) of all documents, by which ties are ordered
-    The `width` largest entries of a row are divided, so each table can have fewer.
-    """
-    n = rows.shape[0]
-    table, steps = np.empty((n, width), np.uint32), np.empty(n, np.float32)
-    remote_rows = RemoteRows(np.empty((n, width), np.uint32), np.empty((n, width), np.uint8))
-    _native.pack_table(*csr_arrays(rows), first_row, ordinals, table, steps, *remote_rows)
-    return table, steps, remote_rows
+    remote = RemoteRows(
+        np.empty((n, remote_width), np.uint32), np.empty((n, remote_width), np.uint8)
+    )
+    numbers = np.arange(n) if ordinals is None else ordinals
+    _native.pack_table(*csr_arrays(rows), first_row, numbers, table, steps, *remote)
+    return table, steps, remote
 
 
 def rows_of_shares(
@@ -189,7 +186,7 @@ class SparseExpansion:
         kept = ranks < NUMBERS
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
-        rows, row_steps = pack_table(nearest, entries)
+        rows, row_steps, _ = pack_table(nearest, entries)
         m = latent.documents.shape[1]
         vectors = np.zeros((N, -(-(m + 4 * DOCUMENT_SCALARS) // 16) * 16), np.int8)
         vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)

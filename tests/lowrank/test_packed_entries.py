@@ -7,7 +7,6 @@ from scipy import sparse
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
     NUMBERS,
-    pack_partition_table,
     pack_rows,
     pack_table,
     unpack_rows,
@@ -51,7 +50,7 @@ def test_entries_beyond_24_bits_are_left_out():
 def test_a_table_holds_the_strongest_others_strongest_first():
     dense = [[9, 1, 4, 2], [0, 9, 0, 0], [3, 3, 9, 3], [0, 0, 0, 0]]
     rows = sparse.csr_array(np.array(dense, np.float32))
-    table, steps = pack_table(rows, 2)
+    table, steps, _ = pack_table(rows, 2)
     assert (table >> 8).tolist() == [[2, 3], [0, 0], [0, 1], [0, 0]]
     assert (table & 255).tolist() == [[255, 127], [0, 0], [255, 255], [0, 0]]
     assert steps.tolist() == pytest.approx([4 / 255, 0, 3 / 255, 0])
@@ -59,7 +58,7 @@ def test_a_table_holds_the_strongest_others_strongest_first():
 
 def test_a_table_comes_back_in_levels():
     rows = some_rows(2, 30, 30)
-    table, steps = pack_table(rows, 30)
+    table, steps, _ = pack_table(rows, 30)
     back = np.zeros((30, 30))
     np.add.at(back, (np.arange(30)[:, None], table >> 8), (table & 255) * steps[:, None])
     others = rows.toarray()
@@ -71,7 +70,7 @@ def test_a_partition_table_divides_the_strongest_by_partition():
     # Rows 2 and 3 of five documents; the table of 3 entries a row is divided.
     rows = np.array([[5, 2, 9, 4, 4], [1, 0, 0, 9, 8]], np.float32)
     ordinals = np.array([10, 11, 12, 14, 13])
-    table, steps, elsewhere = pack_partition_table(sparse.csr_array(rows), 3, 2, ordinals)
+    table, steps, elsewhere = pack_table(sparse.csr_array(rows), 3, 2, ordinals)
     assert (table >> 8).tolist() == [[1, 0, 0], [0, 0, 0]]
     assert (table & 255).tolist() == [[204, 0, 0], [0, 0, 0]]
     assert elsewhere.documents.tolist() == [[10, 13, 0], [13, 10, 0]]
