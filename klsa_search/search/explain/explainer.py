@@ -98,9 +98,10 @@ class Explainer:
         """
         ids, scores = self._documents.ids(top.doc_ids.tolist()), top.scores.tolist()
         addends = addends_of(self._snapshot, self._scored, top.doc_ids, self._parameters)
-        of_terms = self._rank_terms() if self._ranker.reads_index else []
+        scores_by = self._ranker.scores_by
+        of_terms = self._rank_terms() if scores_by == "index" else []
         parts: Iterable[ScoreParts | None] = repeat(None)
-        if self._parameters.ranker == "klsa" and self._parameters.alpha > 0:
+        if scores_by == "kernel" and self._parameters.alpha > 0:
             parts = self._parts(top)
         for id_, doc_id, score, bm25, score_parts in zip(
             ids, top.doc_ids.tolist(), scores, addends, parts, strict=False
@@ -112,9 +113,9 @@ class Explainer:
             )  # fmt: skip
             if score == 0:  # it was found by its vector or by a rule, not by words
                 yield self._explain_bm25(blank, bm25, share=0.0)
-            elif self._ranker.uses_lsi:
+            elif scores_by == "lsi":
                 yield self._explain_lsi(blank, doc_id)
-            elif of_terms:
+            elif scores_by == "index":
                 yield self._explain_terms(blank, doc_id, bm25, of_terms)
             elif score_parts is None:
                 yield self._explain_bm25(blank, bm25)
@@ -148,7 +149,7 @@ class Explainer:
         return replace(
             blank,
             score=value if np.isnan(blank.score) else blank.score,
-            alpha=0.0 if self._parameters.ranker == "klsa" else None,
+            alpha=0.0 if self._ranker.scores_by == "kernel" else None,
             lexical=Lexical(value=value, terms=self._term_shares(addends, share)),
             feedback=tuple(self._documents.ids(self._feedback_documents.tolist())),
         )

@@ -29,25 +29,29 @@ class Ranker:
     scores      function of snapshot, query terms, parameters and the evidence of all documents:
                 (N,) float32
     parameters  names of the parameters that it uses, as results report them
+    scores_by   what the scores come from, by which they are explained: the "kernel" of documents,
+                sums of BM25 over "words", the coordinates of "lsi", which take O(N · k) time and
+                eigenvectors (see `needs_eigenvectors`), or an "index" reader, as of plug-ins: it
+                may be slow, and is explained by ranking for one word at a time
     feedback    method that expands the query before BM25 scores it, if any
-    uses_lsi    whether it reads the LSI coordinates of all documents: see `needs_eigenvectors`;
-                O(N · k) time
     adds_up     whether partitions add up all that it reads of other documents, as `Evidence` does
-    reads_index  whether it scores by an `IndexReader`, as plug-ins do: it may be slow, and is
-                 explained by ranking for one word at a time
     """
 
     scores: Callable[[Snapshot, QueryTerms, SearchSettings, Evidence], Scores]
     parameters: tuple[str, ...]
+    scores_by: Literal["kernel", "words", "lsi", "index"]
     feedback: Feedback | None = None
-    uses_lsi: bool = False
     adds_up: bool = False
-    reads_index: bool = False
+
+    @property
+    def uses_lsi(self) -> bool:
+        """Return whether it reads the LSI coordinates of all documents."""
+        return self.scores_by == "lsi"
 
     @property
     def is_heavy(self) -> bool:
         """Return whether a query takes long on a large index."""
-        return self.uses_lsi or self.reads_index
+        return self.scores_by in ("lsi", "index")
 
 
 _BOOSTS: Final = ("boosts",)
@@ -58,21 +62,30 @@ _OF_KLSA: Final = tuple(
 _LSI: Final = Ranker(
     scores=lambda snapshot, query, parameters, _: snapshot.lsi.scores(query, parameters),
     parameters=("dimensions",),
-    uses_lsi=True,
+    scores_by="lsi",
 )
 
 RANKERS: Final[dict[str, Ranker]] = {
-    "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA, adds_up=True),
+    "klsa": Ranker(scores=rank_klsa, parameters=_OF_KLSA, scores_by="kernel", adds_up=True),
     "bm25": Ranker(
         scores=lambda snapshot, query, parameters, _: boosted_bm25(snapshot, query, parameters),
         parameters=_BOOSTS,
+        scores_by="words",
         adds_up=True,
     ),
     "rm3": Ranker(
-        scores=partial(rank_expanded, RM3), parameters=_BOOSTS, feedback=RM3, adds_up=True
+        scores=partial(rank_expanded, RM3),
+        parameters=_BOOSTS,
+        scores_by="words",
+        feedback=RM3,
+        adds_up=True,
     ),
     "rocchio": Ranker(
-        scores=partial(rank_expanded, ROCCHIO), parameters=_BOOSTS, feedback=ROCCHIO, adds_up=True
+        scores=partial(rank_expanded, ROCCHIO),
+        parameters=_BOOSTS,
+        scores_by="words",
+        feedback=ROCCHIO,
+        adds_up=True,
     ),
     "lsi": _LSI,
     "lsi-cosine": _LSI,
@@ -104,7 +117,7 @@ def ranker_of_plugin(name: str) -> Ranker:
             IndexReader(snapshot, parameters), query
         ),
         parameters=_OF_KLSA,
-        reads_index=True,
+        scores_by="index",
     )
 
 
