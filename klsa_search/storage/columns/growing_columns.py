@@ -48,27 +48,28 @@ NOT_BUILT: Final = (
 class GrowingColumn:
     """A column to whose end documents are appended; arrays that it returned do not change.
 
-    kind         its type; None before it is decided: then no value fits
+    kind         its type
     content      bytes of the distinct texts of a keyword field
     mismatches   documents with a value that does not fit, which counts as missing
     """
 
     def __init__(
         self,
-        kind: FieldType | None,
+        kind: FieldType,
         coerce: Callable[[object], Any],
         max_texts: int,
         skipped: int = 0,
     ) -> None:
         """Begin with `skipped` documents without a value."""
+        self.kind: FieldType = kind
         self.content = 0
         self.mismatches = GrowableArray(np.int64)
-        self._max_texts = max_texts
+        self._coerce, self._max_texts = coerce, max_texts
+        self._values = GrowableArray(DTYPES[kind])
         self._starts = GrowableArray(np.int64)
         self._starts.extend(np.zeros(skipped + 1, np.int64))
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._decide(kind, coerce)
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -82,8 +83,7 @@ class GrowingColumn:
         flat, counts = flattened(batch)
         coerce = self._number_of if self.kind == "keyword" else self._coerce
         values, misfits = coerced(coerce, flat, counts)
-        documents = {len(self) + document for document, *_ in misfits}
-        self.mismatches.extend(np.array(sorted(documents), np.int64))
+        self.mismatches.extend(_documents_of(misfits, len(self)))
         if counts is not None or None in values:
             values, counts = distinct(values, counts)
         sizes = np.ones(len(batch), np.int64) if counts is None else np.array(counts, np.int64)
@@ -94,14 +94,10 @@ class GrowingColumn:
         """Return the number of values of each document."""
         return np.diff(self._starts.rows)
 
-    def present(self) -> Callable[[], ColumnArrays]:
-        """Return what makes the arrays of the present documents."""
-        return partial(self._arrays, self._values.rows, self._starts.rows, len(self._texts))
-
-    def _decide(self, kind: FieldType | None, coerce: Callable[[object], Any]) -> None:
-        self.kind: FieldType | None = kind
-        self._values = GrowableArray(DTYPES[kind or "number"])
-        self._coerce = coerce
+    def present(self, name: str) -> Column:
+        """Return the column of the present documents, whose arrays are made at the first use."""
+        make = partial(self._arrays, self._values.rows, self._starts.rows, len(self._texts))
+        return Column(name, self.kind, len(self), make, len(self._values), self.content)
 
     def _number_of(self, value: object) -> int | None:
         """Return the number of a text; TypeMismatch if there are too many."""
@@ -122,7 +118,6 @@ class GrowingColumn:
         self, values: npt.NDArray[Any], starts: npt.NDArray[np.int64], size: int
     ) -> ColumnArrays:
         """Return values with the first texts in order."""
-        assert self.kind is not None
         counts, texts = np.diff(starts), self._texts[:size]
         if self.kind == "keyword":
             order = sorted(range(size), key=texts.__getitem__)
@@ -177,7 +172,7 @@ def write_columns(
                     column.extend([fields.get(name) for fields in fields_of])
             for name, column in columns.items():
                 missing = int(np.count_nonzero(column.counts() == 0))
-                arrays, mismatches = column.present()(), len(column.mismatches)
+                arrays, mismatches = column.present(name).arrays, len(column.mismatches)
                 entries[name] = files.write(types[name].kind, arrays, missing, mismatches)
     return entries
 
@@ -203,6 +198,13 @@ def coerced(
                 misfits.append((document, value, mismatch.with_traceback(None)))
         at += size
     return values, misfits
+
+
+def _documents_of(
+    misfits: Iterable[tuple[int, object, TypeMismatch]], first: int
+) -> npt.NDArray[np.int64]:
+    """Return the documents of values that do not fit, ascending, counted from `first`."""
+    return np.array(sorted({first + document for document, *_ in misfits}), np.int64)
 
 
 def distinct(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
@@ -243,28 +245,28 @@ class LaterColumns:
         # If the build did not examine all fields, documents of the build may have any new name.
         self._free = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
         self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
-        self._columns = {
-            name: _LaterColumn(
+        self._fields = {
+            name: _LaterField(
                 name, column.type, built[name], forms=forms, declared=name in declared
             )
             for name, column in entry.columns.items()
         }
         for name in entry.others.keys() - self._others.keys():
-            self._columns[name] = _LaterColumn(name, forms=forms)
+            self._fields[name] = _LaterField(name, forms=forms)
 
     def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents. Cost: 3 µs a value."""
         batch = [plain(document.metadata) for document in documents]
         for metadata in batch:
-            for name in sorted(metadata.keys() - self._columns.keys() - self._others.keys()):
+            for name in sorted(metadata.keys() - self._fields.keys() - self._others.keys()):
                 if self._free > 0 and len(name) <= MAX_NAME:
-                    self._columns[name] = _LaterColumn(
+                    self._fields[name] = _LaterField(
                         name, skipped=self._documents, forms=self._forms
                     )
                     self._free -= 1
         self._documents += len(documents)
-        for name, column in self._columns.items():
-            column.extend([metadata.get(name) for metadata in batch])
+        for name, field in self._fields.items():
+            field.extend([metadata.get(name) for metadata in batch])
 
     def fields(self, live: DocumentMask, *, only_built: bool = False) -> Fields:
         """Return the present fields; `live` is (N,), whether a doc id has a document.
@@ -275,28 +277,19 @@ class LaterColumns:
         """
         columns: dict[str, Field] = {}
         others = dict(self._others)
-        for name, column in sorted(self._columns.items()):
-            later = live[self._first :]
-            if column.kind is None:
-                others[name] = column.reason
-            elif only_built and column.built is None:
-                others[name] = NOT_BUILT
-            elif not column.has_values(later):
-                others[name] = NO_VALUE
+        for name, later in sorted(self._fields.items()):
+            field = later.present(self._first, live, only_built=only_built)
+            if isinstance(field, Field):
+                columns[name] = field
             else:
-                built = column.built or Field(
-                    name, column.kind, [Column.blank(name, column.kind, self._first)]
-                )
-                present = column.column(column.kind)
-                columns[name] = extended(built, present, live, column.type_mismatches(later))
+                others[name] = field
         return Fields(columns, others, len(live), self._forms)
 
 
-class _LaterColumn(GrowingColumn):
-    """One field of later documents; it has values once its type is known.
+class _LaterField:
+    """One field of later documents; it has a column once its type is known.
 
-    built   its column of the build
-    reason  why it is not filterable while it has no type
+    built  its column of the build
     """
 
     def __init__(
@@ -309,50 +302,58 @@ class _LaterColumn(GrowingColumn):
         forms: LocalForms,
         declared: bool = False,
     ) -> None:
-        self.built, self.reason = built, NO_VALUE
-        self._name, self._forms, self._declared = name, forms, declared
-        super().__init__(kind, self._coercion(kind), limits_of(declared=declared).texts, skipped)
+        self._name, self._built, self._forms, self._declared = name, built, forms, declared
+        self._reason = NO_VALUE  # why it is not filterable, while it has no type
+        self._untyped = skipped  # documents before the type was known
+        self._mismatches = GrowableArray(np.int64)  # those of them with a value that does not fit
+        self._column = None if kind is None else self._column_of(kind)
 
     def extend(self, batch: list[object]) -> None:
         """Append the value of each document; the first that has a type decides it."""
-        if self.kind is None:
+        if self._column is None:
             kinds = map(first_type, map(elements, batch))
-            at, kind = next(((at, kind) for at, kind in enumerate(kinds) if kind), (None, None))
-            super().extend(batch[:at])
-            if any(not isinstance(value, str) for value in flattened(batch[:at])[0]):
-                self.reason = NESTED
-            if at is None:
+            at, kind = next(
+                ((at, kind) for at, kind in enumerate(kinds) if kind), (len(batch), None)
+            )
+            self._extend_untyped(batch[:at])
+            if kind is None:
                 return
-            self._decide(kind, self._coercion(kind))
-            batch = batch[at:]
-        super().extend(batch)
+            self._column, batch = self._column_of(kind), batch[at:]
+        self._column.extend(batch)
 
-    def has_values(self, live: DocumentMask) -> bool:
-        """Return whether the build or a live document has a value, of any type."""
-        if self.built is not None or live[self.mismatches.rows].any():
-            return True
-        return bool((self.counts() * live).any())
+    def present(self, first: int, live: DocumentMask, *, only_built: bool) -> Field | str:
+        """Return the present field, or why it is not filterable: see `LaterColumns.fields`.
 
-    def type_mismatches(self, live: DocumentMask) -> int:
-        """Return how many documents have a value that does not fit.
-
-        Documents of the build count until a refit, even if deleted.
+        first  number of documents of the build, whose type mismatches count even if deleted
         """
-        built = self.built.type_mismatches if self.built is not None else 0
-        return built + int(np.count_nonzero(live[self.mismatches.rows]))
+        column, built, name = self._column, self._built, self._name
+        if column is None:
+            return self._reason
+        if only_built and built is None:
+            return NOT_BUILT
+        later = live[first:]
+        mismatches = np.concatenate((self._mismatches.rows, column.mismatches.rows))
+        misfits = int(np.count_nonzero(later[mismatches]))
+        if built is None and not misfits and not (column.counts() * later).any():
+            return NO_VALUE
+        built = built or Field(name, column.kind, [Column.blank(name, column.kind, first)])
+        return extended(built, column.present(name), live, built.type_mismatches + misfits)
 
-    def column(self, kind: FieldType) -> Column:
-        """Return the column of the present later documents."""
-        return Column(self._name, kind, len(self), self.present(), len(self._values), self.content)
+    def _extend_untyped(self, batch: list[object]) -> None:
+        flat, counts = flattened(batch)
+        _, misfits = coerced(_as_blank, flat, counts)
+        self._mismatches.extend(_documents_of(misfits, self._untyped))
+        self._untyped += len(batch)
+        if any(not isinstance(value, str) for value in flat):
+            self._reason = NESTED
 
-    def _coercion(self, kind: FieldType | None) -> Callable[[object], Any]:
-        if kind is None:
-            return _undecided
-        unit = self._forms.unit(self._name)
-        return coercion(kind, declared=self._declared, forms=self._forms, unit=unit)
+    def _column_of(self, kind: FieldType) -> GrowingColumn:
+        forms, declared = self._forms, self._declared
+        coerce = coercion(kind, declared=declared, forms=forms, unit=forms.unit(self._name))
+        return GrowingColumn(kind, coerce, limits_of(declared=declared).texts, self._untyped)
 
 
-def _undecided(value: object) -> None:
+def _as_blank(value: object) -> None:
     """Coerce a value of a field without a type: none fits but a blank text."""
     if not isinstance(value, str) or value.strip():
         raise TypeMismatch(NO_VALUE)

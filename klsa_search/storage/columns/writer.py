@@ -80,9 +80,14 @@ class FieldsWriter:
             for name in self._types_before.keys() - self._fields.keys():
                 self._fields[name] = DetectedField(name, self.forms, declared=True)
         self._decide_forms()
-        chosen, rejected = self._decide_types()
-        columns = write_columns(generation, chosen, self._documents, metadata)
-        return FieldsEntry(columns=columns, others=rejected, more=self._more)
+        types = self._decide_types()
+        others = {
+            name: field.reason()
+            for name, field in sorted(self._fields.items())
+            if name not in types
+        }
+        columns = write_columns(generation, types, self._documents, metadata)
+        return FieldsEntry(columns=columns, others=others, more=self._more)
 
     def _decide_forms(self) -> None:
         """Read dates and numbers as the fields show, unless these disagree."""
@@ -100,23 +105,20 @@ class FieldsWriter:
         if self.forms.decimal == "comma" != before.decimal:
             _log.warning("numbers such as 1.250 are read as thousands; --decimal decides")
 
-    def _decide_types(self) -> tuple[dict[str, FieldCandidate], dict[str, str]]:
-        """Return the types of the fields that are columns, and why each other field is none."""
+    def _decide_types(self) -> dict[str, FieldCandidate]:
+        """Return the types of the fields that are columns; note the units of numbers."""
         units = set(self.forms.units)
         types: dict[str, FieldCandidate] = {}
-        rejected: dict[str, str] = {}
         for name, field in sorted(self._fields.items()):
             chosen = field.chosen(self._type(name), self.forms)
             if self._type(name) is None and (hint := field.hint(chosen)):
                 _log.warning("field %r %s", name, hint)
-            if chosen is None:
-                rejected[name] = field.reason()
-            else:
+            if chosen is not None:
                 types[name] = chosen
                 if chosen.kind == "number" and field.unit:
                     units.add(f"{name}={field.unit}")
         self.forms = self.forms._replace(units=tuple(sorted(units)))
-        return types, rejected
+        return types
 
     def _type(self, name: str) -> FieldType | None:
         """Return the declared or known type of a field; None if its values decide."""
