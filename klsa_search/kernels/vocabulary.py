@@ -257,19 +257,19 @@ class Vocabulary:
 class StoredVocabulary(Vocabulary):
     """A vocabulary of which many terms stay in arrays.
 
-    first   the terms with the first numbers
-    stored  terms that follow, sorted, none of which is in `first`
-    Memory and cost: those of `first`.
+    leading  terms with the first numbers
+    stored   terms that follow, sorted, none of which is among these
+    Memory and cost: those of `leading`.
     """
 
-    def __init__(self, first: Vocabulary, stored: SortedTexts) -> None:
+    def __init__(self, leading: Vocabulary, stored: SortedTexts) -> None:
         def number_in_stored(term: str) -> int | None:
             position = stored.find(term)
-            return None if position is None else len(first) + position
+            return None if position is None else len(leading) + position
 
-        self.terms = _JoinedTerms([first.terms, stored])
-        self.numbers = _JoinedNumbers(self.terms, (first.numbers.get, number_in_stored))
-        self.runs = TermRuns([*first.runs.runs, TermRun(TermOrder(stored), len(first))])
+        self.terms = _JoinedTerms([leading.terms, stored])
+        self.numbers = _JoinedNumbers(self.terms, (leading.numbers.get, number_in_stored))
+        self.runs = TermRuns([*leading.runs.runs, TermRun(TermOrder(stored), len(leading))])
 
 
 class _JoinedTerms(Sequence[str]):

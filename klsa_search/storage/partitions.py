@@ -89,7 +89,8 @@ class CollectionTerms:
     """The terms of all partitions of a build, and their statistics.
 
     vocabulary  V terms of the training, then T others
-    trained     V
+    trained_terms
+                V
     positions   of the terms of each partition among the T, partition by partition
     starts      (partitions + 1,) of each partition in `positions`
     counts      document frequencies and occurrences in all partitions: (V + T,) each
@@ -97,7 +98,7 @@ class CollectionTerms:
     """
 
     vocabulary: Vocabulary
-    trained: int
+    trained_terms: int
     positions: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
     counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -112,7 +113,7 @@ class CollectionTerms:
         import numpy as np
 
         positions = self.positions[self.starts[partition] : self.starts[partition + 1]]
-        return np.concatenate((np.arange(self.trained), self.trained + positions))
+        return np.concatenate((np.arange(self.trained_terms), self.trained_terms + positions))
 
 
 def partition_names(build: str, count: int) -> list[str]:
