@@ -72,6 +72,16 @@ def test_deletions_of_a_sync_count_over_all_partitions(index: Index) -> None:
     assert len(index) == COUNT // 2
 
 
+def test_only_words_that_no_partition_had_are_unseen(tmp_path: Path) -> None:
+    rare = [f"rare{number}" for number in range(8)]
+    records = [{"id": word, "text": f"common {word}"} for word in rare]
+    with build(records, name="parts", home=tmp_path, partitions=2, workers=1) as index:
+        text = " ".join([*rare, "quokka"])
+        index.add([{"id": f"new {number}", "text": text} for number in range(8)])
+        assert {partition_of(f"new {number}", 2) for number in range(8)} == {0, 1}
+        assert (index.drift.words, index.drift.unseen) == (8 * 9, 8)
+
+
 def test_a_snapshot_keeps_all_partitions_as_they_were(index: Index) -> None:
     before, found = index.snapshot(), scores(index, "word1 word2")
     index.add([{"id": "new", "text": "word1 word2"}, {"id": "d1", "text": "other"}])
