@@ -226,6 +226,11 @@ class Vocabulary:
         vocabulary.terms, vocabulary.numbers, vocabulary.runs = terms, numbers, runs
         return vocabulary
 
+    @property
+    def later(self) -> Mapping[str, int]:
+        """Return the numbers of the terms by which it extends the vocabulary of the build."""
+        return {} if self._extends is None else self._extends[1]
+
     def extended(self, words: Sequence[str]) -> Vocabulary:
         """Return a vocabulary with further terms. Cost: the terms since the build."""
         if not words:

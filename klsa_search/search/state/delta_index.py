@@ -128,14 +128,14 @@ class DeltaIndex:
         """
         base, live = self._base, self._statistics.live.copy()
         collection = self._collection(statistics)
-        terms, numbers = len(collection.vocabulary), collection.vocabulary.numbers
+        terms, later = len(collection.vocabulary), collection.vocabulary.later
         forward, lengths = self._folded.forward(terms), self._statistics.lengths
         segments = Segments(
             self._postings.segments(forward, lengths, self._latest, collection.length), terms
         )
         _ = segments.best  # computed here, so that no query waits for it
-        later = sorted(numbers[term] for term in self._later_common if term in numbers)
-        common = np.concatenate((base.common, np.array(later, np.int64)))
+        later_common = sorted(later[term] for term in self._later_common & later.keys())
+        common = np.concatenate((base.common, np.array(later_common, np.int64)))
         settings = self._settings
         weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
         counts = self._statistics.counts(terms)
