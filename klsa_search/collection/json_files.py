@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.json_layouts import Layout, layout_of, with_lists
+from klsa_search.collection.json_layouts import Layout, layout_of, layout_of_list, with_lists
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
+from klsa_search.collection.prose_columns import SAMPLE, read_ahead
 from klsa_search.errors import CollectionError
 
 
@@ -175,7 +176,7 @@ def json_documents(path: Path, intake: Intake) -> Iterator[Document]:
     each ID.
     """
     start = head(path, CHUNK).lstrip(_BLANKS)
-    rows = elements(path) if start.startswith("[") else _enclosed(path, intake)
+    rows = _listed(path, intake) if start.startswith("[") else _enclosed(path, intake)
     yield from intake.documents(path, _objects(rows, path, intake))
 
 
@@ -197,6 +198,25 @@ def _objects(
             )
 
 
+def _listed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
+    """Yield the elements of the arrays of a file, or the documents of a table in them."""
+    if intake.options.records:
+        raise CollectionError(
+            f"{path}: is a list, without others to choose; leave out records", field="records"
+        )
+    first, rows = read_ahead(elements(path))
+    is_all = 0 < len(first) < SAMPLE
+    layout = layout_of_list([row for _, row in first]) if is_all else None
+    if layout is None:
+        yield from rows
+        return
+    for note in layout.notes:
+        intake.note(path, note)
+    yield from ((first[0][0], row) for row in layout.rows)
+    for _ in rows:  # raises the error of a file that is cut short
+        pass
+
+
 def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a file, or the documents in its only one, each with its line."""
     objects = _values(path)
@@ -205,6 +225,11 @@ def _enclosed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
         return
     second = next(objects, None)
     if second is not None:
+        if intake.options.records:
+            raise CollectionError(
+                f"{path}: has several objects, not one with lists; leave out records",
+                field="records",
+            )
         yield first
         yield second
         yield from objects

@@ -75,6 +75,26 @@ def layout_of(
     return Layout(lists[name], notes)
 
 
+def layout_of_list(elements: list[Any]) -> Layout | None:
+    """Return the documents of a table in a list of objects about it, as phpMyAdmin writes; or None.
+
+    No object has an ID or text by name, and only later ones have lists of documents.
+    """
+    if not all(isinstance(element, dict) for element in elements):
+        return None
+    lists = [
+        (f"{element.get('name', number)}.{name}", rows)
+        for number, element in enumerate(elements)
+        for name, rows in _lists(element)
+        if _has_texts(rows)
+    ]
+    is_row = any(_has_text(element) or PLAIN.id_in(element) for element in elements)
+    if is_row or not lists or next(_lists(elements[0]), None):
+        return None
+    name, rows = max(lists, key=lambda item: _amount_of_text(item[1]))
+    return Layout(rows, [f"read the list {name!r}, one of {len(lists):,} in the file"])
+
+
 def with_lists(value: Any, levels: int = 20) -> Any:
     """Return a value whose objects of objects, each with its name as `id`, are lists of these.
 

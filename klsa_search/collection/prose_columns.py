@@ -7,13 +7,13 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from klsa_search.collection.field_paths import flat, value_at
-from klsa_search.collection.reading_options import Columns
+from klsa_search.collection.reading_options import COMMON_NAMES, TEXT_NAMES, Columns
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import CollectionError
 
 _Row = TypeVar("_Row")
 
-_SAMPLE: Final = 50
+SAMPLE: Final = 50
 """Records at the beginning that tell which columns have prose."""
 
 _MIN_WORDS: Final = 4
@@ -33,7 +33,7 @@ def read_ahead(rows: Iterator[_Row]) -> tuple[list[_Row], Iterator[_Row]]:
     """
     first, fault = list[_Row](), None
     try:
-        for row in islice(rows, _SAMPLE):
+        for row in islice(rows, SAMPLE):
             first.append(row)
     except CollectionError as error:
         fault = error
@@ -53,7 +53,8 @@ def with_prose(
     """Return columns whose texts are the columns of prose among the first records.
 
     All of them belong to one object, the one with most prose, which also gives ID and title. One
-    with the values of another, or their HTML, is left out. Without prose nothing changes.
+    with the values of another, or their HTML, is left out. Without prose, nested fields with names
+    for texts are the texts; without these nothing changes.
     """
     values = _texts_by_path(records)
     id_and_title = (columns.id_in(names), columns.title_in(names))
@@ -63,6 +64,11 @@ def with_prose(
         is_used = path in id_and_title or name == "title"
         if not is_used and _is_prose(name, texts):
             lengths.setdefault(parent, {})[path] = sum(map(len, texts))
+    if not lengths:  # short ones are named for texts, as in `messages.text`
+        for path, texts in values.items():
+            parent, _, name = path.rpartition(".")
+            if parent and name.lower() in (*TEXT_NAMES, *COMMON_NAMES["text"]):
+                lengths.setdefault(parent, {})[path] = sum(map(len, texts))
     if not lengths:
         return columns
     parent = min(lengths, key=lambda path: (-sum(lengths[path].values()), path.count(".")))

@@ -110,7 +110,10 @@ class HtmlFields:
             if self._detects:
                 self._counts.add(batch)
             if self.names is None:
-                self.names = tuple(self._counts.fields(lambda html, values: 2 * html > values))
+                names = {*self._counts.fields(lambda html, values: 2 * html > values)}
+                if "text" in names and self._counts.html["title"]:
+                    names.add("title")  # WordPress writes &amp; in titles, too
+                self.names = tuple(sorted(names))
             declared.html = frozenset(self.names).difference(self._converted)
             yield list(map(declared.stored, batch))
 

@@ -86,6 +86,25 @@ def test_the_list_with_most_text_is_read_unless_another_is_named(tmp_path):
         read(path, records="cards")
 
 
+def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
+    """As phpMyAdmin writes them."""
+    path = tmp_path / "posts.json"
+    about = [{"type": "header", "comment": "Export of posts"}, {"type": "database", "name": "x"}]
+    path.write_text(json.dumps([*about, {"type": "table", "name": "posts", "data": [PUMP]}]))
+    assert read(path)[0] == [("1", "Pump", "The pump leaks")]
+    with pytest.raises(CollectionError, match="is a list, without others to choose"):
+        read(path, records="posts")
+    path.write_text(json.dumps([{"name": "x", "notes": [PUMP]}, {"name": "y", "notes": [VALVE]}]))
+    assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
+
+
+def test_short_messages_of_a_chat_are_its_text(tmp_path):
+    path = tmp_path / "chats.json"
+    chats = [{"name": "A", "messages": [{"text": "It leaks"}, {"text": "ok"}]}, {"name": "B"}]
+    path.write_text(json.dumps(chats))
+    assert read(path)[0] == [("1", "A", "It leaks\nok"), ("2", "B", "")]
+
+
 def test_objects_of_like_objects_are_documents_by_id(tmp_path):
     path = tmp_path / "docs.json"
     rows = {name: {"q": f"Why does the pump {name} leak?", "n": 1} for name in ("p1", "p2")}
