@@ -193,8 +193,9 @@ def _is_total(cells: Sequence[Any], id_at: int) -> bool:
 
 
 def _is_note(row: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether a row has its first cell alone, of more than two columns."""
-    return len(names) > 2 and bool(row[0].strip()) and not any(map(str.strip, row[1:]))
+    """Return whether a row has its first cell alone, of more than two columns, and is no ID."""
+    is_alone = len(names) > 2 and bool(row[0].strip()) and not any(map(str.strip, row[1:]))
+    return is_alone and (len(row) < len(names) or " " in row[0].strip())
 
 
 def _list_columns(rows: Iterable[Sequence[str]], names: Sequence[str]) -> list[int]:
