@@ -106,7 +106,7 @@ def _text(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "auto"
-    return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value) or "none"
+    return (", ".join(value) or "detected") if isinstance(value, tuple) else str(value) or "none"
 
 
 def manifest_json(name: str, manifest: Manifest) -> dict[str, Any]:

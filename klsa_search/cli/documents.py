@@ -87,7 +87,7 @@ def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
 @index_argument
 @memory_option
 @settings_options(
-    *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="as it is"
+    *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="unchanged"
 )
 def refit(path: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.
@@ -215,7 +215,9 @@ def repair(path: Path, memory: str | None) -> None:
 @klsa_index.command()
 @index_argument
 @click.option(
-    "--space", required=True, help="Name the vectors so, as in minilm; searches use the same name"
+    "--space",
+    required=True,
+    help="Name the space of vectors, such as minilm; searches use this name",
 )
 @click.option(
     "--embedder",

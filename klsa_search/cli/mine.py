@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 def related(path: Path, term: str, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms most related to TERM in the index NAME.
 
-    TERM is one word or several, analysed like the documents, so any form of a word will do. Words
-    that no document contains are ignored.
+    TERM is one or more words in any form. Words that no document contains are ignored.
     """
     from klsa_search.mining.related_terms import related as related_terms
 

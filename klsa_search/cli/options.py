@@ -62,8 +62,8 @@ json_file_option = click.option(
 data_option = click.option(
     "--data",
     type=FOLDER,
-    help="Look for named collections in this folder  [default: the first that has it of "
-    "$KLSA_COLLECTIONS, the user's cache]",
+    help="Look for named collections in this folder  [default: $KLSA_COLLECTIONS, then the user's "
+    "cache]",
 )
 preset_option = click.option(
     "--preset",

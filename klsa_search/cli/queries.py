@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 @klsa_index.command()
 @click.argument("text")
-@click.option("--name", help="Use the analysis settings of this index; excludes setting options")
+@click.option(
+    "--name",
+    help="Use the analysis settings of this index; cannot be combined with options of settings",
+)
 @home_option
 @settings_options(*AnalysisSettings.model_fields)
 @json_option
@@ -72,7 +75,7 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
 
 @klsa_index.command()
 @index_argument
-@settings_options(*(n for n in Settings.model_fields if n in QUERY_SETTINGS), default="as it is")
+@settings_options(*(n for n in Settings.model_fields if n in QUERY_SETTINGS), default="unchanged")
 @click.option("--reset", is_flag=True, help="Return to the settings of the build")
 @json_option
 def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
@@ -97,7 +100,7 @@ def settings(path: Path, reset: bool, as_json: bool, **options: Any) -> None:
     if as_json:
         write_json(settings.model_dump(mode="json"))
     elif reset:
-        echo(f"{path.name}: settings of the build")
+        echo(f"{path.name}: reset to the settings of the build")
     elif changes:
         echo(f"{path.name}: changed {', '.join(changes)}")
     else:

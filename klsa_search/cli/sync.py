@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--watch",
     is_flag=True,
-    help="Stay, and synchronise again whenever the file or folder SOURCE changes, until Ctrl-C",
+    help="Keep running, and synchronise again when the file or folder SOURCE changes, until Ctrl-C",
 )
 @json_option
 def sync(

@@ -263,7 +263,7 @@ class IndexCalls:
         return Call("PATCH", f"{self._path}/documents", read(WriteResult), body)
 
     def delete(self, ids: Iterable[str]) -> Call[int]:
-        """Delete documents by ID; return how many there were. CollectionError for a text."""
+        """Delete documents by ID; return the number deleted. CollectionError for a text."""
         if isinstance(ids, str):  # its letters would be IDs
             raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
         path = f"{self._path}/documents/delete-batch"

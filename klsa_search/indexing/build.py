@@ -111,11 +111,11 @@ def build(
               float32, float64 or int8, or the path of one (`.npy`), which is mapped into memory:
               row i is that of the i-th document of the source. No record may be skipped
     partitions
-              divide the documents into so many indexes, which search and write as one:
+              divide the documents into this many indexes, which search and write as one:
               docs/guides/partitions.md. Rankings differ a little from those of one partition. By
               default 1, or if the source has files, as many as fit into the memory one after the
               other, which is logged as a warning
-    workers   build so many partitions at the same time, each with its share of the processors; by
+    workers   build this many partitions at the same time, each with its share of the processors; by
               default one for each processor. `memory` is the limit of each. Or a function that runs
               tasks elsewhere, such as `klsa_search.cluster.ray.run_tasks`
 

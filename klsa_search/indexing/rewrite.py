@@ -122,12 +122,12 @@ def split(
     """Divide the index at `<home>/<name>` into partitions, and open it.
 
     partitions  their number; 1 makes an index without partitions
-    workers     build so many partitions at the same time, by default one for each processor;
+    workers     build this many partitions at the same time, by default one for each processor;
                 `memory` is the limit of each
     changes     settings to change
     The documents are those that are stored. Searches and writes continue meanwhile; concurrent
-    writes are replayed. The index before is kept for `rollback`. Cost: that of `build`. Raise
-    SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
+    writes are replayed. The previous generation is kept for `rollback`. Cost: that of `build`.
+    Raise SettingsError, IndexNotFound, IndexDamaged; StoreError during another build.
 
     >>> split("index/reports", 2)
     <Index reports generation 000002: 6 documents in 2 partitions>

@@ -228,7 +228,7 @@ class Index:
                   tokens, without repetitions, passages that follow each other as one
         count_tokens  counts the tokens of a text; by default an estimate, a quarter of its bytes
         rerank    let the reranker of the index order the first `rerank` hits; their scores stay. If
-                  it fails, `warnings` of the results say so
+                  it fails, `warnings` of the results list it
         rules     apply the rules of the index (`set_rules`), which are about documents: they do not
                   apply to passages
         vector    vector of the query, as `{space: numbers}`: documents near to it score more, and
@@ -325,7 +325,7 @@ class Index:
         vector: VectorLike | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
-        """Return an explanation of the score of one document, found by a search or not.
+        """Return an explanation of the score of one document, even if a search does not find it.
 
         The score is that of a search restricted to this document, which scores it exactly.
         DocumentNotFound; QueryError as in `search`.

@@ -119,7 +119,7 @@ class Writer:
         return Added(count, warnings)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents by ID and return how many there were.
+        """Delete documents by ID and return the number of deleted documents.
 
         Unknown IDs are ignored. The deletion is durable and visible on return. Errors: see `add`.
 

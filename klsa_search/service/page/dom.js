@@ -57,7 +57,7 @@ export const FOR_PEOPLE = {
   document_not_found: "The document was deleted, or you may not see it.",
   busy: BUSY,
   rate_exceeded: BUSY,
-  timed_out: "This took too long. Search for less at once, or try again later.",
+  timed_out: "This took too long. Request fewer results, or try again later.",
   service_failed: "The service does not answer. Check your connection and try again.",
   internal: BROKEN,
   index_unusable: BROKEN,

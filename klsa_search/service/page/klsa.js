@@ -312,7 +312,7 @@ export class Index {
     return this.#client.request("PATCH", `${this.#path}/documents`, options);
   }
 
-  /** Delete documents by ID; return how many there were. @param {Iterable<string>} ids */
+  /** Delete documents by ID; return the number of deleted documents. @param {Iterable<string>} ids */
   async delete(ids, { signal } = {}) {
     if (typeof ids === "string") throw new TypeError("ids is a text; give a list of IDs");
     const path = `${this.#path}/documents/delete-batch`;

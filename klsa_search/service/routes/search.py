@@ -197,7 +197,7 @@ async def explain(
     params: Annotated[ExplainRequest, Depends(ExplainRequest.of_url)],
     service: Service,
 ) -> ExplainAnswer:
-    """Explain the score of a document, found by a search or not. Its parts sum to the score."""
+    """Explain the score of a document, which a search need not find. Its parts sum to the score."""
     return await _explain(name, id, params, service)
 
 

@@ -301,5 +301,5 @@ def test_an_administrator_adds_and_removes_people(browser, home, tmp_path):
 def test_a_service_that_takes_no_writes_says_so(browser, address):
     with watched(browser, address, expected=("403",)) as page:
         page.goto(f"{address}/?view=admin")
-        page.get_by_role("heading", name="This index cannot be changed").wait_for()
+        page.get_by_role("heading", name="Changes are not allowed").wait_for()
         assert "start klsa-serve without --read-only" in page.locator("main").inner_text()

@@ -21,7 +21,7 @@ export async function show(root, context) {
   } catch (failure) {
     if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
     if (mine === leaving) {
-      fill(root, isLocked(failure) ? locked(failure) : notice("This index cannot be changed", failure));
+      fill(root, isLocked(failure) ? locked(failure) : notice("Changes are not allowed", failure));
     }
     return;
   }

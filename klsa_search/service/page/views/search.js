@@ -268,7 +268,7 @@ async function explanationOf(hit, signal) {
   const { hits } = await searched({ ...search, filter, sort: [], k: 1, explain: true, analytics: false,
     fields: ["title", "snippet"], snippet_length: 1000, rules: rankerOf(state) !== "compare" }, signal);
   if (!hits.length) {
-    throw new Error(t(positive || negative ? "Found only with your feedback, which has no parts."
+    throw new Error(t(positive || negative ? "Found only because of your feedback, so there is no explanation."
       : "The documents have changed since the search. Search again."));
   }
   const [{ explanation, title, snippet }] = hits;
