@@ -161,8 +161,8 @@ class ClauseReader:
         written = {clause.text, " ".join(word.text for word in words)}  # with signs or without
         for variant in variants:
             if variant.written in written:
-                terms = [word.number for word in variant.words]
-                matching |= containing_phrase(self._snapshot, terms, clause.field)
+                numbers = self._stop_words.numbers(variant.words)
+                matching |= containing_phrase(self._snapshot, numbers, clause.field)
                 if clause.sign == "-":
                     builder.show(variant, builder.excluded_variants)
         names = (pattern_names(self._snapshot, numbers) for numbers in patterns)

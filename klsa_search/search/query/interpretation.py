@@ -239,7 +239,7 @@ class QueryBuilder:
 
     def vary(self, variant: Variant) -> None:
         """Search another writing as well: rank by its terms, and let them count as the word."""
-        terms = tuple(word.number for word in variant.words)
+        terms = tuple(word.number for word in variant.words if word.number >= 0)  # no stop words
         self.show(variant, self.variants)
         self.terms += [term for term in terms if term not in self.terms]
         keys = variant.of or (variant.written,)

@@ -391,7 +391,7 @@ class QueryParser:
 
 
 def _numbers(words: Iterable[Word]) -> list[int]:
-    return [word.number for word in words]
+    return [word.number for word in words if word.number >= 0]
 
 
 def _are_in_capitals(query: str) -> bool:

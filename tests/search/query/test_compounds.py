@@ -101,6 +101,28 @@ def test_an_excluded_word_is_not_divided_at_any_letter(tmp_path, partitions):
         assert found.interpretation.variants == {"utf8": "utf 8"}
 
 
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_parts_may_be_stop_words(tmp_path, partitions):
+    texts = [
+        "a unit of class 1A",
+        "1 a day",
+        "1 of them",
+        "the login page",
+        "log in here",
+        "log it",
+    ]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    options = {"partitions": partitions, "workers": 1}
+    with build(documents, name="stops", home=tmp_path, **options) as index:
+        for query in ("1A", "1a"):
+            found = index.search(query, match="all")
+            assert {hit.id for hit in found} >= {"0", "1"}
+            assert found.interpretation.variants == {query: " ".join(query)}
+        for query in ("+1A", "+1A unit"):
+            assert {hit.id for hit in index.search(query)} == {"0", "1"}
+        assert {hit.id for hit in index.search("page day -1A")}.isdisjoint({"0", "1"})
+
+
 def test_excluded_words_neither_need_nor_use_up_corrections(tmp_path):
     texts = ["hot filler words", "hot UTF-8", "hot gearbox"]
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
