@@ -62,7 +62,7 @@ class Divider:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
-        typed     divide only where signs, digits or capitals of the word show it
+        typed     divide only where signs, digits or capitals of the word show it, or into letters
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
@@ -91,6 +91,8 @@ class Divider:
         if len(borders) > 1:
             yield (_cut(word, [border]) for border in borders)
         if typed:
+            if not frequency and word.isalpha() and len(word) > 2:  # U.S.A.
+                yield (list(word),)
             return
         if anywhere:
             yield self._often_apart(word, frequency, evidence)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, groupby, pairwise
 from typing import Final
 
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
@@ -29,6 +29,14 @@ SHORT: Final = 3
 """Largest number of words of a query in which operators always count. On judged queries with
 operators added, larger values lose.
 """
+
+LONG: Final = 8
+"""Largest number of words of a query of nothing but words in which + and - always count. No judged
+query with such a sign has them, but for Finnish ones.
+"""
+
+_WORDS: Final = re.compile(r"[^\W_]+(?:[-.'’&/][^\W_]+)*")
+_NAME: Final = re.compile(r"[^\W\d_](?:[-'’.]?[^\W_])+\.?")
 
 _IN_PAIRS: Final = re.compile(f"{UNSPACED_PATTERN}+")
 _NUMBER: Final = re.compile(r"\d[\d.,]*\W*\Z")
@@ -86,7 +94,7 @@ class OperatorReader:
             return None, [as_words(query)]
         if settings.operators is None:
             clauses = self._with_suffixes(clauses, evidence, relaxed)
-        return None, _first_signs(clauses, relaxed)
+        return None, _joined(_first_signs(clauses, relaxed))
 
     def clauses(self, query: str, operators: bool | None) -> tuple[list[Clause], Relaxed | None]:
         """Return the clauses of a query, and why their operators are words if they are."""
@@ -96,8 +104,9 @@ class OperatorReader:
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
         """Return why the operators of a query are read as words, or None if they count.
 
-        They count in short queries, and in queries with more operators than plain words; not in
-        text of several lines, nor if there is nothing to exclude from.
+        They count in short queries, in queries with more operators than plain words, and + and - in
+        queries of nothing but words; not in text of several lines, nor if there is nothing to
+        exclude from.
         """
         signed = [clause for clause in clauses if clause.has_sign]
         if not signed:
@@ -106,8 +115,35 @@ class OperatorReader:
             return "nothing_to_exclude_from"
         plain_words = sum(map(self._size, (clause for clause in clauses if not clause.has_sign)))
         short = plain_words + sum(map(self._size, signed)) <= SHORT
-        counts = short or len(signed) > plain_words
+        counts = short or len(signed) > plain_words or self._are_words(clauses)
         return None if counts and _is_one_line(query) else "plain_text"
+
+    def _are_words(self, clauses: Sequence[Clause]) -> bool:
+        """Return whether a query is up to `LONG` words, and names or phrases after signs.
+
+        Text has other signs as well, and a hyphen behind a function word: *over- and -use*. Finnish
+        writes suffixes with a hyphen.
+        """
+        if "finnish" in self._pieces.analyzer.languages:
+            return False
+        plain = 0
+        before: Clause | None = None
+        for clause in clauses:
+            if clause.has_sign:
+                is_name = _NAME.fullmatch(clause.text) and not _OPTION.match(clause.text)
+                if not (clause.sign and (is_name or clause.kind == "phrase")):
+                    return False
+                if before is not None and not before.has_sign and self._is_stop_word(before):
+                    return False
+            elif not _WORDS.fullmatch(clause.text):
+                return False
+            else:
+                plain += 1
+            before = clause
+        return plain <= LONG
+
+    def _is_stop_word(self, clause: Clause) -> bool:
+        return bool(self._pieces.stop_words.of(self._pieces.words(clause.text)))
 
     def _size(self, clause: Clause) -> int:
         """Return the number of words of a clause.
@@ -136,17 +172,20 @@ class OperatorReader:
         """Return clauses with a hyphen read as part of a word: *-40 °C*, *tar -x*, *Base -lause*.
 
         A query that begins with a hyphen and a digit begins with a number. Finnish writes the last
-        part of a compound of several words with a hyphen, command lines an option of one letter. It
-        is one if documents contain it after the preceding word.
+        part of a compound of several words with a hyphen, command lines an option: of one letter,
+        in documents of code of more. It is one if documents have it after the preceding word.
         """
         result = clauses[:1]
         if result and result[0].sign == "-" and _NUMBER.match(result[0].text):
             relaxed[result[0].written] = "number"
             result = [as_words(result[0].text)]
-        is_finnish = "finnish" in self._pieces.analyzer.languages
+        may_be_longer = (
+            "finnish" in self._pieces.analyzer.languages
+            or self._pieces.snapshot.forward.fields.derived == "parts"
+        )
         for before, clause in pairwise(clauses):
             is_suffix = clause.sign == "-" and clause.kind == "word" and not clause.field
-            if is_suffix and not before.has_sign and (is_finnish or len(clause.text) == 1):
+            if is_suffix and not before.has_sign and (may_be_longer or len(clause.text) == 1):
                 words = [*self._pieces.words(before.text)[-1:], *self._pieces.words(clause.text)]
                 if documents_with(self._pieces.snapshot, [word.number for word in words], evidence):
                     relaxed[clause.written] = "suffix"
@@ -173,6 +212,17 @@ def _is_one_line(query: str) -> bool:
 def as_words(text: str) -> Clause:
     """Return a clause of plain words."""
     return Clause("", "", "word", text, text)
+
+
+def _joined(clauses: Iterable[Clause]) -> list[Clause]:
+    """Return clauses with words side by side as one, so that they are read together."""
+    joined = list[Clause]()
+    for is_signed, group in groupby(clauses, lambda clause: clause.has_sign):
+        side_by_side = list(group)
+        if not is_signed:
+            side_by_side = [as_words(" ".join(clause.text for clause in side_by_side))]
+        joined += side_by_side
+    return joined
 
 
 def _first_signs(clauses: Sequence[Clause], relaxed: dict[str, Relaxed]) -> list[Clause]:

@@ -161,6 +161,75 @@ def test_operators_read_as_words_are_reported(index, query, relaxed):
     assert index.search(query, spelling="off").interpretation.relaxed == relaxed
 
 
+SHOP = [
+    "gaming mouse black wireless",
+    "gaming mouse black with a cable",
+    "gaming keyboard, head phones",
+    "office in the U.S.A. for hire",
+    "office in Canada for hire",
+    "run javac, options -verbose -help",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded", "absent"),
+    [
+        ("gaming mouse black -wireless", ("wireless",), "0"),
+        ("-wireless gaming mouse black", ("wireless",), "0"),
+        ("gaming -wireless mouse black for kids", ("wireless",), "0"),
+        ("gaming mouse +black cable -wireless -keyboard", ("wireless", "keyboard"), "02"),
+        ("a black gaming mouse -wireless", ("wireless",), "0"),
+        ('gaming mouse black cable -"head phones"', ('"head phones"',), "2"),
+        ("offices for hire -usa", ("usa",), "3"),
+        ("offices for hire -USA", ("USA",), "3"),
+        ("offices hire NOT usa", ("usa",), "3"),
+        ("offices for hire -U.S.A.", ("U.S.A.",), "3"),
+    ],
+)
+def test_words_after_signs_are_excluded_from_longer_queries(tmp_path, query, excluded, absent):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    with build(documents, name="signs", home=tmp_path, ranker="bm25") as index:
+        found = index.search(query)
+        assert found.interpretation.excluded == excluded
+        assert found.interpretation.relaxed == {}
+        assert {hit.id for hit in found}.isdisjoint(absent)
+        assert found.total > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "gaming, mouse black -wireless",  # a sentence
+        "mouse of keyboards and -mice",
+        "gaming mouse black cable 5 -10",
+        "one two three four five six seven eight nine -wireless",
+    ],
+)
+def test_hyphens_of_texts_are_no_operators(tmp_path, query):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    with build(documents, name="signs", home=tmp_path, ranker="bm25") as index:
+        sign = query.split()[-1]
+        assert index.search(query).interpretation.relaxed == {sign: "plain_text"}
+
+
+def test_options_of_commands_are_words_in_documents_of_code(tmp_path):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    options = {"ranker": "bm25", "identifiers": "parts"}
+    with build(documents, name="options", home=tmp_path, **options) as index:
+        found = index.search("run javac options -verbose")
+        assert (found[0].id, found.interpretation.relaxed) == ("5", {"-verbose": "suffix"})
+        assert index.search("run javac -canada").interpretation.excluded == ("canada",)
+
+
+def test_words_beside_operators_are_read_together(tmp_path):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    with build(
+        [*documents, {"id": "6", "text": "headphones"}], name="joined", home=tmp_path
+    ) as index:
+        found = index.search("head phones -mouse")
+        assert found.interpretation.variants == {"head phones": "headphones"}
+
+
 def test_operators_can_be_forced_and_turned_off(index):
     assert {hit.id for hit in index.search("CATS NOT DOGS", 16, operators=True)} == _expected(
         "cats and not dogs"
