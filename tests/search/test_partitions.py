@@ -568,6 +568,38 @@ def test_a_partition_without_documents_has_the_fields_of_all(home: Path) -> None
         assert index.search("word01", distinct="kind", sort=["kind"]).total == 2
 
 
+@pytest.mark.parametrize("blank", [None, "", " ", [], float("nan")])
+def test_a_field_that_is_blank_in_a_partition_has_the_type_of_all(blank: Any, home: Path) -> None:
+    there = [[id_ for n in range(12) if partition_of(id_ := f"d{n}", 2) == at] for at in (0, 1)]
+    made = [
+        {"id": id_, "text": "word01", "price": blank if at == 0 else 5.5, "about": ["a", blank][at]}
+        for at in (0, 1)
+        for id_ in there[at]
+    ]
+    options: dict[str, Any] = {"home": home, "workers": 1, "replace": True}
+    with (
+        build(made, name="blank1", **options) as one,
+        build(made, name="blank2", partitions=2, **options) as two,
+    ):
+        for written in (False, True):
+            if written:
+                later = [
+                    {"id": ids[0], "text": "word01", "price": 9, "about": "b"} for ids in there
+                ]
+                for index in (one, two):
+                    index.add(later)
+            assert {name: field.type for name, field in two.fields.items()} == {
+                "price": "number",
+                "about": "keyword",
+            }
+            for filter_ in ("price >= 7", "about = b", "price < 6"):
+                expected, found = (
+                    index.search("word01", filter=filter_, facets=["price", "about"])
+                    for index in (one, two)
+                )
+                assert (found.total, found.facets) == (expected.total, expected.facets)
+
+
 def test_only_fields_of_the_build_are_filterable(home: Path) -> None:
     """A later field could have another type in each partition."""
     with build(topic_records(40), name="fields", home=home, partitions=2, workers=1) as index:

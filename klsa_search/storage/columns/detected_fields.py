@@ -147,11 +147,12 @@ class DetectedField:
     """One field, with a candidate for each type that it may have.
 
     unit  of its numbers, by the settings or the first value
+    keeps_empty  whether it is a column also if all values are missing; it has a type then
     """
 
     def __init__(self, name: str, forms: LocalForms, *, declared: bool = False) -> None:
         self._forms = forms
-        self.unit = forms.unit(name)
+        self.unit, self.keeps_empty = forms.unit(name), declared
         self._local: dict[tuple[FieldType, LocalForms], FieldCandidate] = {}
         self._signs: set[str] = set()  # decimal signs that its numbers show
         self._points: bool | None = None  # whether all numbers with a point may be thousands
@@ -253,7 +254,7 @@ class DetectedField:
         Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
         A single code such as 00123 makes a field of numeric strings a keyword field.
         """
-        if self._declared and not self._begun and type_ is not None:
+        if self.keeps_empty and not self._begun and type_ is not None:
             self._begin((type_,))
         self._decided = forms.decimal is not None
         if type_ is None:
@@ -335,7 +336,7 @@ class DetectedField:
 
     def _fits(self, candidate: FieldCandidate, type_: FieldType | None) -> bool:
         if type_ is not None:
-            return self._declared or candidate.fitting > 0 or candidate.type_mismatches > 0
+            return self.keeps_empty or candidate.fitting > 0 or candidate.type_mismatches > 0
         if _NUMBERS in self._kinds:
             return candidate.fitting > candidate.others
         fits = candidate.fitting >= _MIN_FITTING * candidate.others

@@ -77,8 +77,9 @@ class FieldsWriter:
         Cost and memory: see `write_columns`.
         """
         if self._keeps_empty:
-            for name in self._types_before.keys() - self._fields.keys():
-                self._fields[name] = DetectedField(name, self.forms, declared=True)
+            for name in self._types_before:
+                field = self._fields.setdefault(name, DetectedField(name, self.forms))
+                field.keeps_empty = True
         self._decide_forms()
         types = self._decide_types()
         others = {
