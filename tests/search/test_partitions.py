@@ -393,6 +393,22 @@ def test_filters_facets_sorting_and_pages(one: Index, three: Index) -> None:
     assert [hit.rank for hit in three.search("word01", 5, offset=5).hits] == [6, 7, 8, 9, 10]
 
 
+def test_facets_order_dates_as_moments(tmp_path: Path) -> None:
+    moments = [
+        "2024-03-01T00:00:00Z", "2024-03-01T00:00:00.5Z", "2024-03-01T00:00:00.000001Z",
+        "9999-12-31T23:00:00-05:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+05:00",
+        "0001-01-01",
+    ]  # fmt: skip
+    made = [{"id": f"d{n}", "text": "word01", "when": moments[n % 7]} for n in range(21)]
+    facets = []
+    for count in (1, 2):
+        name = f"moments{count}"
+        with build(made, name=name, home=tmp_path, partitions=count, workers=1) as index:
+            facets.append(index.search("word01", facets=["when"]).facets["when"])
+    assert facets[1] == facets[0]
+    assert len(facets[0].values) == 7
+
+
 def test_documents_are_in_the_order_of_the_source(one: Index, three: Index) -> None:
     assert three.ids() == one.ids()
     assert list(three.live_documents()) == list(one.live_documents())

@@ -63,6 +63,13 @@ def facet_of(field: Field, matches: npt.NDArray[np.bool_], limit: int) -> Facet:
     )
 
 
+def comparable(kind: str, value: float | str) -> float | str:
+    """Return what orders a value of a facet of a type: of a date, microseconds since 1970."""
+    if kind != "date" or not isinstance(value, str):
+        return value
+    return int(np.datetime64(value.removesuffix("Z"), "us").astype(np.int64))
+
+
 def _to_json(field: Field, value: Any) -> Any:
     if field.type == "keyword":
         return field.texts[value]

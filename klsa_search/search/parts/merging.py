@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from heapq import heapify, heappop
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from klsa_search.search.engine.snapshot import FIRST_LATER
 from klsa_search.search.pages.applied_rules import free_positions, placed
-from klsa_search.search.pages.facets import Facet
+from klsa_search.search.pages.facets import Facet, comparable
 from klsa_search.search.parts.part_search import PartPage, SortValue
 
 
@@ -148,14 +148,16 @@ def _merged_facet(facets: Sequence[Facet], limit: int) -> Facet:
     for facet in facets:
         for value, count in facet.values:
             counts[value] = counts.get(value, 0) + count
-    values = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    kind = facets[0].type
+    order = partial(comparable, kind)
+    values = sorted(counts.items(), key=lambda item: (-item[1], order(item[0])))
     least = [facet.min for facet in facets if facet.min is not None]
     most = [facet.max for facet in facets if facet.max is not None]
     return Facet(
-        type=facets[0].type,
+        type=kind,
         values=tuple(values[:limit]),
         other_count=len(values) - len(values[:limit]),
         missing=sum(facet.missing for facet in facets),
-        min=min(least, default=None),
-        max=max(most, default=None),
+        min=min(least, default=None, key=order),
+        max=max(most, default=None, key=order),
     )
