@@ -409,6 +409,27 @@ def test_facets_order_dates_as_moments(tmp_path: Path) -> None:
     assert len(facets[0].values) == 7
 
 
+def test_equal_values_are_ordered_by_score_if_the_query_has_a_code(tmp_path: Path) -> None:
+    made = [
+        {"id": "code", "text": "E-1043/2 " + "filler words of many kinds " * 9, "n": 1},
+        {"id": "rare", "text": "zebra zebra", "n": 1},
+        {"id": "third", "text": "something else", "n": 2},
+        *({"id": f"x{number}", "text": "other things", "n": 3} for number in range(5)),
+    ]
+    for count in (1, 2, 3):
+        name = f"code{count}"
+        with build(made, name=name, home=tmp_path, partitions=count, workers=1) as index:
+            orders: list[tuple[dict[str, Any], list[str]]] = [
+                ({}, ["code", "rare"]),
+                ({"sort": ["n"]}, ["rare", "code"]),
+                ({"sort": ["n:desc"]}, ["rare", "code"]),
+                ({"sort": ["n"], "distinct": "n"}, ["rare"]),
+            ]
+            for options, expected in orders:
+                hits = index.search("zebra E-1043/2", k=2, ranker="bm25", **options).hits
+                assert [hit.id for hit in hits] == expected
+
+
 def test_documents_are_in_the_order_of_the_source(one: Index, three: Index) -> None:
     assert three.ids() == one.ids()
     assert list(three.live_documents()) == list(one.live_documents())

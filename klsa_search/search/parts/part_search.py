@@ -70,10 +70,12 @@ class PartPage(NamedTuple):
     total, facets  of all matches of the part
     ordinals  (n,) numbers that order documents with equal scores: see `Snapshot.ordinals_of`
     keys      values of the fields to sort by, of each document
-    named     whether the first that is not pinned is the document whose ID is the query
+    named     whether the first that is not pinned is the document whose ID is the query, and comes
+              first: not if fields order the documents
     distinct  value of the field whose values must be distinct, of each document; empty without one
     pins      of the first documents, which rules pin
-    leading   whether each document contains the codes of the query; empty without codes
+    leading   whether each document contains the codes of the query, and comes before those that do
+              not; empty without codes, and if fields order the documents
     answers   to questions of the ranking that the evidence leaves open, from these documents; if
               there are some, there are no documents
     hits      all hits, if another process returns them with the page
@@ -250,16 +252,17 @@ class PartSearch:
         first = top.doc_ids[len(pinned) : len(pinned) + 1].tolist()
         keys = sort_values(sort_keys(self.query.sort, ranked.fields), top.doc_ids)
         ordinals = ranked.snapshot.ordinals_of(top.doc_ids)
-        is_named = not any(keys) and first == [plan.named]
+        is_sorted = bool(self.query.sort)
+        leading = None if is_sorted else plan.parsed.leading
         field = distinct_field(self.query.distinct, ranked)
         values = (
             [] if field is None else sort_values([SortKey(field, descending=False)], top.doc_ids)
         )
         distinct = [value for (value,) in values]
         return PartPage(
-            top.doc_ids, top.scores, top.total, facets, ordinals, keys, is_named, distinct, pinned,
-            () if plan.parsed.leading is None else plan.parsed.leading[top.doc_ids].tolist(),
-            evidence.local,
+            top.doc_ids, top.scores, top.total, facets, ordinals, keys,
+            not is_sorted and first == [plan.named], distinct, pinned,
+            () if leading is None else leading[top.doc_ids].tolist(), evidence.local,
         )  # fmt: skip
 
     def page(self, top: TopDocs) -> PartPage:
