@@ -1,12 +1,14 @@
 """A query means the same in all partitions of an index: corrections, prefixes, phrases."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from klsa_search import Index, build
+from klsa_search.core.parameters import MatchName
 from klsa_search.search.parts.rounds import LocalSearches
 from klsa_search.search.query.parser import QueryParser
 
@@ -76,10 +78,12 @@ def found(index: Index, query: str, **options: Any) -> tuple[Any, list[tuple[flo
     return results.interpretation, hits
 
 
+MATCHES: tuple[MatchName, ...] = ("any", "most", "all")
+
 SEARCHES: list[tuple[list[str], str, tuple[str | None, ...]]] = [
     (MISSPELT, "spelling", ("auto",)),
     (LAST, "prefix", ("last",)),
-    (OPERATORS, "match", ("any", "most", "all")),
+    (OPERATORS, "match", MATCHES),
     (["doc-7"], "prefix", (None, "last")),
 ]
 
@@ -96,6 +100,26 @@ def test_queries_are_read_alike(
         for value in values:
             expected = found(one, query, **{option: value})
             assert found(four, query, **{option: value}) == expected, (query, value)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_other_partitions_match_the_words_of_an_id_alike(tmp_path: Path, count: int) -> None:
+    """No document contains all words of an ID if one of them is unknown."""
+    made = [{"id": f"id-{n}", "text": f"road {10 if n % 2 else 20} pump"} for n in range(12)]
+    made += [{"id": f"road-{n}", "text": f"road {n} valve"} for n in (10, 20)]
+    with (
+        build(made, name="one", home=tmp_path) as one,
+        build(made, name="several", home=tmp_path, partitions=count, workers=1) as several,
+    ):
+        for query in ("id-10", "id-7", "ID 10", "road-20"):
+            for match in MATCHES:
+                expected = one.search(query, match=match)
+                results = several.search(query, match=match)
+                assert results.total == expected.total
+                assert results.interpretation == expected.interpretation
+                assert found(several, query, match=match) == found(one, query, match=match)
+        for typed in ("id-1", "road-"):
+            assert several.suggest(typed) == one.suggest(typed)
 
 
 def test_suggestions_are_those_of_all_documents(one: Index, four: Index) -> None:

@@ -97,6 +97,7 @@ def plan_search(
     *,
     ranks_only: bool = False,
     embedded: EmbeddedQuery = NOT_EMBEDDED,
+    is_id: bool = False,
 ) -> tuple[State, QueryPlan]:
     """Return the state that a search is executed on, and its plan.
 
@@ -105,6 +106,8 @@ def plan_search(
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
                 is the query, and does not correct short words
     embedded  vector of the query by an embedder, if there are several parts
+    is_id     whether the query is the ID of a document of another partition: the words of an ID
+              rank alike in all
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
@@ -117,15 +120,20 @@ def plan_search(
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
-    parsed, interpretation = _parse(
-        state, request, reading, named, evidence, typed=not ranks_only or request.explain
-    )
+    is_id = is_id or named is not None
+    typed = not ranks_only or request.explain
+    parsed, interpretation = _parse(state, request, reading, evidence, typed=typed, is_id=is_id)
+    if named is not None:
+        (id_,) = state.documents.ids([named])
+        interpretation = replace(interpretation, id=id_, unknown=())
+        if parsed.mask is not None:
+            parsed = parsed._replace(mask=parsed.mask.with_document(named))
     allowed, rules = intersection(mask, parsed.mask), NO_RULES
     if request.rules and opened.rules.rules:
         rules = _rules(opened, state, request, interpretation, named)
     vector, warnings = None, embedded.warnings
-    embedders, typed_vector = models.embedders if named is None else {}, request.vector
-    if typed_vector is None and named is None:
+    embedders, typed_vector = {} if is_id else models.embedders, request.vector
+    if typed_vector is None and not is_id:
         typed_vector = embedded.vector
     if embedders or typed_vector is not None:
         vector, warnings = query_vector(opened, state, request.query, typed_vector, embedders)
@@ -217,37 +225,32 @@ def _parse(
     state: State,
     request: Query,
     reading: LanguageSettings,
-    named: int | None,
     evidence: Evidence | None,
     *,
     typed: bool,
+    is_id: bool,
 ) -> tuple[ParsedQuery, QueryInterpretation]:
     """Return the parsed query, and its interpretation.
 
-    named  document whose ID the query is; the others are ranked by its words
+    is_id  whether the query is the ID of a document; the others are ranked by its words
     """
     query = request.query
-    if named is not None:
+    if is_id:
         reading = reading.model_copy(update={"operators": False, "spelling": "off"})
     parsed = state.query_parser.parse(
         query,
         reading,
         evidence=evidence,
         typed=typed,
-        complete_last=request.prefix == "last" and named is None,
+        complete_last=request.prefix == "last" and not is_id,
     )
     interpretation = QueryInterpretation.when_read(
         partial(state.query_parser.interpretation, query, parsed, reading, evidence)
     )
-    if named is None:
-        return parsed, interpretation
-    (id_,) = state.documents.ids([named])
-    if parsed.mask is not None:
-        mask = parsed.mask
-        if interpretation.unknown:  # no document contains all words
-            mask = Mask(np.zeros(len(state.snapshot), np.bool_))
-        parsed = parsed._replace(mask=mask.with_document(named))
-    return parsed, replace(interpretation, id=id_, unknown=())
+    if is_id and parsed.mask is not None and interpretation.unknown:
+        # No document contains all words.
+        parsed = parsed._replace(mask=Mask(np.zeros(len(state.snapshot), np.bool_)))
+    return parsed, interpretation
 
 
 def _rules(

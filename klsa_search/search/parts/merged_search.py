@@ -292,7 +292,6 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             request._replace(query=request.query.model_copy(update={"mask": mask}))
             for mask in masks_of(request.query.mask, searches.sizes)
         ]
-    words: dict[str, object] = {"operators": False, "spelling": "off", "prefix": None}
     while True:
         begun = list(await searches.begin(requests))
         # In each round: that an ID is the only one ending with a number needs all answers.
@@ -301,11 +300,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             # The others rank by the words of the ID, as the partition that has the document does.
             again = await searches.begin(
                 [
-                    None
-                    if is_named
-                    else part._replace(
-                        query=part.query.model_copy(update=words), embedded=NOT_EMBEDDED
-                    )
+                    None if is_named else part._replace(is_id=True)
                     for part, is_named in zip(requests, named, strict=True)
                 ]
             )
