@@ -339,16 +339,6 @@ class DocumentReader:
             _canonical(stored.metadata) == _canonical(document.metadata)
         )
 
-    def find_in_any_case(self, id: str) -> int | None:  # noqa: A002 - the field's own name
-        """Return the doc id of an ID in this case of letters, else in upper or lower case, else
-        with a capital first letter; or None.
-        """
-        for variant in dict.fromkeys((id, id.upper(), id.lower(), id.capitalize())):
-            doc_id = self.find(variant)
-            if doc_id is not None:
-                return doc_id
-        return None
-
     def damaged(self, error: object) -> IndexDamaged:
         """Return the error that the records cannot be read for that reason."""
         return unreadable(self.path, error, step_for(self.path))

@@ -122,6 +122,27 @@ def test_other_partitions_match_the_words_of_an_id_alike(tmp_path: Path, count: 
             assert several.suggest(typed) == one.suggest(typed)
 
 
+def test_an_id_names_one_document_of_all_partitions(tmp_path: Path) -> None:
+    """Several IDs differ in case and signs alone, and each partition may have one of them."""
+    forms = ("AB-{}", "ab-{}", "ab_{}", "ab{}", "Ab-{}")
+    made = [
+        {"id": form.format(n), "text": f"road {n % 3 + 100} pump ab"}
+        for n in range(10, 13)
+        for form in forms
+    ]
+    with (
+        build(made, name="one", home=tmp_path) as one,
+        build(made, name="three", home=tmp_path, partitions=3, workers=1) as three,
+    ):
+        for n in range(10, 13):
+            for typed in ("ab {}", "AB{}", "aB-{}", "ab-{}", "AB_{}", "Ab {}"):
+                for match in MATCHES:
+                    query = typed.format(n)
+                    assert found(three, query, match=match) == found(one, query, match=match)
+                    expected = one.search(query, match=match)[0].id
+                    assert three.search(query, match=match)[0].id == expected
+
+
 def test_suggestions_are_those_of_all_documents(one: Index, four: Index) -> None:
     for typed in ("eng", "gear b", "turbine ", "valida", "engnie", "Pri", "zzz"):
         assert four.suggest(typed) == one.suggest(typed)

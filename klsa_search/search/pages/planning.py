@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -106,8 +107,8 @@ def plan_search(
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
                 is the query, and does not correct short words
     embedded  vector of the query by an embedder, if there are several parts
-    is_id     whether the query is the ID of a document of another partition: the words of an ID
-              rank alike in all
+    is_id     whether the query is the ID of a document of another partition: none of this one is
+              named, and the words of an ID rank alike in all
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
@@ -120,6 +121,8 @@ def plan_search(
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
+    if is_id:
+        named = None  # though this partition may have another document that the query could name
     is_id = is_id or named is not None
     typed = not ranks_only or request.explain
     parsed, interpretation = _parse(state, request, reading, evidence, typed=typed, is_id=is_id)
@@ -189,13 +192,27 @@ def named_document(
     text = request.query.strip()
     if number := _NUMBER.fullmatch(text):
         return _numbered_document(state, number[1], request, mask, evidence)
+    doc_ids = map(state.documents.find, _ids_of(text))
+    return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
+
+
+def id_rank(query: str, id_: str | None) -> int:
+    """Return how many IDs are likelier for a query than that of a document that it names."""
+    ids = _ids_of(query.strip())
+    return ids.index(id_) if id_ in ids else 0  # a number names no more than one
+
+
+def _ids_of(text: str) -> list[str]:
+    """Return the IDs that a query may be, the likeliest first.
+
+    As it is written, else with a sign between letters and digits; each in this case of letters,
+    else in upper or lower case, else with a capital first letter.
+    """
     ids = [text] if " " not in text and _ID.fullmatch(text) else []
     if text[-1:].isdecimal() and (parts := _LETTERS_AND_DIGITS.fullmatch(text)):
         ids += [f"{parts[1]}{sign}{parts[2]}" for sign in ("-", "_", "")]
-    if not ids:
-        return None
-    doc_ids = map(state.documents.find_in_any_case, ids)
-    return next((doc_id for doc_id in doc_ids if doc_id is not None), None)
+    cases = ((id_, id_.upper(), id_.lower(), id_.capitalize()) for id_ in ids)
+    return list(dict.fromkeys(chain.from_iterable(cases)))
 
 
 def _numbered_document(

@@ -26,7 +26,7 @@ from klsa_search.search.pages.assembly import assemble_results, checked_rerank
 from klsa_search.search.pages.collectors import collect
 from klsa_search.search.pages.facets import Facet
 from klsa_search.search.pages.hits import fetch_hits
-from klsa_search.search.pages.planning import QueryPlan, Ranking, plan_search
+from klsa_search.search.pages.planning import QueryPlan, Ranking, id_rank, plan_search
 from klsa_search.search.pages.results import Hit, SearchResults
 from klsa_search.search.parts.merging import PageEntry, by_score, merged_facets, merged_order
 from klsa_search.search.parts.part_search import (
@@ -295,19 +295,24 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
     while True:
         begun = list(await searches.begin(requests))
         # In each round: that an ID is the only one ending with a number needs all answers.
-        named = [plan is not None and plan.named for plan in begun]
-        if any(named) and not all(named):
+        ranks = {
+            number: id_rank(request.query.query, plan.plan.interpretation.id)
+            for number, plan in enumerate(begun)
+            if plan is not None and plan.named
+        }
+        if ranks:
             # The others rank by the words of the ID, as the partition that has the document does.
-            again = await searches.begin(
-                [
-                    None if is_named else part._replace(is_id=True)
-                    for part, is_named in zip(requests, named, strict=True)
-                ]
+            naming = min(ranks, key=ranks.__getitem__)
+            again = list(
+                await searches.begin(
+                    [
+                        None if number == naming else part._replace(is_id=True)
+                        for number, part in enumerate(requests)
+                    ]
+                )
             )
-            begun = [
-                before if is_named else after
-                for before, after, is_named in zip(begun, again, named, strict=True)
-            ]
+            again[naming] = begun[naming]
+            begun = again
         if not any(asked := [plan.answers for plan in begun if plan is not None]):
             return begun
         if not (isinstance(answers, SharedAnswers) and answers.learn(asked)):
