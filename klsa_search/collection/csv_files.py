@@ -90,8 +90,9 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             for _, row, _ in islice(_rows(path, lenient, kind, dialect), 1, None):
                 yield row
 
-    if _has_row_names(ahead(), len(cells)):
+    if intake.columns.id_in(cells) is None and _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
+        intake.note(path, "each row has one cell more than the header: read as names of rows")
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
     has_ids = header.may_begin_with_ids(intake.columns, ahead()) and is_key(ahead())
@@ -230,9 +231,13 @@ def _list_of(cell: str) -> list[Any] | None:
 
 
 def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
-    """Return whether the first rows have one cell more than the header, as R writes row names."""
+    """Return whether the first rows have one cell more than the header, as R writes row names.
+
+    A last cell that begins with a blank is rather the end of a text with a comma.
+    """
     first = list(islice(rows, _AHEAD))
-    return bool(first) and all(len(cells) == columns + 1 and cells[-1].strip() for cells in first)
+    is_longer = all(len(cells) == columns + 1 and cells[-1].strip() for cells in first)
+    return bool(first) and is_longer and not all(cells[-1].startswith(" ") for cells in first)
 
 
 def is_key(rows: Iterable[Sequence[Any]]) -> bool:

@@ -48,6 +48,19 @@ def test_tables_of_other_programs_are_read(tmp_path, content):
     assert read(tmp_path, content, name)[0] == ROWS
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "id,title,text\n1,Pump,It leaks, badly\n2,Valve,Stuck, again\n",
+        "id,title,text\n1,Pump,leaks,badly\n2,Valve,stuck,again\n",
+        "sku,title,text\nA,Pump,It leaks, badly\nB,Valve,Stuck, again\n",
+    ],
+)
+def test_a_text_with_a_comma_is_not_read_as_names_of_rows(tmp_path, content):
+    with pytest.raises(CollectionError, match="4 cells under a header of 3"):
+        read(tmp_path, content)
+
+
 def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_path):
     found, source = read(tmp_path, ",text\n0,a\n1,b\n")
     assert [row[0] for row in found] == ["0", "1"]
