@@ -43,11 +43,11 @@ Writes are durable and searchable when the call returns:
 >>> index.delete(["horn", "never there"]), len(index), len(before)
 (1, 6, 7)
 >>> index.write([klsa.Document(id="lamp", text="A lamp.")], deletes=["copy"])
-WriteResult(generation='000002', log_position=5, added=1, deleted=1, warnings=())
+WriteResult(generation='000002', log_position=4, added=1, deleted=1, warnings=())
 >>> index.drift.added, index.drift.deleted, index.drift.unseen_share
 (1, 1, 1.0)
 >>> index.refresh(), index.last_write.seq  # another process may have written meanwhile
-(False, 5)
+(False, 4)
 >>> index.close()
 
 Public API: the names of this package and of its packages `collection`, `embedding`, `estimators`,

@@ -32,7 +32,7 @@ KlsaError
 ├── ServiceFailed         a service that did not answer, or refused
 ├── ReplayFailed          a run that cannot be replayed, or differs from its record
 ├── EmbedderFailed        an embedder or reranker that fails, or whose answer is wrong
-├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
+├── ArgumentError         an argument of the wrong type or outside its limits; a ValueError too
 ├── PluginFailed          a plug-in that cannot be loaded, or whose result is invalid
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -264,7 +264,10 @@ class EmbedderFailed(KlsaError):
 
 
 class ArgumentError(KlsaError, ValueError):
-    """An argument of an estimator outside its limits; a ValueError, as scikit-learn expects."""
+    """An argument of the wrong type, or of an estimator outside its limits.
+
+    It is a ValueError too, as scikit-learn expects.
+    """
 
     code = "bad_argument"
 

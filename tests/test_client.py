@@ -16,8 +16,8 @@ from klsa_search.client import (
 )
 from klsa_search.collection.model import Document
 from klsa_search.errors import (
+    ArgumentError,
     BadDocument,
-    CollectionError,
     DocumentNotFound,
     IndexExists,
     IndexNotFound,
@@ -211,7 +211,7 @@ def test_an_index_is_made_filled_changed_and_deleted(client):
     assert (shop.document("4").title, shop.document("4").metadata) == ("Lamp", {})
     assert shop.patch_many([{"id": "4", "price": 6}, {"id": "1", "text": "A bell."}]).added == 2
     assert (shop.document("4").metadata, shop.document("1").text) == ({"price": 6}, "A bell.")
-    with pytest.raises(CollectionError, match="is a text"):
+    with pytest.raises(ArgumentError, match="is a text"):
         shop.delete("123")
     assert shop.delete(["4", "never there"]) == 1
     synced = shop.sync([*BIKES[1:], {"id": "5", "text": "A bell."}])

@@ -20,7 +20,7 @@ RULES = {
     r"await asyncio\.to_thread\(([\w.]+), (\w+)\)": r"\1(\2)",
     "asyncio": "time",
     r"Coroutine\[Any, Any, T\]": "T",
-    r"stream_records\((\w+)\)": r"\1",
+    "stream_records": "records_of",
     r" \| AsyncIterable\[Record\]": "",
     r"async for (\w+) in (.*):\n +yield \1\n": r"yield from \2\n",
     r"\b(async|await) ": "",

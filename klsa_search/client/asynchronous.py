@@ -24,6 +24,7 @@ from klsa_search.client.protocol import (
     Record,
     Service,
     as_json,
+    checked_file,
     deadline_of,
     documented_as,
     has_ended,
@@ -214,8 +215,8 @@ class AsyncRemoteIndex:
     patch_many = _method(IndexCalls.patch_many)
     delete = _method(IndexCalls.delete)
 
-    async def add(self, documents: Iterable[Record] | AsyncIterable[Record]) -> int:
-        """Add or replace documents, in batches of 1,000; return how many.
+    async def add(self, documents: Iterable[Record] | AsyncIterable[Record] | Record) -> int:
+        """Add or replace documents, or one, in batches of 1,000; return how many.
 
         Each batch is stored completely or not at all, and is durable when it was sent; sending
         documents again is safe. BadDocument.
@@ -250,10 +251,11 @@ class AsyncRemoteIndex:
         Records that cannot be read are skipped, and rows without IDs named after the file. What is
         stored when it fails stays, and the file can be sent again. CollectionError, OSError.
         """
+        file_path = checked_file(path)
 
         async def pieces() -> AsyncIterator[bytes]:
-            with open(path, "rb") as file:
+            with file_path.open("rb") as file:
                 while piece := await asyncio.to_thread(file.read, PIECE):
                     yield piece
 
-        return await self.send(self._calls.add_file(Path(path).name, pieces(), reading))
+        return await self.send(self._calls.add_file(file_path.name, pieces(), reading))

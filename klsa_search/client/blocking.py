@@ -24,9 +24,11 @@ from klsa_search.client.protocol import (
     Record,
     Service,
     as_json,
+    checked_file,
     deadline_of,
     documented_as,
     has_ended,
+    records_of,
 )
 from klsa_search.client.results import FileResult
 from klsa_search.core.config import IndexSettings
@@ -210,14 +212,14 @@ class RemoteIndex:
     patch_many = _method(IndexCalls.patch_many)
     delete = _method(IndexCalls.delete)
 
-    def add(self, documents: Iterable[Record]) -> int:
-        """Add or replace documents, in batches of 1,000; return how many.
+    def add(self, documents: Iterable[Record] | Record) -> int:
+        """Add or replace documents, or one, in batches of 1,000; return how many.
 
         Each batch is stored completely or not at all, and is durable when it was sent; sending
         documents again is safe. BadDocument.
         """
         batch, count = Batch(), 0
-        for record in documents:
+        for record in records_of(documents):
             if batch.add(record):
                 count += self.send(self._calls.add(batch.take()))
         if batch.documents:
@@ -234,7 +236,7 @@ class RemoteIndex:
         """Make the index contain exactly these documents, which are streamed: see `Index.sync`."""
 
         def lines() -> Iterator[bytes]:
-            for record in documents:
+            for record in records_of(documents):
                 yield as_json(record).encode() + b"\n"
 
         return self.send(self._calls.sync(lines(), max_delete, dry_run))
@@ -246,10 +248,11 @@ class RemoteIndex:
         Records that cannot be read are skipped, and rows without IDs named after the file. What is
         stored when it fails stays, and the file can be sent again. CollectionError, OSError.
         """
+        file_path = checked_file(path)
 
         def pieces() -> Iterator[bytes]:
-            with open(path, "rb") as file:
+            with file_path.open("rb") as file:
                 while piece := file.read(PIECE):
                     yield piece
 
-        return self.send(self._calls.add_file(Path(path).name, pieces(), reading))
+        return self.send(self._calls.add_file(file_path.name, pieces(), reading))

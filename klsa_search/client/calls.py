@@ -25,10 +25,11 @@ from klsa_search.client.results import (
     read,
 )
 from klsa_search.collection.model import Document
+from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.config import IndexSettings
 from klsa_search.core.parameters import MatchName, SearchParameters
 from klsa_search.core.service_reports import Analytics, Job, ListName, SynonymProposal
-from klsa_search.errors import CollectionError, QueryError
+from klsa_search.errors import QueryError
 from klsa_search.search.batches import WriteResult
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.pages.excerpts import Excerpt
@@ -255,19 +256,21 @@ class IndexCalls:
     def patch(self, id: str, changes: Mapping[str, Any]) -> Call[WriteResult]:
         """Merge changes into a document, None removes a field: see `Index.patch`."""
         path = f"{self._path}/documents/{path_part(id)}"
+        changes = checked_argument("changes", changes, Mapping)
         return Call("PATCH", path, read(WriteResult), dict(with_lists(changes)))
 
     def patch_many(self, changes: Iterable[Mapping[str, Any]]) -> Call[WriteResult]:
         """Merge changes into at most 1,000 documents, all or none: see `Index.patch_many`."""
-        body = [dict(with_lists(record)) for record in changes]
+        records = checked_items("changes", changes, Mapping)
+        body = [dict(with_lists(record)) for record in records]
         return Call("PATCH", f"{self._path}/documents", read(WriteResult), body)
 
     def delete(self, ids: Iterable[str]) -> Call[int]:
-        """Delete documents by ID; return the number deleted. CollectionError for a text."""
-        if isinstance(ids, str):  # its letters would be IDs
-            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
+        """Delete documents by ID; return the number deleted. ArgumentError for a text."""
         path = f"{self._path}/documents/delete-batch"
-        return Call("POST", path, read(int, "deleted"), list(ids), is_idempotent=False)
+        return Call(
+            "POST", path, read(int, "deleted"), checked_items("ids", ids, str), is_idempotent=False
+        )
 
     def sync(
         self,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
+from pathlib import Path
 from typing import Any, Final, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
@@ -18,8 +20,15 @@ from pydantic import ValidationError
 from klsa_search import errors
 from klsa_search.collection.model import Document
 from klsa_search.collection.vectors import VECTORS
+from klsa_search.core.arguments import checked_argument, checked_iterable
 from klsa_search.core.service_reports import Job
-from klsa_search.errors import KlsaError, QueryError, ServiceFailed, SettingsError
+from klsa_search.errors import (
+    CollectionError,
+    KlsaError,
+    QueryError,
+    ServiceFailed,
+    SettingsError,
+)
 
 T = TypeVar("T")
 
@@ -181,7 +190,7 @@ def path_part(text: str) -> str:
 
     Clients and proxies remove these from an address, so the request would be another one.
     """
-    if text in (".", ".."):
+    if checked_argument("id", text, str) in (".", ".."):
         raise QueryError(
             f"`{text}` cannot be sent in an address, which it would change; rename it", field="id"
         )
@@ -250,15 +259,30 @@ class Batch:
         return f"[{','.join(taken)}]".encode()
 
 
+def records_of(records: Iterable[Record] | Record) -> Iterable[Record]:
+    """Return the records of an argument, which may be one; ArgumentError for a text."""
+    if isinstance(records, Document | Mapping):
+        return [records]
+    return checked_iterable("documents", records, Document, Mapping)
+
+
+def checked_file(path: str | Path) -> Path:
+    """Return the path of a file that can be sent; CollectionError if there is none."""
+    file = Path(checked_argument("path", path, str, os.PathLike))
+    if not file.is_file():
+        raise CollectionError(f"{file.absolute()}: no such file; correct the path", field="path")
+    return file
+
+
 async def stream_records(
-    records: Iterable[Record] | AsyncIterable[Record],
+    records: Iterable[Record] | AsyncIterable[Record] | Record,
 ) -> AsyncIterator[Record]:
-    """Yield records from an iterable of either kind."""
+    """Yield records from an iterable of either kind: see `records_of`."""
     if isinstance(records, AsyncIterable):
         async for record in records:
             yield record
     else:
-        for record in records:
+        for record in records_of(records):
             yield record
 
 
@@ -271,6 +295,7 @@ def as_json(record: Record) -> str:
             "text": record.text,
             "metadata": dict(record.metadata),
         }
+    record = checked_argument("documents", record, Document, Mapping)
     return json.dumps(with_lists(record), ensure_ascii=False)
 
 

@@ -61,7 +61,8 @@ def open_collection(
               "sqlite:FILE?table=NAME" or "sqlite:FILE?query=SELECT ..."; or a stream of bytes in
               one of the file formats, which is copied to a temporary file. An iterable may also
               have texts, which are numbered, or tuples of an ID and a text, or of ID, title and
-              text; a mapping has texts or mappings by ID, or columns by name
+              text; a mapping is one document if it has an ID, title or text, else it has texts or
+              mappings by ID, or columns by name
     format    one of `FORMATS`; by default detected from the content
     on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict

@@ -84,7 +84,7 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
         yield from rows
         return
     texts = [PLAIN.title_in(source), *PLAIN.texts_in(source)]
-    if PLAIN.id_in(source) and any(isinstance(source.get(name), str) for name in texts):
+    if PLAIN.id_in(source) or any(isinstance(source.get(name), str) for name in texts):
         yield source  # one document
         return
     for id_, value in source.items():

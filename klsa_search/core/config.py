@@ -27,7 +27,7 @@ from klsa_search.core.build_settings import (
     StopWordsName,
     Tokenizer,
 )
-from klsa_search.core.field_weights import FieldWeights, SearchedFields
+from klsa_search.core.field_weights import FieldWeights, SearchedFields, parse_weights
 from klsa_search.core.parameters import (
     LanguageSettings,
     MatchName,
@@ -84,7 +84,7 @@ class Settings(
     @model_validator(mode="after")
     def _boosts_searched_fields(self) -> Self:
         if self.boosts:
-            reason = unsearched(self.boost_factors, self.searched_fields)
+            reason = unsearched(parse_weights(self.boosts), self.searched_fields)
             if reason is not None:
                 raise conflict("boosts", reason, self.boosts)
         return self

@@ -83,7 +83,7 @@ def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tu
         return f"unknown {kind} {name!r}; the {kind}s are: {names}", name
     value = _BRIEF.repr(first["input"])
     if first["type"] == "string_type":
-        return f"{name} = {value} is not a text", name
+        return f"{name} = {value} is not a text; give a string", name
     return f"{name} = {value}: {first['msg']}", name
 
 
@@ -155,7 +155,7 @@ def _boosts(value: object) -> str:
                 raise ValueError(f"the factor of {name!r} must be from {MIN_BOOST} to {MAX_BOOST}")
     except ValueError as error:
         raise conflict("boosts", str(error), value) from None
-    return write_weights(sorted(item for item in factors.items() if item[1] != 1))
+    return write_weights(sorted(factors.items()))
 
 
 _TEXT_OR_MAPPING: Final = WithJsonSchema(
@@ -247,8 +247,8 @@ class SearchSettings(SettingsGroup):
 
     @property
     def boost_factors(self) -> dict[str, float]:
-        """Return the factors of boosted fields by name."""
-        return parse_weights(self.boosts)
+        """Return the factors other than 1 of boosted fields, by name."""
+        return {name: factor for name, factor in parse_weights(self.boosts).items() if factor != 1}
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:

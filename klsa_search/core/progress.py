@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
+from types import NoneType
 from typing import TYPE_CHECKING, Final, TextIO
+
+from klsa_search.core.arguments import checked_argument
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Lines
@@ -80,7 +83,7 @@ def open_progress(progress: Progress | bool | None) -> Iterator[Progress]:
     """Yield the progress callback: the one given, or for True a bar in a notebook or terminal."""
     if callable(progress):
         yield progress
-    elif progress and _in_notebook():
+    elif checked_argument("progress", progress, bool, NoneType) and _in_notebook():
         with _Cell() as cell:
             yield cell
     elif progress:

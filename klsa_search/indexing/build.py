@@ -6,6 +6,7 @@ import logging
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final, Unpack, cast
 
 from klsa_search.analysis.tokenizers import with_trusted_tokenizer
@@ -14,6 +15,7 @@ from klsa_search.collection.opened_collection import OpenedCollection, warn_of_s
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import RowVectorsLike
+from klsa_search.core.arguments import checked_argument
 from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
@@ -133,6 +135,7 @@ def build(
     >>> len(index)
     6
     """
+    checked_argument("partitions", partitions, int, NoneType)
     reading, settings = _split_options(options)
     chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     opened = None

@@ -136,7 +136,7 @@ class _Classifier:
         coordinates  (N, m) of all documents
         """
         names = _names(labels)
-        rows = index.arrays.rows_of(index.doc_ids(labels))
+        rows = index.arrays.rows_of(index.doc_ids(list(labels)))
         points = coordinates[rows].astype(np.float64)
         targets = np.array([[float(label == name) for name in names] for label in labels.values()])
         mean, shares = points.mean(axis=0), targets.mean(axis=0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from klsa_search.analysis.tokenizers import trust
+from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.lazy import delegated, delegated_property
@@ -262,7 +264,8 @@ class Index:
         def work(batch: Sequence[str | Query]) -> list[SearchResults]:
             return [self.search(query, k, **options) for query in batch]
 
-        return in_parallel(work, queries, checked_integer("threads", threads))
+        texts = checked_items("queries", queries, str, Query)
+        return in_parallel(work, texts, checked_integer("threads", threads))
 
     def rank(
         self,
@@ -282,7 +285,8 @@ class Index:
         EmbedderFailed if the embedder of the index does.
         """
         ranking = Ranking(checked_integer("k", k), mask, vector, parameters)
-        return rank_parts(self._reader, [query], ranking, self._models)[0]
+        text = checked_argument("query", query, str)
+        return rank_parts(self._reader, [text], ranking, self._models)[0]
 
     def rank_many(
         self,
@@ -303,7 +307,8 @@ class Index:
         def work(batch: Sequence[str]) -> list[tuple[DocIds, Scores]]:
             return rank_parts(reader, batch, ranking, self._models)
 
-        return in_parallel(work, queries, checked_integer("threads", threads))
+        texts = checked_items("queries", queries, str)
+        return in_parallel(work, texts, checked_integer("threads", threads))
 
     def scores(self, query: str, **parameters: Unpack[SearchParameters]) -> Scores:
         """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
@@ -315,7 +320,7 @@ class Index:
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        return score_parts(self._reader, query, parameters)
+        return score_parts(self._reader, checked_argument("query", query, str), parameters)
 
     def explain(
         self,
@@ -335,6 +340,7 @@ class Index:
         ['leak', 'coolant']
         """
         request = Query(query, 1, vector=vector, explain=True, **parameters)
+        checked_argument("id", id, str)
         return explain_part(self._reader, request, id, self._models)
 
     def is_quick(self, query: str, k: int = 10) -> bool:
@@ -381,7 +387,7 @@ def open_index(
     """
     name = None if tokenizer is None else trust(tokenizer)
     models = Models.opened(embedders or {}, reranker)
-    folder = followed(Path(path))
+    folder = followed(Path(checked_argument("path", path, str, os.PathLike)))
     index = Index(open_reader(folder), models)
     try:
         for entry in index.manifest.vectors:

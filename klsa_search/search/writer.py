@@ -11,6 +11,7 @@ from klsa_search.collection.opened_collection import OpenedCollection, warn_of_s
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.reading_options import Reading
 from klsa_search.collection.vectors import checked_vectors, of_spaces
+from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError, KlsaError
@@ -126,9 +127,7 @@ class Writer:
         >>> index.delete(["tyre", "copy", "never there"])
         2
         """
-        if isinstance(ids, str):  # its letters would be IDs
-            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
-        return self.write((), list(ids)).deleted
+        return self.write((), checked_items("ids", ids, str)).deleted
 
     def sync(
         self,
@@ -231,9 +230,10 @@ class Writer:
         see `add`; memory is that of the batch as JSON.
         """
         batch_writer = self._reader.require_writer()
-        checked = [checked_id(id_) for id_ in deletes]
+        checked = list(map(checked_id, checked_items("deletes", deletes, str)))
         reader = self._reader
-        puts = list(map(declared_of(reader.settings, reader.fields).without_html, puts))
+        declared = declared_of(reader.settings, reader.fields)
+        puts = list(map(declared.without_html, checked_items("puts", puts, Document)))
         puts, warnings = self._with_vectors(puts)
         result = batch_writer.write(puts, checked)
         return replace(result, warnings=(*result.warnings, *warnings))
@@ -266,7 +266,8 @@ class Writer:
         >>> index.document("heat").title, "year" in index.document("heat").metadata
         ('Overheating engines', False)
         """
-        return self._patch([Changes(id, changes)])
+        changes = checked_argument("changes", changes, Mapping)
+        return self._patch([Changes(checked_argument("id", id, str), changes)])
 
     def patch_many(self, changes: Iterable[Mapping[str, object]]) -> WriteResult:
         """Merge changes into documents, in one atomic batch, and return the WriteResult.
@@ -283,7 +284,7 @@ class Writer:
         return self._patch(
             [
                 Changes.of_record(record, f"changes[{number}]")
-                for number, record in enumerate(changes)
+                for number, record in enumerate(checked_items("changes", changes, Mapping))
             ]
         )
 

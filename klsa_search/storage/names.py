@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from types import NoneType
 
+from klsa_search.core.arguments import checked_argument
 from klsa_search.errors import SettingsError
 
 CURRENT = "CURRENT"
@@ -77,12 +79,13 @@ def index_with(path: Path) -> Path:
 
 def index_directory(home: str | Path | None = None) -> Path:
     """Return the index directory: `home`, else `$KLSA_HOME`, else `index`."""
+    checked_argument("home", home, str, os.PathLike, NoneType)
     return Path(os.environ.get("KLSA_HOME") or "index") if home is None else Path(home)
 
 
 def index_path(home: Path, name: str) -> Path:
     """Return the folder of an index; SettingsError for a name that is not a plain file name."""
-    if not NAME.fullmatch(name) or name.startswith(CATALOG):
+    if not NAME.fullmatch(checked_argument("name", name, str)) or name.startswith(CATALOG):
         raise SettingsError(
             f"name = {name!r} is not an index name: use 1 to 100 letters, digits, "
             f"'.', '_' or '-', beginning with a letter or digit, and not with {CATALOG}",

@@ -158,6 +158,9 @@ def test_alpha_0_is_bm25(index):
         ("title^", "not a number"),
         ("title,,text", "blank"),
         ({"author": 2}, "searched fields are: `title`, `note`, `text`"),
+        ({"author": 1}, "`author` is not a searched field"),
+        ("title=2", "`title=2` is not a searched field"),
+        ("title2", "`title2` is not a searched field"),
         (3, "give `name"),
     ],
 )

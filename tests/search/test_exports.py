@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build
-from klsa_search.errors import QueryError
+from klsa_search.errors import KlsaError
 from klsa_search.search.parts import exports
 from tests.support.examples import one_in
 
@@ -94,6 +94,6 @@ def test_columns_by_default_and_those_that_do_not_exist(index):
         ([], {"format": "xls"}, "format"),
         ([], {"limit": 0}, "limit"),
     ):
-        with pytest.raises(QueryError) as error:
+        with pytest.raises(KlsaError) as error:
             index.export("word", columns, **options)
         assert error.value.field == field

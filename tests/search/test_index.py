@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.errors import ArgumentError, DocumentNotFound, QueryError
 from klsa_search.search import costs
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.ranking import searcher
@@ -177,7 +177,7 @@ def test_many_queries_are_checked_like_one(index, many):
         with pytest.raises(QueryError) as caught:
             getattr(index, many)(["bread"], **{field: value})
         assert caught.value.field == field
-    with pytest.raises(QueryError, match="text"):
+    with pytest.raises(ArgumentError, match="text"):
         getattr(index, many)(["bread", None], ranker="bm25")
 
 

@@ -15,6 +15,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.collection import Topic
 from klsa_search.core.config import Settings
 from klsa_search.errors import (
+    ArgumentError,
     CollectionError,
     DocumentNotFound,
     QueryError,
@@ -205,7 +206,7 @@ def test_written_documents_are_read_back_unchanged(index):
 
 def test_a_single_id_is_not_read_as_letters(index):
     index.add([{"id": "x", "text": "kept"}, {"id": "xy", "text": "kept"}])
-    with pytest.raises(CollectionError, match="give a list of IDs"):
+    with pytest.raises(ArgumentError, match="give a list of texts"):
         index.delete("xy")
     assert {"x", "xy"} <= set(index.ids())
 

@@ -45,7 +45,7 @@ def addends_of(
     Cost: a look-up for each; with boosts, the postings of the terms.
     """
     kernel = snapshot.query_kernel
-    if parameters is None or not parameters.boosts:
+    if parameters is None or not parameters.boost_factors:
         saturations = snapshot.bm25_engine.saturations(query.numbers, documents)
     else:
         saturations = np.zeros((len(documents), len(query.numbers)), np.uint16)

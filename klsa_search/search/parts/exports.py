@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Unpack
 
 from klsa_search.collection.field_paths import value_at
+from klsa_search.core.arguments import checked_items
 from klsa_search.core.csv_cells import csv_of
 from klsa_search.errors import QueryError
 from klsa_search.search.models import Models
@@ -119,9 +120,10 @@ class Exports:
 
 def _checked_columns(columns: Iterable[str], fields: Fields) -> list[str]:
     """Return the names of columns; QueryError for one that neither hits nor documents have."""
-    if isinstance(columns, str):
-        raise QueryError(f"columns = {columns!r} is a text; give a list", field="columns")
-    names = list(columns) or [*BEFORE_FIELDS, *(name for name in fields if name not in HIT_COLUMNS)]
+    names = checked_items("columns", columns, str) or [
+        *BEFORE_FIELDS,
+        *(name for name in fields if name not in HIT_COLUMNS),
+    ]
     of_documents = {*HIT_COLUMNS, *fields, *fields.others}
     for name in names:
         if not any(f"{other}.".startswith(f"{name}.") for other in of_documents):

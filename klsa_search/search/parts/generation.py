@@ -208,8 +208,9 @@ class GenerationWriter:
             generation.refresh(log)
             documents = generation.state.documents
             puts = self._puts(batch)
-            existing = [id_ for id_ in {*batch.deletes} if documents.find(id_) is not None]
-            last = log.append(puts, batch.deletes, time)
+            deletes = dict.fromkeys(batch.deletes)
+            existing = [id_ for id_ in deletes if documents.find(id_) is not None]
+            last = log.append(puts, existing, time)  # a batch that changes nothing is not stored
             try:
                 generation.refresh(log)
             except (KlsaError, OSError, MemoryError) as error:

@@ -15,6 +15,7 @@ import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
+from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.array_types import DocIds, Scores
 from klsa_search.core.config import Settings
 from klsa_search.core.parameters import SearchParameters, SearchSettings, SpellingName
@@ -90,9 +91,9 @@ class Reader:
     ) -> list[T]:
         """Return what a function reads of parts by their doc ids, in order."""
         parts = self.parts.parts
-        numbers, local = local_doc_ids(np.fromiter(doc_ids, np.int64))
+        numbers, local = local_doc_ids(np.array(checked_items("doc_ids", doc_ids, int), np.int64))
         if (numbers < 0).any() or (numbers >= len(parts)).any():
-            raise IndexError(f"index `{self.name}` has {len(parts)} partitions")
+            raise reading.unused_doc_id(self.name)
         values = [
             part.read(function, local[numbers == number].tolist(), *args, **kwargs)
             for number, part in enumerate(parts)
@@ -322,7 +323,7 @@ class Reader:
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document with this ID as it was indexed; DocumentNotFound."""
-        return self._part_of(id).read(reading.document, id)
+        return self._part_of(checked_argument("id", id, str)).read(reading.document, id)
 
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
@@ -330,7 +331,7 @@ class Reader:
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Return the doc ids of documents by ID, in order; DocumentNotFound."""
-        parts, ids = self.parts.parts, list(ids)
+        parts, ids = self.parts.parts, checked_items("ids", ids, str)
         numbers = [partition_of(id_, len(parts)) for id_ in ids]
         doc_ids: list[list[int]] = []
         for number, part in enumerate(parts):
@@ -407,7 +408,7 @@ class Reader:
         >>> index.excerpt("leak#19-28").text
         'old hoses'
         """
-        part = self._part_of(id)
+        part = self._part_of(checked_argument("id", id, str))
         if not part.read(reading.has_document, id):
             with suppress(ValueError):  # the ID of no passage
                 part = self._part_of(PassageId.of(id).document_id)
@@ -432,6 +433,7 @@ class Reader:
         >>> index.query_counts('"wet roads" tyres')
         QueryCounts(words=3, operators=1, ..., phrase_documents=3, ..., matches=6, ...)
         """
+        checked_argument("query", query, str)
         options: SearchParameters = {"operators": operators, "spelling": spelling}
         return QueryCounts.of_parts(self._read_all(counts_of, query, options, filter))
 

@@ -16,7 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import SearchParameters, SearchSettings
-from klsa_search.errors import EmbedderFailed
+from klsa_search.errors import ArgumentError, EmbedderFailed
 from klsa_search.search.engine.evidence import Answers, Evidence
 from klsa_search.search.engine.mask import intersection
 from klsa_search.search.engine.snapshot import FIRST_LATER
@@ -32,6 +32,7 @@ from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import GenerationInfo, State
 from klsa_search.search.suggest.suggester import Candidate
 from klsa_search.storage.manifest import SpaceEntry
+from klsa_search.storage.names import index_of
 
 _BITS: Final = 24
 """Bits of a doc id in a partition."""
@@ -164,14 +165,30 @@ def has_document(state: State, id_: str) -> bool:
     return state.documents.find(id_) is not None
 
 
+def unused_doc_id(name: str) -> ArgumentError:
+    """Return the error of a doc id that no document of an index has."""
+    return ArgumentError(
+        f"doc_ids: one of them is not a doc id of index `{name}`; give those that `live_doc_ids`, "
+        "`doc_ids` and `rank` return",
+        field="doc_ids",
+    )
+
+
+def _used(state: State, doc_ids: Sequence[int]) -> Sequence[int]:
+    """Return doc ids that are all in use; ArgumentError."""
+    if doc_ids and not (min(doc_ids) >= 0 and max(doc_ids) < len(state.snapshot)):
+        raise unused_doc_id(index_of(state.info.path).name)
+    return doc_ids
+
+
 def documents_at(state: State, doc_ids: Sequence[int]) -> list[Document]:
     """Return documents by doc id, in order."""
-    return state.documents.at(doc_ids)
+    return state.documents.at(_used(state, doc_ids))
 
 
 def ids_at(state: State, doc_ids: Sequence[int]) -> list[str]:
     """Return the IDs of documents by doc id, in order."""
-    return state.documents.ids(doc_ids)
+    return state.documents.ids(_used(state, doc_ids))
 
 
 def doc_ids_of(state: State, ids: Sequence[str]) -> list[int]:
@@ -186,7 +203,7 @@ def hits(
     weights: Mapping[str, float] | None,
 ) -> tuple[Hit, ...]:
     """Return hits of documents without scores: see `Index.hits`."""
-    documents = np.array(doc_ids, np.int64)
+    documents = np.array(_used(state, doc_ids), np.int64)
     scores = np.zeros(len(documents), np.float32)
     return hits_of(state, documents, scores, *state.snippets.numbered(terms, weights))
 

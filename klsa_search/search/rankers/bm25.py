@@ -30,7 +30,7 @@ def boosted_bm25(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettin
     Cost: the postings of the query; with boosts also the parts before the text of the documents
     that contain its terms, and the texts of those whose other parts do, at 3 ns a word.
     """
-    if not parameters.boosts:
+    if not parameters.boost_factors:
         return snapshot.lexical(query)
     kernel = snapshot.query_kernel
     row = np.zeros(len(snapshot), np.int64)
@@ -49,7 +49,7 @@ def boosted_postings(
 ) -> tuple[DocIds, npt.NDArray[np.uint16]]:
     """Return the doc ids that contain a term, and its boosted saturations in 65,536ths."""
     documents, saturations = snapshot.query_kernel.postings.of_term(term)
-    if not parameters.boosts:
+    if not parameters.boost_factors:
         return documents, saturations
     forward = snapshot.forward
     names, weights = forward.fields

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.core.config import unsearched
+from klsa_search.core.field_weights import parse_weights, write_weights
 from klsa_search.core.lazy import lazy_property
 from klsa_search.core.parameters import LanguageSettings, SearchSettings
 from klsa_search.errors import QueryError, SettingsError
@@ -98,9 +99,12 @@ class Parameters:
             chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
-        reason = unsearched(chosen.boost_factors, self._snapshot.forward.fields)
-        if reason is not None:
-            raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
+        if chosen.boosts:
+            reason = unsearched(parse_weights(chosen.boosts), self._snapshot.forward.fields)
+            if reason is not None:
+                raise QueryError(f"boosts = {chosen.boosts!r}: {reason}", field="boosts")
+            boosts = write_weights(chosen.boost_factors.items())  # those of factor 1 are checked
+            chosen = chosen.model_copy(update={"boosts": boosts})
         field: str | None = needs_eigenvectors(chosen)
         advice = f"rebuild it with --{field} {getattr(chosen, field)}" if field else ""
         if field is None and "dimensions" in changes:

@@ -230,7 +230,7 @@ class Searcher:
         matches: bool,
     ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
-        if parameters.ranker == "bm25" and not parameters.boosts:
+        if parameters.ranker == "bm25" and not parameters.boost_factors:
             return self._snapshot.bm25_engine.top(queries, k, mask, totals=totals, matches=matches)
         if self._allows_klsa_engine(parameters):
             tops = self._klsa_top(queries, k, parameters, mask, totals=totals, matches=matches)
@@ -250,7 +250,7 @@ class Searcher:
     @lazy_property
     def _is_fast_by_default(self) -> bool:
         if self._defaults.ranker == "bm25":
-            return not self._defaults.boosts
+            return not self._defaults.boost_factors
         # Few documents are all scored, within a millisecond.
         return self._defaults_use_klsa_engine
 
@@ -328,7 +328,7 @@ class Searcher:
 
 def ranks_with_klsa_engine(parameters: SearchSettings) -> bool:
     """Return whether the engine computes a ranking."""
-    return ranks_by_seeds(parameters) and not (parameters.exact or parameters.boosts)
+    return ranks_by_seeds(parameters) and not (parameters.exact or parameters.boost_factors)
 
 
 def ranks_by_seeds(parameters: SearchSettings) -> bool:

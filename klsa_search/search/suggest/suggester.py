@@ -91,7 +91,7 @@ class SuggestedTexts(NamedTuple):
 def checked_typed(typed: object) -> None:
     """Raise QueryError unless the typed text is a text."""
     if not isinstance(typed, str):
-        raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
+        raise QueryError(f"q = {typed!r} is not a text; give a string", field="q")
 
 
 SAMPLE: Final = 4_000

@@ -124,7 +124,7 @@ export class Index {
     options?: { span?: [number, number]; page?: number; vectors?: boolean } & RequestOptions,
   ): Promise<StoredDocument>;
   add(
-    documents: Iterable<NewDocument> | AsyncIterable<NewDocument>,
+    documents: Iterable<NewDocument> | AsyncIterable<NewDocument> | NewDocument,
     options?: RequestOptions,
   ): Promise<number>;
   addFile(

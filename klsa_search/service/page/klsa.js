@@ -267,8 +267,8 @@ export class Index {
     return this.#client.request("GET", `/documents/${part(id)}`, { query, signal });
   }
 
-  /** Add or replace documents; return how many. Batches of 1,000 are stored whole or not at all.
-   * @param {Iterable<object> | AsyncIterable<object>} documents
+  /** Add or replace documents, or one; return how many. Batches of 1,000 are stored whole or not.
+   * @param {Iterable<object> | AsyncIterable<object> | object} documents
    */
   async add(documents, { signal } = {}) {
     let [batch, length, added] = [[], 0, 0];
@@ -278,7 +278,9 @@ export class Index {
       const options = { body, idempotent: true, signal };
       added += (await this.#client.request("POST", `${this.#path}/documents`, options)).added;
     };
-    for await (const document of documents) {
+    if (typeof documents === "string") throw new TypeError("documents is a text; give a list");
+    const isList = Symbol.iterator in documents || Symbol.asyncIterator in documents;
+    for await (const document of isList ? documents : [documents]) {
       const text = JSON.stringify(document);
       batch.push(text);
       length += text.length;

@@ -1,0 +1,108 @@
+"""Checks of public arguments: a value of the wrong type is an ArgumentError that says what to give.
+
+Errors of programs, such as a wrong number of arguments, stay TypeErrors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from reprlib import Repr
+from types import NoneType
+from typing import Final, TypeVar
+
+import numpy as np
+
+from klsa_search.errors import ArgumentError
+
+T = TypeVar("T")
+
+_BRIEF: Final = Repr()
+_BRIEF.maxother = _BRIEF.maxstring = 60
+
+_KINDS: Final[tuple[tuple[type | tuple[type, ...], str, str], ...]] = (
+    (bool, "True or False", "True or False"),
+    (str, "a text", "texts"),
+    ((bytes, bytearray), "bytes", "bytes"),
+    ((int, np.integer), "a whole number", "whole numbers"),
+    ((float, np.floating), "a number", "numbers"),
+    (Mapping, "a mapping", "mappings"),
+    (list, "a list", "lists"),
+    (tuple, "a tuple", "tuples"),
+    (os.PathLike, "a path", "paths"),
+    (NoneType, "None", "None"),
+)
+"""Types with their names, one and many; an instance of several has the first."""
+
+
+def kind_of(value: object) -> str:
+    """Return what a value is, for a message.
+
+    >>> kind_of("red"), kind_of({"id": "1"}), kind_of(object)
+    ('a text', 'a mapping', 'a type')
+    """
+    names = (one for types, one, _ in _KINDS if isinstance(value, types))
+    return next(names, f"a {type(value).__name__}")
+
+
+def checked_argument(name: str, value: T, *kinds: type) -> T:
+    """Return an argument of one of these types; ArgumentError for any other.
+
+    >>> checked_argument("id", "leak", str)
+    'leak'
+    """
+    if _is_a(value, *kinds):
+        return value
+    wanted = " or ".join(_name(kind, 1) for kind in kinds if kind is not NoneType)
+    raise ArgumentError(f"{name} = {_shown(value)}; give {wanted}", field=name)
+
+
+def checked_items(name: str, value: Iterable[T], *kinds: type) -> list[T]:
+    """Return the items of an argument, each of one of these types; ArgumentError for any other.
+
+    A text is not a list of its letters, nor a mapping one of its names.
+
+    >>> checked_items("ids", iter(["leak", "heat"]), str)
+    ['leak', 'heat']
+    """
+    checked_iterable(name, value, *kinds)
+    items: list[T] = value.tolist() if isinstance(value, np.ndarray) else list(value)
+    is_uniform = isinstance(value, np.ndarray) and value.dtype != object
+    for number, item in enumerate(items[:1] if is_uniform else items):
+        if not _is_a(item, *kinds):
+            raise _no_list(name, f"{name}[{number}]", item, *kinds)
+    return items
+
+
+def checked_iterable(name: str, value: Iterable[T], *kinds: type) -> Iterable[T]:
+    """Return an argument that can be iterated, without its items; ArgumentError: `checked_items`.
+
+    kinds  of the items, for the message
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _no_list(name, name, value, *kinds)
+    return value
+
+
+def _no_list(name: str, where: str, value: object, *kinds: type) -> ArgumentError:
+    wanted = " or ".join(_name(kind, 2) for kind in kinds)
+    return ArgumentError(f"{where} = {_shown(value)}; give a list of {wanted}", field=name)
+
+
+def _shown(value: object) -> str:
+    return "None" if value is None else f"{_BRIEF.repr(value)} is {kind_of(value)}"
+
+
+def _is_a(value: object, *kinds: type) -> bool:
+    if isinstance(value, bool):
+        return bool in kinds or object in kinds
+    return isinstance(value, kinds) or (int in kinds and isinstance(value, np.integer))
+
+
+def _name(kind: type, number: int) -> str:
+    for types, *names in _KINDS:
+        if kind in (types if isinstance(types, tuple) else (types,)):
+            return names[number - 1]
+    if kind is object:
+        return "values"
+    return f"a {kind.__name__}" if number == 1 else f"{kind.__name__} objects"
