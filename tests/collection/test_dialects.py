@@ -12,7 +12,10 @@ from klsa_search.collection import open_collection
 from klsa_search.errors import CollectionError
 from tests.support.examples import one_in
 
-CELLS = st.text(st.characters(codec="cp1252", exclude_characters="\0\r"), max_size=9)
+CELLS = st.text(st.characters(codec="cp1252", exclude_characters="\0\r"), max_size=9).filter(
+    lambda cell: cell not in ("NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", "#N/A")
+)
+"""Cells, none of which stands for no text."""
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5)
 
 
