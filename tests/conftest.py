@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -51,6 +52,22 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+_EXCLUDING = re.compile(r"not \w+(?: and not \w+)*")
+_MARKED = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.(\w+)", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module that `-m` excludes as a whole: each worker of `make test` needs 360 of 420.
+
+    These 60 import a browser and the studies, and have most of the cases that are not chosen.
+    """
+    excluding = config.getoption("markexpr")
+    if collection_path.suffix != ".py" or not _EXCLUDING.fullmatch(excluding):
+        return None
+    marked = _MARKED.search(collection_path.read_text(encoding="utf-8"))
+    return True if marked and f"not {marked[1]}" in excluding.split(" and ") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

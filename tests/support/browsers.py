@@ -1,13 +1,18 @@
 """The browser in which the tests open pages."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -15,6 +20,8 @@ _COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Yield a Chromium of this machine or of Playwright; skip the test if there is neither."""
+    from playwright.sync_api import sync_playwright  # 0.4 s, when its modules are collected
+
     with sync_playwright() as playwright:
         installed = next(filter(None, map(shutil.which, _COMMANDS)), None)
         downloaded = playwright.chromium.executable_path

@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright import sync_api as api
 
 from klsa_search.indexing.build import build
 from klsa_search.mining.similar import similar
@@ -18,8 +17,6 @@ from tests.support.browsers import open_browser
 from .notes import notes
 
 LONG = 60_000  # ms
-
-api.expect.set_options(timeout=LONG)
 
 
 def pytest_collection_modifyitems(items):
@@ -36,6 +33,9 @@ def _patience(patient_service):
 
 @pytest.fixture(scope="package")  # its event loop is in the way of whoever starts one
 def browser():
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=LONG)
     with open_browser() as opened:
         yield opened
 
