@@ -23,13 +23,10 @@ class World:
     def __init__(self, folder):
         self.source, self.front = folder / "source", folder / "front"
         self.kept, self.machines = str(folder / "kept"), [folder / "one", folder / "two"]
-        build(topic_records(), name="notes", home=self.source, partitions=3, workers=1).close()
-        with open_index(self.source / "notes") as index:
-            index.add(topic_records(9, 2, 500))
-        self.back_up()
 
     def back_up(self):
-        back_up(Repository(self.kept), self.source, keep=1)
+        # A copy of the folder is another index directory.
+        back_up(Repository(self.kept), self.source, keep=1, take_over=True)
         follow(Repository(self.kept), self.front)
 
     def opened(self, replicas=1):
@@ -53,9 +50,21 @@ class World:
         return True
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a backup that was followed; it is copied."""
+    folder = tmp_path_factory.mktemp("made")
+    world = World(folder)
+    build(topic_records(), name="notes", home=world.source, partitions=3, workers=1).close()
+    with open_index(world.source / "notes") as index:
+        index.add(topic_records(9, 2, 500))
+    world.back_up()
+    return folder
+
+
 @pytest.fixture
-def world(tmp_path):
-    return World(tmp_path)
+def world(made, tmp_path):
+    return World(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 def test_empty_machines_get_their_partitions_and_later_writes(world):

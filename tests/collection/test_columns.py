@@ -182,10 +182,10 @@ def test_broken_arrays_are_named_or_end_there(tmp_path, data, reason, before):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd, lambda data: zipped(a=data)])
 def test_a_file_that_is_unpacked_to_too_much_is_read_up_to_there(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(lines, "LARGEST_UNPACKED", 2**20)
+    monkeypatch.setattr(lines, "LARGEST_UNPACKED", 2**16)
     monkeypatch.setattr(lines, "_GREATEST_RATIO", 0)
     path = tmp_path / "a.jsonl"
-    path.write_bytes(pack(b'{"id": "1", "text": "pump"}\n' + b"\n" * 2**21))
+    path.write_bytes(pack(b'{"id": "1", "text": "pump"}\n' + b"\n" * 2**18))
     source = open_collection(path, on_error="skip")
     assert [each.id for each in source.documents()] == ["1"]
     assert "is too large (unpacked more than" in source.problems.reasons[0]
