@@ -88,7 +88,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         lenient = Intake(replace(intake.options, on_error="skip"))
         with suppress(TruncatedFile):
             for _, row, _ in islice(_rows(path, lenient, kind, dialect), 1, None):
-                yield row
+                if not _is_note(row, cells):
+                    yield row
 
     if intake.columns.id_in(cells) is None and _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
@@ -100,9 +101,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     if lists:
         intake.note(path, f"cells of {listed(header.names[at] for at in lists)} are lists")
 
-    needed = len(header.names) - header.optional_at_end(intake.columns)
-
-    def checked(number: int, row: list[str]) -> Iterator[tuple[str, list[Any]]]:
+    def checked(number: int, row: list[str], needed: int) -> Iterator[tuple[str, list[Any]]]:
         if needed <= len(row) < len(header.names):
             intake.note(path, "blank cells for columns that rows end before")
             row += [""] * (len(header.names) - len(row))
@@ -111,19 +110,21 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             return
         cells: list[Any] = list(map(str.strip, row)) if is_printed else row
         for at in lists:
-            cells[at] = _list_of(cells[at]) or cells[at]
+            value = _list_of(cells[at])
+            cells[at] = cells[at] if value is None else value
         yield f"{path}:{number}", cells
 
     def readable() -> Iterator[tuple[str, list[Any]]]:
+        needed = len(header.names) - header.optional_at_end(intake.columns)
         notes: list[tuple[int, list[str]]] = []  # lines that may stand below the table
         for number, row, follows_blank in rows:
             if (notes or follows_blank) and _is_note(row, header.names):
                 notes.append((number, row))
                 continue
             for earlier in notes:  # a row of the table follows
-                yield from checked(*earlier)
+                yield from checked(*earlier, needed)
             notes.clear()
-            yield from checked(number, row)
+            yield from checked(number, row, needed)
         if notes:
             lines = "1 line" if len(notes) == 1 else f"{len(notes):,} lines"
             intake.note(path, f"left out {lines} below the table")

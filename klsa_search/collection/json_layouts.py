@@ -107,7 +107,9 @@ def with_lists(value: Any, levels: int = 20) -> Any:
     if levels == 0 or not isinstance(value, _NESTED):
         return value
     if isinstance(value, list):
-        return [with_lists(element, levels - 1) for element in value]
+        # The first element decides, as a vector has hundreds.
+        is_nested = bool(value) and isinstance(value[0], _NESTED)
+        return [with_lists(element, levels - 1) for element in value] if is_nested else value
     nested = {name: with_lists(inner, levels - 1) for name, inner in value.items()}
     is_list = nested and all(
         isinstance(inner, dict) and inner.get("id") == name for name, inner in nested.items()

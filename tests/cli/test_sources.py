@@ -76,8 +76,8 @@ def test_an_export_of_a_help_desk_by_two_commands(shell):
     done = shell("klsa-index", "build", source, "--name", "desk", "--split", "tags=;", "--json")
     assert [note.partition(": ")[2].split(",")[0] for note in done.json["notes"]] == [
         "read as CSV with delimiter ';'",
-        "using column 'key' as id",
         "read as Windows-1252",
+        "using column 'key' as id",
     ]
     columns = done.json["fields"]["columns"]
     assert {name: (each["type"], each["missing"]) for name, each in columns.items()} == {

@@ -305,6 +305,8 @@ def test_codes_in_the_first_column_are_ids(tmp_path):
 
 
 def test_lines_below_a_table_are_left_out(tmp_path):
+    codes = "Case,Title,Text\nINC-1,Pump,It leaks\n\nConfidential\n"
+    assert [row[0] for row in read(tmp_path, codes)[0]] == ["INC-1"]
     table = "id,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n"
     for below in ("\n\nConfidential\nCopyright 2024\n", "\n,,\nMade by Ann,,\nin May,,\n"):
         found, source = read(tmp_path, table + below)
@@ -321,7 +323,7 @@ def test_lines_below_a_table_are_left_out(tmp_path):
 @pytest.mark.parametrize("lists", ['"[""red"", ""big""]"', "\"['red', 'big']\""])
 def test_cells_of_lists_are_lists(tmp_path, lists):
     found, source = read(tmp_path, f"id,text,tags,note\n1,a,{lists},[b]\n2,c,[],d\n3,e,,\n")
-    assert [row[3]["tags"] for row in found] == [["red", "big"], "[]", ""]
+    assert [row[3]["tags"] for row in found] == [["red", "big"], [], ""]
     assert found[0][3]["note"] == "[b]"
     assert any("cells of 'tags' are lists" in note for note in source.notes)
 
