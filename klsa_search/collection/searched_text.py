@@ -168,6 +168,8 @@ def _derived(words: Sequence[str], *, least: int, together: int, camel: bool = F
     present = {word.lower() for word in words}
     parts = []
     for word in dict.fromkeys(words):
+        if word.isalpha() and word[1:].islower():
+            continue  # most words have no border
         if len(word) > MAX_IDENTIFIER or (camel and not _LONG_CAMEL.search(word)):
             continue
         borders = [0, *(border.start() for border in BORDER.finditer(word)), len(word)]
