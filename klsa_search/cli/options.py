@@ -18,8 +18,8 @@ from pydantic_core import PydanticCustomError
 from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
-from klsa_search.core.parameters import Shown
 from klsa_search.core.plugins import PluginName
+from klsa_search.core.settings_group import Shown
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
 

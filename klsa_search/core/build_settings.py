@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import BeforeValidator, Field, field_validator
 
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
-from klsa_search.core.parameters import SettingsGroup, Shown, conflict
 from klsa_search.core.plugins import PluginName
+from klsa_search.core.settings_group import SettingsGroup, Shown, conflict
 
 LIST: Final = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 """Takes a list, as TOML and JSON have, for a tuple."""

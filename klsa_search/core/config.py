@@ -28,14 +28,8 @@ from klsa_search.core.build_settings import (
     Tokenizer,
 )
 from klsa_search.core.field_weights import FieldWeights, SearchedFields, parse_weights
-from klsa_search.core.parameters import (
-    LanguageSettings,
-    MatchName,
-    SearchSettings,
-    SettingsGroup,
-    SpellingName,
-    conflict,
-)
+from klsa_search.core.parameters import LanguageSettings, MatchName, SearchSettings, SpellingName
+from klsa_search.core.settings_group import SettingsGroup, conflict
 from klsa_search.errors import SettingsError
 
 

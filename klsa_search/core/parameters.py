@@ -1,15 +1,13 @@
 """Parameters and options of a search, declared once for Python, HTTP and the command line.
 
-The base class of settings, the groups of those that queries use, the same as parameters of one
-search, and the other options. `config.py` has all settings of an index, `search.query.query.Query`
+The groups of settings that queries use, the same as parameters of one search, and the other
+options. `config.py` has all settings of an index, `search.query.query.Query`
 a search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from reprlib import Repr
 from typing import Annotated, Any, Final, Literal, Self, TypedDict, TypeVar, cast, get_args
 
 from pydantic import (
@@ -18,7 +16,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     WithJsonSchema,
     create_model,
     model_validator,
@@ -27,65 +24,9 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
-from klsa_search.errors import SettingsError
+from klsa_search.core.settings_group import SettingsGroup, Shown, conflict
 
 M = TypeVar("M", bound=BaseModel)
-
-_BRIEF: Final = Repr()
-_BRIEF.maxother = _BRIEF.maxstring = 200
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Option of a setting on the command line, as far as it does not follow from the declaration.
-
-    option   option; by default --name, and --no-name for a yes or no
-    metavar  placeholder of the value
-    default  default in words
-    """
-
-    option: str | None = None
-    metavar: str | None = None
-    default: str | None = None
-
-
-class SettingsGroup(BaseModel):
-    """Base class of the groups: immutable, no unknown names, no conversion, finite numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    @classmethod
-    def checked(cls, options: Mapping[str, Any]) -> Self:
-        """Return the group made of a mapping; SettingsError names the first invalid setting."""
-        try:
-            return cls(**options)
-        except ValidationError as error:
-            message, field = first_fault(error, cls, "setting")
-            raise SettingsError(message, field=field) from None
-
-    @classmethod
-    def of(cls, settings: object) -> Self:
-        """Return this group of settings that contain it."""
-        return cls(**{name: getattr(settings, name) for name in cls.model_fields})
-
-
-def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tuple[str, str]:
-    """Return a sentence about the first invalid value of a model, and the name of its field.
-
-    kind  what a field is called, such as "setting"
-    """
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "misfit":
-        return first["msg"], first["ctx"]["field"]
-    name = str(first["loc"][0]) if first["loc"] else f"{kind}s"
-    if first["type"] == "extra_forbidden":
-        names = ", ".join(sorted(model.model_fields))
-        return f"unknown {kind} {name!r}; the {kind}s are: {names}", name
-    value = _BRIEF.repr(first["input"])
-    if first["type"] == "string_type":
-        return f"{name} = {value} is not a text; give a string", name
-    return f"{name} = {value}: {first['msg']}", name
-
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 """Names of the built-in rankers."""
@@ -103,12 +44,6 @@ SPECTRAL_NAMES: Final = PluginName("spectral", get_args(SpectralName))
 MIN_BOOST = 0.01
 MAX_BOOST = 100
 """Limits of the factor of a field in a query."""
-
-
-def conflict(field: str, reason: str, value: object) -> PydanticCustomError:
-    """Return the error of a validator that names the parameter to change."""
-    context = {"field": field, "reason": reason, "value": repr(value)}
-    return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
 
 def encodable(text: str) -> str:

@@ -23,7 +23,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from klsa_search.core.parameters import Shown
+from klsa_search.core.settings_group import Shown
 from klsa_search.errors import SettingsError
 from klsa_search.service.admission import (
     HEAVY,

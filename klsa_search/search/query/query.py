@@ -15,8 +15,8 @@ from klsa_search.core.parameters import (
     QueryOptions,
     RankingParameters,
     SearchParameters,
-    first_fault,
 )
+from klsa_search.core.settings_group import first_fault
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
 
