@@ -98,7 +98,8 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
         raise CollectionError(
             f"{origin}: {name!r} is an object, not a string; name one of its fields: {paths}"
         )
-    raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")
+    step = "; decode it, as with .decode()" if isinstance(value, bytes) else ""
+    raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string{step}")
 
 
 def _id(record: Mapping[str, Any], name: str, origin: str) -> str:

@@ -144,3 +144,8 @@ def test_one_mapping_with_an_id_and_a_text_is_a_document():
 def test_bytes_are_the_content_of_a_file():
     source = open_collection(b'[{"id": "1", "text": "pump"}]')
     assert [(document.id, document.text) for document in source.documents()] == [("1", "pump")]
+
+
+def test_bytes_in_a_field_are_refused_with_what_to_do():
+    with pytest.raises(CollectionError, match="'text' is a bytes, not a string; decode it"):
+        list(open_collection([{"id": "1", "text": b"pump"}]).documents())

@@ -182,6 +182,7 @@ _NAMED_MONTHS: Final = (
     re.compile(rf"{_WEEKDAY}{_MONTH}\.? {_ORDINAL},? (?P<y>\d{{4}}){_TIME}", re.I),
     re.compile(rf"{_WEEKDAY}{_MONTH} {{1,2}}(?P<d>\d\d?){_TIME} (?P<y>\d{{4}})", re.I),
     re.compile(rf"{_MONTH}\.?[ -](?P<y>\d{{4}})", re.I),
+    re.compile(rf"(?P<y>\d{{4}}) {_MONTH}(?: (?P<d>\d\d?))?", re.I),  # of PubMed
 )
 _OFFSET: Final = re.compile(r"([+-])(\d\d?):?(\d\d)?")
 _CENTURY: Final = 69
