@@ -1,5 +1,6 @@
 """Refits of an index that is written to meanwhile."""
 
+import shutil
 from contextlib import closing
 
 import pytest
@@ -27,14 +28,19 @@ def records(*numbers):
     ]
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     """An index of 30 documents, to which some were added, of which some were replaced or deleted"""
-    index = build(records(*range(30)), name="it", home=tmp_path / "index", **PLAIN)
-    index.add([*records(*range(30, 40)), {"id": "3", "text": "t00 t33"}])
-    index.delete(["0", "35"])
-    index.close()
-    return tmp_path / "index" / "it"
+    home = tmp_path_factory.mktemp("written")
+    with build(records(*range(30)), name="it", home=home, **PLAIN) as index:
+        index.add([*records(*range(30, 40)), {"id": "3", "text": "t00 t33"}])
+        index.delete(["0", "35"])
+    return home
+
+
+@pytest.fixture
+def path(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "index") / "it"
 
 
 def documents_of(path):

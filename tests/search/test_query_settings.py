@@ -1,6 +1,7 @@
 """Query settings change without a refit, for every reader, and no copy or rebuild loses them."""
 
 import pickle
+import shutil
 import sqlite3
 import uuid
 from contextlib import closing
@@ -23,10 +24,17 @@ TEXTS = ("the red wing", "a wing of the swallow", "swallow and robin", "the robi
 CHANGES = {"alpha": 0.25, "z": 2, "match": "all", "page_title": "Birds", "boosts": "title^2"}
 
 
-@pytest.fixture
-def index(tmp_path):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("built")
     documents = [{"id": str(n), "title": "Bird", "text": text} for n, text in enumerate(TEXTS)]
-    with build(documents, name="birds", home=tmp_path / "home", dimensions=2, passages=10) as index:
+    build(documents, name="birds", home=home, dimensions=2, passages=10).close()
+    return home
+
+
+@pytest.fixture
+def index(built, tmp_path):
+    with open_index(shutil.copytree(built, tmp_path / "home") / "birds") as index:
         yield index
 
 

@@ -1,6 +1,7 @@
 """Vectors over HTTP: in documents, in searches, and in what the service says about an index."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -28,9 +29,16 @@ def record(number, **changes):
     return {"id": f"d{number}", "text": text, "_vectors": {"m": vector(number)}} | changes
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    home = tmp_path_factory.mktemp("built")
+    build([record(n) for n in range(12)], name="one", home=home).close()
+    return home
+
+
 @pytest.fixture
-def client(tmp_path):
-    build([record(n) for n in range(12)], name="one", home=tmp_path).close()
+def client(built, tmp_path):
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     with Catalog(tmp_path, interval=0) as catalog:
         yield AppClient(catalog_app(catalog, writes=Writes()), raise_server_exceptions=False)
 

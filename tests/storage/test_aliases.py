@@ -1,5 +1,6 @@
 """Aliases: changed in one step, and never in place of an index."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,11 +23,17 @@ def made(home, name, text="wing"):
     build([{"id": name, "text": text}], name=name, home=home).close()
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    home = tmp_path_factory.mktemp("two")
+    made(home, "one")
+    made(home, "two")
+    return home
+
+
 @pytest.fixture
-def home(tmp_path):
-    made(tmp_path, "one")
-    made(tmp_path, "two")
-    return tmp_path
+def home(two, tmp_path):
+    return shutil.copytree(two, tmp_path, dirs_exist_ok=True)
 
 
 def found(home, name):
