@@ -3,8 +3,8 @@
 `BuildNative` compiles klsa_search/native into the module `klsa_search._native`, and writes its
 types and descriptions, for type checkers and editors, to `_native.pyi`. Objects of an in-place
 build stay in build/, and only those whose sources or options changed are compiled again. With
-KLSA_NATIVE=1 they are compiled for this machine alone, in two thirds of the time: `make run`. With
-KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
+KLSA_NATIVE=1 they are compiled for this machine alone, in three quarters of the time: `make run`.
+With KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
 from __future__ import annotations
