@@ -23,6 +23,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from klsa_search.core.faults import reason_of
 from klsa_search.core.settings_group import Shown
 from klsa_search.errors import SettingsError
 from klsa_search.service.admission import (
@@ -300,7 +301,7 @@ def read_settings(arguments: Mapping[str, Any], config: Path | None = None) -> S
             sentence = f"{config}: unknown setting {name!r}; the settings are: {choices}"
         else:
             value = _BRIEF.repr(fault["input"])
-            sentence = f"{_source(name, arguments, config)} = {value}: {fault['msg']}"
+            sentence = f"{_source(name, arguments, config)} = {value}: {reason_of(fault)}"
         raise SettingsError(sentence, field=name) from None
     for location in (settings.backup, settings.follow):
         if location is not None:

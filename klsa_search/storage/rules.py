@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from klsa_search.collection.model import MAX_ID_BYTES, text_fault
+from klsa_search.core.faults import reason_of
 from klsa_search.errors import RuleNotFound, SettingsError
 from klsa_search.storage.catalog_entry import Entry, change_rows, read_entry
 
@@ -166,7 +167,7 @@ class Rule(_Part):
             where = "".join(
                 f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
             )
-            said = "unknown field" if first["type"] == "extra_forbidden" else first["msg"]
+            said = "unknown field" if first["type"] == "extra_forbidden" else reason_of(first)
             said = said.removeprefix("Value error, ")
             message = f"{named}: {where[1:]}: {said}" if where else f"{named}: {said}"
             raise PydanticCustomError(

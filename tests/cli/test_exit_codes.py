@@ -32,7 +32,7 @@ def test_wrong_usage_that_the_engine_finds_is_2(shell, cars, arguments):
 @pytest.mark.parametrize("name", ["alpha", "k1", "gamma"])
 def test_a_number_that_is_none_is_named(shell, cars, name):
     done = shell(*BUILD, f"--{name}", "nan")
-    assert done.err == f"error: {name} = nan: Input should be a finite number\n"
+    assert done.err == f"error: {name} = nan: must be a finite number\n"
 
 
 def test_search_parameters_are_judged_alike(shell, cars):

@@ -113,7 +113,7 @@ def test_errors_of_the_service_are_printed_as_local_ones(shell, url_of, asked):
 def test_limits_of_the_service_are_reported(shell, url_of):
     done = shell("klsa-search", "cars", "x", "-k", 5000, "--url", url_of())
     assert (done.code, done.err) == (
-        2, "error: k = 5000: Input should be less than or equal to 1000\n"
+        2, "error: k = 5000: must be at most 1000\n"
     )  # fmt: skip
 
 

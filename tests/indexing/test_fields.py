@@ -145,7 +145,7 @@ def test_a_value_that_does_not_fit_stops_the_build_or_its_document_is_skipped(tm
         (["a", "a:date"], "'a' is declared twice"),
         (["a:date", "a:keyword"], "'a' is declared twice"),
         ([f"f{number}" for number in range(101)], "at most 100"),
-        ("year", "valid tuple"),
+        ("year", "must be a list"),
         ([1], "fields"),
     ],
 )

@@ -195,8 +195,8 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
 @pytest.mark.parametrize(
     ("wishes", "field", "reason"),
     [
-        ({"offset": -1}, "offset", "greater than or equal to 0"),
-        ({"offset": 1.0}, "offset", "a valid integer"),
+        ({"offset": -1}, "offset", "must be at least 0"),
+        ({"offset": 1.0}, "offset", "must be a whole number"),
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "unknown field 'yeer'"),
         ({"sort": ["year:down"]}, "sort", "use year:asc or year:desc"),
@@ -204,10 +204,13 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"facets": ["year"] * 101}, "facets", "at most 100 items"),
         ({"distinct": "tags"}, "distinct", "'tags' has several values"),
         ({"distinct": "x"}, "distinct", "unknown field 'x'"),
-        ({"min_score": float("nan")}, "min_score", "a finite number"),
-        ({"min_score": "1"}, "min_score", "a valid number"),
-        ({"max_facet_values": 0}, "max_facet_values", "greater than or equal to 1"),
+        ({"min_score": float("nan")}, "min_score", "must be a finite number"),
+        ({"min_score": "1"}, "min_score", "must be a number"),
+        ({"max_facet_values": 0}, "max_facet_values", "must be at least 1"),
         ({"filter": "year >"}, "filter", "incomplete"),
+        ({"facet": ["year"]}, "facet", "did you mean `facets`? the options are"),
+        ({"rankr": "bm25"}, "rankr", "did you mean `ranker`?"),
+        ({"limit": 5}, "limit", "use `k` for the number of hits"),
     ],
 )
 def test_invalid_options_are_explained(index, wishes, field, reason):

@@ -155,7 +155,7 @@ def test_a_reranker_is_needed_and_hits_sorted_by_fields_are_refused(opened):
         opened(None).search("wet", rerank=3)
     with pytest.raises(QueryError, match="sorted by fields"):
         opened(longest).search("wet", rerank=3, sort=["year:asc"])
-    with pytest.raises(QueryError, match="greater than or equal to 1"):
+    with pytest.raises(QueryError, match="must be at least 1"):
         opened(longest).search("wet", rerank=0)
 
 

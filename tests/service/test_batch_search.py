@@ -129,7 +129,7 @@ def test_merged_searches_keep_their_budgets(client):
             },
             "at most 100 hits can be explained",
         ),
-        ({"queries": [{"q": "x", "weight": 0}], "federation": {}}, "greater than or equal"),
+        ({"queries": [{"q": "x", "weight": 0}], "federation": {}}, "at least"),
     ],
 )
 def test_merged_searches_that_are_refused(client, body, reason):

@@ -46,7 +46,7 @@ def test_an_empty_variable_is_none(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("port = 70000", "{file}: port = 70000: Input should be less than or equal to 65535"),
+        ("port = 70000", "{file}: port = 70000: must be at most 65535"),
         ("ports = 1", "{file}: unknown setting 'ports'; the settings are: home, host, port, "),
         ("port", "{file} is not valid TOML ("),
         (

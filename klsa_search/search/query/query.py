@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from klsa_search.core.array_types import DocIds, DocumentMask
+from klsa_search.core.faults import first_fault
 from klsa_search.core.parameters import (
     GroupName,
     PrefixName,
@@ -16,7 +17,6 @@ from klsa_search.core.parameters import (
     RankingParameters,
     SearchParameters,
 )
-from klsa_search.core.settings_group import first_fault
 from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import FilterLike
 

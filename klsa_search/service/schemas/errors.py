@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
+from klsa_search.core.faults import reason_of
 from klsa_search.errors import (
     BodyTooSlow,
     IndexBusy,
@@ -199,7 +200,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if kind == "missing":
         message = f"{field} is missing; add it"
     else:
-        message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
+        message = f"{field} = {_BRIEF.repr(first['input'])}: {reason_of(first)}"
     return failure_answer(QueryError.code, message, field)
 
 

@@ -182,7 +182,7 @@ def test_completions_only_add(typed, words):
 
 
 def test_other_prefixes_are_refused(typed):
-    with pytest.raises(QueryError, match="prefix = 'first': Input should be 'last'"):
+    with pytest.raises(QueryError, match="prefix = 'first': must be 'last'"):
         typed.search("red", prefix="first")
 
 

@@ -1,0 +1,67 @@
+"""Invalid values in words: what pydantic found, as errors of the package say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from reprlib import Repr
+from typing import Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+_BRIEF: Final = Repr()
+_BRIEF.maxother = _BRIEF.maxstring = 200
+
+_WHOLE, _NUMBER, _YES_NO = "a whole number", "a number", "true or false"
+_LIST, _MAPPING = "a list", "a mapping of names to values"
+_REASONS: Final[Mapping[str, str]] = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "above {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "below {lt}",
+    "literal_error": "{expected}",
+    "finite_number": "a finite number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), _WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
+    **dict.fromkeys(("bool_type", "bool_parsing"), _YES_NO),
+    **dict.fromkeys(("tuple_type", "list_type", "set_type", "iterable_type"), _LIST),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), _MAPPING),
+}
+"""What a value must be, by the type of the fault."""
+
+
+def reason_of(fault: ErrorDetails) -> str:
+    """Return why a value is invalid: "must be at least 1"."""
+    reason = _REASONS.get(fault["type"])
+    return fault["msg"] if reason is None else f"must be {reason.format(**fault.get('ctx', {}))}"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return a question after the nearest name, for a message; blank if none is near.
+
+    >>> suggestion("rankr", ["ranker", "filter"]), suggestion("x", ["ranker"])
+    ('did you mean `ranker`? ', '')
+    """
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean `{near[0]}`? " if near else ""
+
+
+def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tuple[str, str]:
+    """Return a sentence about the first invalid value of a model, and the name of its field.
+
+    kind  what a field is called, such as "setting"
+    """
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "misfit":
+        return first["msg"], first["ctx"]["field"]
+    name = str(first["loc"][0]) if first["loc"] else f"{kind}s"
+    if first["type"] == "extra_forbidden":
+        names = sorted(model.model_fields)
+        other = "use `k` for the number of hits; " if name == "limit" and "k" in names else ""
+        near = other or suggestion(name, names)
+        return f"unknown {kind} {name!r}; {near}the {kind}s are: {', '.join(names)}", name
+    value = _BRIEF.repr(first["input"])
+    if first["type"] == "string_type":
+        return f"{name} = {value} is not a text; give a string", name
+    return f"{name} = {value}: {reason_of(first)}", name
