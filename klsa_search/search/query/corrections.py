@@ -212,7 +212,7 @@ class Corrector:
             halves = [self._word(folded[:border]), self._word(folded[border:])]
             unknown = [at for at, half in enumerate(halves) if half.number < 0]
             common = [self._analyzer.term(half.text) in self._common for half in halves]
-            if len(unknown) != 1 or any(common) or len(halves[unknown[0]].text) <= MIN_WORD_LETTERS:
+            if len(unknown) != 1 or any(common):
                 continue
             (at,) = unknown
             typed = halves[at].text
@@ -244,8 +244,10 @@ class Corrector:
         edits = 2 if by_itself and len(word) >= TWO_EDIT_LETTERS else 1
         if large and len(word) >= SURE_LETTERS and OSA.distance(word, form) <= edits:
             return True
-        if where.alone:
-            return (large and not where.abbreviation) or len(word) >= SURE_LETTERS
+        if where.alone and (len(word) >= SURE_LETTERS or (large and not where.abbreviation)):
+            return True
+        if where.alone and (where.abbreviation or not where.context):
+            return False
         further_letters = max(len(word) - SURE_LETTERS, 0)
         likely = PER_LOG_DOCUMENTS * math.log(documents) + PER_LETTER * further_letters
         return not by_itself and best.score + likely > 0

@@ -24,6 +24,7 @@ from klsa_search.search.query.word_counts import RARER, WordCounts
 _SPELLED_ENDS: Final = ("sharp", "plus")
 
 _DECIMAL: Final = re.compile(r"\d[.,](?!\d{3}(?!\d))\d")  # 12.5 is not 125, 1.250 is 1250
+_APART: Final = re.compile(r"[^\W_]+(?:[ \-‐‑][^\W_]+)+")
 _GROUP: Final = re.compile(r"\d{1,3} \d{3}")
 
 
@@ -125,12 +126,13 @@ class Joiner:
     def replace_split(
         self, words: list[Word], joined: list[Variant], evidence: Evidence
     ) -> tuple[list[Word], list[Variant]]:
-        """Leave out words that no document has side by side, but some as one: *head phones*."""
+        """Leave out words that no document has side by side, but some as one: *head phones*.
+
+        Also with a hyphen between them.
+        """
         split: set[str] = set()
         for position, variant in enumerate(joined):
-            is_word = all(word.text.isalpha() for word in variant.words)  # not C# for *c sharp*
-            is_apart = not is_word or " " not in variant.written
-            if not is_apart and self._is_split(variant, evidence):
+            if may_be_split(variant) and self._is_split(variant, evidence):
                 joined[position] = variant._replace(of=())
                 split.update(words_of(variant.written))
         return [word for word in words if word.text not in split] if split else words, joined
@@ -150,6 +152,12 @@ class Joiner:
         if UNKNOWN in numbers:
             return True
         return not self._counts.side_by_side(words, evidence)
+
+
+def may_be_split(variant: Variant) -> bool:
+    """Return whether it is one word for several that only blanks or hyphens divide: not C#."""
+    is_word = all(word.text.isalpha() for word in variant.words)
+    return is_word and _APART.fullmatch(variant.written) is not None
 
 
 def covered_words(variants: Sequence[Variant]) -> Collection[str]:

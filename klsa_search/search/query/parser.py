@@ -26,7 +26,7 @@ from klsa_search.search.query.interpretation import (
     Variant,
     Word,
 )
-from klsa_search.search.query.joining import covered_words
+from klsa_search.search.query.joining import covered_words, may_be_split
 from klsa_search.search.query.matching import containing_words
 from klsa_search.search.query.operators import SHORT, OperatorReader, as_words
 from klsa_search.search.query.pieces import (
@@ -230,7 +230,7 @@ class QueryParser:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)
         is_alone = not builder.contained and len(builder.checked) < MAX_CORRECTIONS
-        is_split = any(" " in variant.written for variant in joined)
+        is_split = any(" " in one.written or may_be_split(one) for one in joined)
         is_doubtful = is_split or any(map(self.words.corrector.is_doubtful, before))
         traits = traits_of(pieces) | DOUBTFUL * is_doubtful
         variants = [*joined, *(Variant(word.text, (), parts) for word, parts in divided.items())]

@@ -83,8 +83,8 @@ class Pieces(dict[str, Piece]):
         self.snapshot, self.analyzer = snapshot, analyzer
         self.numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self.stop_words = StopWords(snapshot, analyzer)
-        counts = WordCounts(self.stop_words, self.numbers)
-        self.divider, self.joiner = Divider(counts), Joiner(counts)
+        self.counts = WordCounts(self.stop_words, self.numbers)
+        self.divider, self.joiner = Divider(self.counts), Joiner(self.counts)
         self.term_dictionary = TermDictionary(snapshot, analyzer, documents_at)
 
     def of(self, text: str) -> list[Piece]:

@@ -9,7 +9,13 @@ from typing import Final
 from klsa_search.analysis.languages import stop_list
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
 from klsa_search.search.query.corrections import Circumstances, Correction, Corrector
-from klsa_search.search.query.interpretation import QueryBuilder, Variant, Word, Words
+from klsa_search.search.query.interpretation import (
+    ParsingRules,
+    QueryBuilder,
+    Variant,
+    Word,
+    Words,
+)
 from klsa_search.search.query.joining import covered_words
 from klsa_search.search.query.pieces import Pieces
 
@@ -54,11 +60,14 @@ class WordReader:
         The parts of a word are () if no document writes it in parts.
         """
         words, in_languages = self._in_languages(words)
-        if builder.rules.spelling == "off":
+        rules = builder.rules
+        if rules.spelling == "off":
             return words, in_languages, {}
-        joined = self._joiner.joined(text, builder.rules.evidence)
-        if builder.rules.context is not None and builder.rules.spelling == "auto":
-            words, joined = self._joiner.replace_split(words, joined, builder.rules.evidence)
+        joined = self._joiner.joined(text, rules.evidence)
+        corrects = rules.context is not None and rules.spelling == "auto"
+        if corrects and forms is builder.contained:
+            words, joined = self._joiner.replace_split(words, joined, rules.evidence)
+            words = self._join_misspelt(words, covered_words(joined), builder)
         joined += self._with_other_prefixes(words)
         if not excludes:
             joined += self._more_common(words, builder)
@@ -68,8 +77,8 @@ class WordReader:
         divided = dict[Word, Words]()
         if len(words) == 1:  # its parts do not correct it
             (word,) = words
-            is_unknown, evidence = word.number == UNKNOWN, builder.rules.evidence
-            divided[word] = self._divider.parts(word.text, evidence, typed=is_unknown)
+            is_unknown = word.number == UNKNOWN
+            divided[word] = self._divider.parts(word.text, rules.evidence, typed=is_unknown)
         return words, in_languages + joined, divided
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:
@@ -165,7 +174,25 @@ class WordReader:
 
         joined    words that documents write joined to their neighbours, which are correct
         excludes  whether they only may be written with other accents
+        Corrections of later words may decide that of an earlier one: *coffe mashine*.
         """
+        before = len(builder.corrected)
+        corrected = self._correct_in_order(words, builder, forms, joined, excludes=excludes)
+        has_more = builder.rules.context is not None and len(builder.corrected) > before
+        if has_more and any(word.number == UNKNOWN for word in corrected):
+            return self._correct_in_order(corrected, builder, forms, joined, excludes=excludes)
+        return corrected
+
+    def _correct_in_order(
+        self,
+        words: list[Word],
+        builder: QueryBuilder,
+        forms: dict[Word, list[int]] | None,
+        joined: Collection[str],
+        *,
+        excludes: bool,
+    ) -> list[Word]:
+        """Correct words from first to last: see `_correct`."""
         rules, corrected = builder.rules, list[Word]()
         for word in words:
             is_meant = rules.synonyms is not None and self.term(word) in rules.synonyms
@@ -196,6 +223,44 @@ class WordReader:
                 forms[word] = terms[:MAX_FORMS]
         return corrected
 
+    def _join_misspelt(
+        self, words: list[Word], covered: Collection[str], builder: QueryBuilder
+    ) -> list[Word]:
+        """Return words with those as one that are a misspelt word written apart: *co fee*.
+
+        No document contains one of them, it has no correction, and the joined word has one.
+
+        covered  words that documents write joined
+        """
+        rules, result, checked = builder.rules, words[:1], set[str]()
+        for word in words[1:]:
+            before = result[-1]
+            unknown = [one.text for one in (before, word) if one.number == UNKNOWN]
+            is_last = word in (rules.unfinished, rules.last)
+            text = before.text + word.text
+            if (
+                unknown
+                and not is_last
+                and not {before.text, word.text} <= {*covered}
+                and text.isalpha()
+                and min(len(before.text), len(word.text)) > 1
+                and len(checked | {*unknown}) <= MAX_CORRECTIONS
+            ):
+                checked.update(unknown)
+                are_corrected = all(self._is_corrected(one, rules) for one in unknown)
+                if not are_corrected and self._is_corrected(text, rules, by_one_word=True):
+                    result[-1] = Word(f"{before.text} {word.text}", UNKNOWN)
+                    continue
+            result.append(word)
+        return result
+
+    def _is_corrected(self, text: str, rules: ParsingRules, *, by_one_word: bool = False) -> bool:
+        """Return whether an unknown word is replaced by its correction."""
+        correction = self.corrector.correction(text, rules.evidence, Circumstances(rules.context))
+        if correction is None or not correction.sure:
+            return False
+        return not by_one_word or len(correction.terms) == 1
+
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
         """Return the correction of a word, by the words before it as corrected.
 
@@ -219,10 +284,11 @@ class WordReader:
             abbreviation=rules.has_case and has_capitals,
             unfinished=is_last and rules.is_typing,
         )
-        correction = self.corrector.correction(word.text, rules.evidence, where)
+        text = word.text.replace(" ", "")  # of a word written apart
+        correction = self.corrector.correction(text, rules.evidence, where)
         if correction is None and is_last:  # perhaps misspelt and unfinished
             where = where._replace(unfinished=True)
-            correction = self.corrector.correction(word.text, rules.evidence, where)
+            correction = self.corrector.correction(text, rules.evidence, where)
         return correction
 
     def term(self, word: Word) -> str:

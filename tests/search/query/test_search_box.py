@@ -197,3 +197,49 @@ def test_short_words_are_corrected_if_nothing_else_is_found(few_words):
     assert suggested.total == 0
     assert suggested.interpretation.did_you_mean == "drag"
     assert len(few_words.rank("drg")[0]) == 0
+
+
+SHOP = [
+    "garden hose of rubber", "coffee machine with a grinder", "desk lamp with a dimmer",
+    "headphones, black", "leg of lamb", "laptop with a case for phones", "heads and tails",
+    *(f"number{chr(97 + number % 26)}{chr(97 + number // 26)} of the rest" for number in range(60)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("query", "first", "corrections"),
+    [
+        ("gardenhoze", "0", {"gardenhoze": "garden hose"}),
+        ("co fee machine", "1", {"co fee": "coffee"}),
+        ("coffe mashine", "1", {"coffe": "coffee", "mashine": "machine"}),
+        ("hed phones", "3", {"hed phones": "headphones"}),
+        ("garden hoze", "0", {"hoze": "hose"}),
+        ("gardn hoze", "0", {"gardn": "garden", "hoze": "hose"}),
+    ],
+)
+def test_words_run_together_or_apart_may_be_misspelt(
+    tmp_path, partitions, query, first, corrections
+):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    options = {"partitions": partitions, "workers": 1}
+    with build(documents, name="shop", home=tmp_path, **options) as index:
+        for match in ("any", "all"):
+            found = index.search(query, match=match)
+            assert found[0].id == first
+            assert found.interpretation.corrections == corrections
+            assert found.interpretation.unknown == ()
+
+
+def test_a_word_with_a_hyphen_that_no_document_has_is_one_word(tmp_path):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    with build(documents, name="shop", home=tmp_path, ranker="bm25") as index:
+        assert ids(index.search("head-phones")) == ["3"]
+        assert index.search("head-phones").interpretation.variants == {"head-phones": "headphones"}
+        index.add([{"id": "new", "text": "a head phones shop"}])
+        assert set(ids(index.search("head-phones"))) == {"3", "5", "6", "new"}
+
+
+def test_stop_words_neither_begin_nor_end_the_parts_of_a_word(tmp_path):
+    with build([{"id": "0", "text": "cor on a"}], name="parts", home=tmp_path) as index:
+        assert index.search("corona").total == 0
