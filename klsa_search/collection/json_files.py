@@ -39,7 +39,9 @@ def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]
             origin = f"{path}:{number}"
             try:
                 record = object_of(line, origin)
-                yield origin, {name: with_lists(value) for name, value in record.items()}
+                if line.count('"id"') > 1:  # which others cannot have
+                    record = {name: with_lists(value) for name, value in record.items()}
+                yield origin, record
             except CollectionError as error:
                 intake.refuse(error.message)
 

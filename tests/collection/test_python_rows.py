@@ -138,7 +138,7 @@ def test_one_mapping_with_an_id_and_a_text_is_a_document():
     for row in ({"id": "1", "text": "pump"}, {"_id": 1, "title": "pump", "n": 5}):
         (document,) = open_collection(row).documents()
         assert (document.id, document.title or document.text) == ("1", "pump")
-    assert len(list(open_collection({"pump": "It leaks", "text": "valve"}).documents())) == 2
+    assert len(list(open_collection({"pump": "It leaks", "valve": "Stuck"}).documents())) == 2
 
 
 def test_bytes_are_the_content_of_a_file():
