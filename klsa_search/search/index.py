@@ -37,7 +37,7 @@ from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.writer import Writer
 from klsa_search.storage.catalog import followed
 from klsa_search.storage.maintenance import indexes_in
-from klsa_search.storage.names import index_directory
+from klsa_search.storage.names import index_directory, is_built
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder, Reranker
@@ -368,6 +368,8 @@ def open_index(
 ) -> Index:
     """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
 
+    path       a folder; or a name alone, which is looked up in `$KLSA_HOME` or `index` if there is
+               no such folder, as `build` writes it there
     tokenizer  tokenizer that the index was built with, if any: the function, or `module:function`.
                It is code that runs in this process; passing it once trusts it until the process
                ends
@@ -387,7 +389,7 @@ def open_index(
     """
     name = None if tokenizer is None else trust(tokenizer)
     models = Models.opened(embedders or {}, reranker)
-    folder = followed(Path(checked_argument("path", path, str, os.PathLike)))
+    folder = _located(Path(checked_argument("path", path, str, os.PathLike)))
     index = Index(open_reader(folder), models)
     try:
         for entry in index.manifest.vectors:
@@ -405,6 +407,15 @@ def open_index(
             field="tokenizer",
         )
     return index
+
+
+def _located(path: Path) -> Path:
+    """Return the folder of an index by its path or its name in the index directory, or an alias."""
+    folder = followed(path)
+    if os.path.lexists(folder) or len(path.parts) != 1:
+        return folder
+    in_home = followed(index_directory() / path)
+    return in_home if is_built(in_home) else folder
 
 
 def list_indexes(home: str | Path | None = None) -> list[str]:

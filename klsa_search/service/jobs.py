@@ -27,6 +27,7 @@ from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.job_ledger import JobHistory, JobLedger
 from klsa_search.service.schemas.errors import shown_message
+from klsa_search.storage.names import is_built
 
 INTERVAL = 1.0
 """Seconds between two checks for due jobs."""
@@ -230,7 +231,8 @@ class Jobs:
         built: str | None = None,
     ) -> None:
         """Record the end of a job, and log a failure."""
-        if error is not None and history.find(job.id).cancelling:
+        is_deleted = not is_built(self._catalog.home / job.index)
+        if error is not None and (is_deleted or history.find(job.id).cancelling):
             history.end(job.id, "cancelled", seconds=seconds)
             return
         if error is None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from klsa_search.core.faults import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import read_regular, replace_file, unreadable
@@ -168,8 +169,19 @@ def _missing(path: Path) -> str:
         )
     if is_built(in_home := index_directory() / path):
         return f"no index at `{path}`; there is one at `{in_home}`"
+    if names := _names_in(path):
+        return f"`{path}` is an index directory; open one of its indexes: {', '.join(names)}"
+    near = suggestion(path.name, _names_in(path.parent))
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
-    return f"no index at `{path}`; build one with `{build}`"
+    return f"no index at `{path}`; {near}build one with `{build}`"
+
+
+def _names_in(home: Path) -> list[str]:
+    """Return the names of the indexes in a directory; none if it cannot be read."""
+    try:
+        return sorted(folder.name for folder in home.iterdir() if is_built(folder))
+    except OSError:
+        return []
 
 
 def _has_generation(path: Path) -> bool:

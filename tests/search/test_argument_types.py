@@ -4,7 +4,7 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.client import Client
-from klsa_search.errors import ArgumentError, KlsaError
+from klsa_search.errors import ArgumentError, IndexNotFound, KlsaError
 from klsa_search.storage.log import WriteLog
 
 DOCUMENT = {"id": "42", "title": "Red bicycle", "text": "A bicycle"}
@@ -107,3 +107,14 @@ def test_deleting_unknown_ids_writes_nothing(index):
     before = WriteLog(index.path).last()
     assert index.delete(["42", "never"]) == 0
     assert WriteLog(index.path).last() == before
+
+
+def test_an_index_opens_by_its_name_in_the_index_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    klsa.build([DOCUMENT], name="tickets").close()
+    with klsa.open_index("tickets") as index:
+        assert index.ids() == ["42"]
+    with pytest.raises(IndexNotFound, match=r"did you mean `tickets`\?"):
+        klsa.open_index("index/ticket")
+    with pytest.raises(IndexNotFound, match=r"is an index directory; .*: tickets"):
+        klsa.open_index("index")
