@@ -175,13 +175,18 @@ class CodeReader:
     def _writings(self, text: str) -> Iterator[tuple[Word, ...]]:
         """Yield the words of a code as typed, and with its runs joined in all ways.
 
-        A version may begin with a v or not, and a hexadecimal number with 0x.
+        A version may begin with a v or not, and a hexadecimal number with 0x. A number of four
+        digits or more that no document contains may follow letters: 5034441, KB5034441.
         """
         yield tuple(self._pieces.words(text))
         if version := _VERSION.fullmatch(text):
             yield tuple(self._pieces.words(version[2] if version[1] else f"v{text}"))
         if hexadecimal := _HEXADECIMAL.fullmatch(text):
             yield tuple(self._pieces.words(hexadecimal[2] if hexadecimal[1] else f"0x{text}"))
+        if len(text) > DIGITS and text.isdecimal() and self._pieces.numbers[text] == UNKNOWN:
+            for name in self._snapshot.vocabulary.runs.ending_with(text):
+                if name.removesuffix(text).isalpha():
+                    yield tuple(self._pieces.words(name))
         runs = _GROUPS.split(text) if text.isdecimal() else _RUN.findall(text)
         if 1 < len(runs) <= MAX_RUNS:
             for count in range(len(runs)):

@@ -133,3 +133,14 @@ def test_a_letter_after_a_number_may_be_a_word(tmp_path):
         assert {hit.id for hit in index.search("costs 250 a", match="all")} == {"0", "1"}
         assert {hit.id for hit in index.search("it costs 250 a", match="all")} == {"0", "1"}
         assert {hit.id for hit in index.search("2023 a 2024", match="all")} == {"2", "3"}
+
+
+def test_a_number_finds_the_code_that_ends_with_it(tmp_path):
+    texts = ["update KB5034441 fails", "update KB5034123", "error E1058", "15034441 of a8b5034441"]
+    documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    with build(documents, name="suffixes", home=tmp_path) as index:
+        for query, first in (("5034441", "d0"), ("update 5034441", "d0"), ("1058", "d2")):
+            found = index.search(query, match="all")
+            assert [hit.id for hit in found] == [first]
+            assert found.interpretation.unknown == ()
+        assert index.search("034441", match="all").total == 0
