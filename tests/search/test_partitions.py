@@ -67,7 +67,7 @@ def scores(index: Index, query: str, **options: Any) -> list[tuple[str, float]]:
     return [(hit.id, hit.score) for hit in index.search(query, 300, **options).hits]
 
 
-@pytest.mark.parametrize("boosts", [{}, {"boosts": "title:3"}])
+@pytest.mark.parametrize("boosts", [{}, {"boosts": "title^3"}])
 def test_bm25_is_that_of_one_partition_to_the_bit(
     one: Index, three: Index, boosts: dict[str, Any]
 ) -> None:
