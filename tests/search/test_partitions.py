@@ -774,7 +774,7 @@ def test_exact_scores_are_those_of_all_documents(one: Index, three: Index) -> No
     for query in TOPIC_QUERIES:
         expected = dict(zip(one.ids(), one.scores(query, exact=True).tolist(), strict=True))
         by_doc_id = three.scores(query)
-        places = positions_of(np.array(three.doc_ids(expected)), sizes)
+        places = positions_of(np.array(three.doc_ids([*expected])), sizes)
         found = dict(zip(expected, by_doc_id[places].tolist(), strict=True))
         assert np.corrcoef([*expected.values()], [*found.values()])[0, 1] > 0.999
         exact = three.search(query, 300, exact=True)
