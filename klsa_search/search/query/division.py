@@ -180,8 +180,7 @@ class Divider:
     def _segmentations(self, word: str) -> list[Sequence[str]]:
         """Return divisions of an unknown word such as *ab123*, of AB-12/3, or *usa*, of U.S.A.
 
-        Parts are terms or stop words; two characters on average, or one each. Stop words are only
-        inside: *corona* is not *cor on a*.
+        Parts are terms or stop words; two characters on average, or one each.
         Cost: an analysis of each piece of the word, about 1 ms for 32 characters.
         """
         folded = self._analyzer.folded(word)
@@ -198,14 +197,8 @@ class Divider:
         return [
             parts
             for parts in borders[-1]
-            if (len(parts) == len(folded) and folded.isalpha())
-            or (3 * len(parts) <= 2 * len(folded) and not self._has_stop_words_outside(parts))
+            if 3 * len(parts) <= 2 * len(folded) or (len(parts) == len(folded) and folded.isalpha())
         ]
-
-    def _has_stop_words_outside(self, parts: Sequence[str]) -> bool:
-        """Return whether parts of letters begin or end with a stop word."""
-        ends = self._counts.numbers[parts[0]], self._counts.numbers[parts[-1]]
-        return NO_TERM in ends and all(map(str.isalpha, parts))
 
     def _is_piece(self, part: str) -> bool:
         """Return whether documents contain a part of an unknown word, perhaps as a stop word."""

@@ -238,8 +238,3 @@ def test_a_word_with_a_hyphen_that_no_document_has_is_one_word(tmp_path):
         assert index.search("head-phones").interpretation.variants == {"head-phones": "headphones"}
         index.add([{"id": "new", "text": "a head phones shop"}])
         assert set(ids(index.search("head-phones"))) == {"3", "5", "6", "new"}
-
-
-def test_stop_words_neither_begin_nor_end_the_parts_of_a_word(tmp_path):
-    with build([{"id": "0", "text": "cor on a"}], name="parts", home=tmp_path) as index:
-        assert index.search("corona").total == 0
