@@ -125,7 +125,7 @@ def test_ten_labels_a_topic_sort_reuters(reuters):
 def test_scores_are_those_of_ridge_regression(index):
     """(x - x̄)ᵀ (ZᵀZ + I)⁻¹ Zᵀ (Y - ȳ) + ȳ, Z the labelled coordinates less their mean x̄."""
     space = np.asarray(index.arrays.latent.documents, np.float64)
-    Z = space[index.arrays.rows_of(index.doc_ids(LABELS))]
+    Z = space[index.arrays.rows_of(index.doc_ids(list(LABELS)))]
     Y = np.array([[label == name for name in "abcd"] for label in LABELS.values()], float)
     mean, shares = Z.mean(axis=0), Y.mean(axis=0)
     Z = Z - mean

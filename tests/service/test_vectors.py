@@ -99,7 +99,7 @@ def test_wrong_vectors_of_searches_are_refused(client):
         ({"m": [0.5] * (MAX_DIMENSION + 1)}, "at most 8192"),
         ({"m": ["0.5"] * DIMENSION}, "number"),
         ({"m": "AAAA"}, "list"),
-        (vector(1), "dict"),
+        (vector(1), "mapping"),
     ):
         for url in ("/search", "/indexes/one/explain/d1"):
             error = failure_of(client.post(url, json={"q": "oil", "vector": given}), 422)
