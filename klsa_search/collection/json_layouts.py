@@ -176,7 +176,11 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
         return True
     has_id = bool(columns.id_in(names) or columns.common("id", names))
     has_text = any(name.lower() in COMMON_NAMES["text"] for name in names)
-    if len(dict(_lists(record))) >= _LISTS_OF_EXPORT:
+    lists = dict(_lists(record))
+    roles = [columns.common(role, names) for role in ("title", "text")]
+    is_like = any(all(rows[0].keys() & role for role in roles) for rows in lists.values())
+    # A board has cards with names such as its name and description; an issue has other comments.
+    if len(lists) >= _LISTS_OF_EXPORT and (is_like or not (has_id and has_text)):
         return False
     if has_text and _is_answer(record):
         return False
@@ -186,8 +190,8 @@ def _is_document(record: Mapping[str, Any], columns: Columns = PLAIN) -> bool:
         return True
     # A board has a title, a page a `page_text`, and an answer a message, but their rows are
     # documents; the comments of a post are none.
-    lists = [name for name, rows in _lists(record) if _has_texts(rows)]
-    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in lists):
+    with_texts = [name for name, rows in lists.items() if _has_texts(rows)]
+    if any(not has_text or name.rpartition(".")[2].lower() in _ROWS for name in with_texts):
         return False
     return _has_text(record) or not PLAIN.lacks(names) or bool(columns.common("title", names))
 

@@ -442,6 +442,12 @@ def test_a_feed_is_its_items_and_a_post_is_not_its_comments(tmp_path):
         {"id": "1", "description": "a trial", "results": [{"title": "A", "text": "fewer leaks"}]},
         {"id": "1", "message": "It leaks", "comments": {"data": [{"id": "x", "text": "so"}]}},
         {"id": "1", "message": "Your order is sent", "rows": [{"description": "pump"}]},
+        {
+            "id": "1",
+            "title": "Leak",
+            "description": "It leaks",
+            **{name: [{"id": "x", "body": "so", "abstract": "it"}] for name in "abcd"},
+        },
         {"id": "1", "message": "Why?\nIt leaks", "results": [{"id": "x", "text": "a seal"}]},
     ],
 )
