@@ -38,20 +38,21 @@ _SECOND_TITLES: Final = frozenset(
     ["emne", "konu", "question", "short description", "short_description", "summary",
      "tema", "тема"]
 )  # fmt: skip
-_SECOND_TEXTS: Final = frozenset(
-    ["abstract", "abstract note", "answer", "body_html", "content_html", "encoded", "full_text",
-     "notes", "passage", "selftext", "transcript"]
+_SECOND_TEXTS: Final = (
+    "abstract note", "abstract", "answer", "full_text", "passage", "selftext", "transcript",
+    "content_html", "body_html", "encoded", "notes",
 )  # fmt: skip
+"""Names of which the first is used, as `notes` beside an abstract are about it."""
 _SECOND_IDS: Final = frozenset(
     ["corpusid", "custom_id", "doc_id", "docid", "docno", "document_id", "pmid"]
 )
-_SECOND: Final = _SECOND_TITLES | _SECOND_TEXTS | _SECOND_IDS
+_SECOND: Final = _SECOND_TITLES.union(_SECOND_TEXTS, _SECOND_IDS)
 """Names that are used only if there is no other, as a summary of Jira beside a title."""
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "id": frozenset(["key", "uuid", "number", "objectid", "issue key", "guid", "id_"])
     | _SECOND_IDS,
     "title": frozenset(["subject", "name", "headline"]) | _TITLES | _SECOND_TITLES,
-    "text": _TEXTS | _SECOND_TEXTS,
+    "text": _TEXTS.union(_SECOND_TEXTS),
 }
 """Names of columns, in any case, that are used in a source without title and text."""
 
@@ -225,8 +226,9 @@ class Columns:
             last = _TEXTS.union(TEXT_NAMES)
             columns = [name for name in names if _are_words(name, _BEFORE_TEXT, last)]
         first = _first_choices(columns)
-        # Several of the second choice are no error, as prose may tell which is the text.
-        return first or (columns if role != "text" or len(columns) == 1 else [])
+        if first or role != "text":
+            return first or columns
+        return sorted(columns, key=lambda name: _SECOND_TEXTS.index(name.strip().lower()))[:1]
 
     def completed(self, names: Sequence[str], origin: str) -> Columns:
         """Return these columns, with common names if title and text are missing, or the text.

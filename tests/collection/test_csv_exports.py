@@ -233,6 +233,21 @@ def test_common_names_of_columns(tmp_path, header, title):
     assert rows[0][1:3] == (title, "It leaks")
 
 
+@pytest.mark.parametrize(
+    ("header", "used"),
+    [
+        ("id,title,notes,abstract", 3),
+        ("Key,Title,Abstract Note,Notes", 2),
+        ("id,question,answer,notes", 2),
+        ("id,title,passage,transcript", 2),
+    ],
+)
+@pytest.mark.parametrize("cells", [["a", "b"], [f"This is a long text of {it}" for it in "ab"]])
+def test_of_several_second_names_for_texts_the_first_is_used(tmp_path, header, used, cells):
+    rows, _ = read(tmp_path, f"{header}\n1,Pump,{','.join(cells)}\n")
+    assert [row[:3] for row in rows] == [("1", "Pump", cells[used - 2])]
+
+
 def test_ids_that_pandas_made_decimals_are_reported(tmp_path):
     path = tmp_path / "frame.csv"
     path.write_text("id,title\n1.0,Pump\n2.0,Valve\n")
