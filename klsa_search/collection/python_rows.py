@@ -7,7 +7,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
 from klsa_search.collection.json_values import json_value
-from klsa_search.collection.reading_options import PLAIN
+from klsa_search.collection.reading_options import COMMON_NAMES, ID_NAMES, PLAIN, TEXT_NAMES
 from klsa_search.collection.vectors import VECTORS
 
 _TUPLES: Final = {2: ("id", "text"), 3: ("id", "title", "text")}
@@ -83,9 +83,24 @@ def records_by_id(source: Mapping[Any, Any]) -> Iterator[Any]:
     if rows := rows_of_columns(source):
         yield from rows
         return
-    texts = [PLAIN.title_in(source), *PLAIN.texts_in(source)]
-    if PLAIN.id_in(source) or any(isinstance(source.get(name), str) for name in texts):
-        yield source  # one document
+    if _is_document(source):
+        yield source
         return
     for id_, value in source.items():
         yield {"id": id_, **value} if isinstance(value, Mapping) else (id_, value)
+
+
+def _is_document(source: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping is one document rather than documents by their IDs.
+
+    It has a scalar ID or a text by name. Texts alone are documents by their IDs, which may be
+    `title` or `text`, unless they have an ID and a text, or all names are those of documents.
+    """
+    names = list(map(str, source))
+    common = {role: PLAIN.common(role, names) for role in COMMON_NAMES}
+    texts = list(filter(None, [PLAIN.title_in(names), *PLAIN.texts_in(names)]))
+    has_id = isinstance(json_value(source.get(PLAIN.id_in(names))), str | int | float)
+    if all(isinstance(value, str) for value in source.values()):
+        is_named = {*ID_NAMES, "title", *TEXT_NAMES}.union(*common.values()).issuperset(names)
+        return bool(texts or common["title"] or common["text"]) and (has_id or is_named)
+    return has_id or any(isinstance(source.get(name), str) for name in texts)

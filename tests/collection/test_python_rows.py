@@ -141,6 +141,21 @@ def test_one_mapping_with_an_id_and_a_text_is_a_document():
     assert len(list(open_collection({"pump": "It leaks", "valve": "Stuck"}).documents())) == 2
 
 
+@pytest.mark.parametrize(
+    ("rows", "ids"),
+    [
+        ({"pump": "a text", "text": "about text", "title": "about titles"}, "pump text title"),
+        ({"id": {"title": "x", "text": "y"}, "b": {"text": "z"}}, "id b"),
+        ({"id": "about IDs", "pump": "It leaks"}, "id pump"),
+        ({"id": "1", "text": "pump", "colour": "red"}, "1"),
+        ({"title": "Pump", "text": "It leaks"}, "1"),
+        ({"text": "It leaks", "n": 5}, "1"),
+    ],
+)
+def test_names_of_fields_may_be_ids_of_texts(rows, ids):
+    assert [document.id for document in open_collection(rows).documents()] == ids.split()
+
+
 def test_bytes_are_the_content_of_a_file():
     source = open_collection(b'[{"id": "1", "text": "pump"}]')
     assert [(document.id, document.text) for document in source.documents()] == [("1", "pump")]
