@@ -39,7 +39,7 @@ class WordReader:
     """Corrects words of queries to one snapshot, and finds their other writings; thread-safe."""
 
     def __init__(self, pieces: Pieces) -> None:
-        self._snapshot, self._analyzer = pieces.snapshot, pieces.analyzer
+        self._pieces, self._snapshot, self._analyzer = pieces, pieces.snapshot, pieces.analyzer
         self._divider, self._joiner = pieces.divider, pieces.joiner
         self._term_dictionary, self.corrector = pieces.term_dictionary, Corrector(pieces)
 
@@ -217,7 +217,8 @@ class WordReader:
                 corrected += map(Word, matching.words.split(), matching.terms)
                 builder.corrected.update(term for term in matching.terms if term >= 0)
                 continue
-            corrected.append(word)
+            # Two words that were taken for one stay two if the words before them say otherwise.
+            corrected += self._pieces.words(word.text) if " " in word.text else [word]
             terms = [] if word == builder.last else self._term_dictionary.compounds(word.text)
             if forms is not None and terms:
                 forms[word] = terms[:MAX_FORMS]
@@ -228,38 +229,52 @@ class WordReader:
     ) -> list[Word]:
         """Return words with those as one that are a misspelt word written apart: *co fee*.
 
-        No document contains one of them, it has no correction, and the joined word has one.
-
         covered  words that documents write joined
         """
         rules, result, checked = builder.rules, words[:1], set[str]()
         for word in words[1:]:
             before = result[-1]
-            unknown = [one.text for one in (before, word) if one.number == UNKNOWN]
+            unknown = [one for one in (before, word) if one.number == UNKNOWN]
+            may_check = len(checked | {one.text for one in unknown}) <= MAX_CORRECTIONS
             is_last = word in (rules.unfinished, rules.last)
-            text = before.text + word.text
-            if (
-                unknown
-                and not is_last
-                and not {before.text, word.text} <= {*covered}
-                and text.isalpha()
-                and min(len(before.text), len(word.text)) > 1
-                and len(checked | {*unknown}) <= MAX_CORRECTIONS
-            ):
-                checked.update(unknown)
-                are_corrected = all(self._is_corrected(one, rules) for one in unknown)
-                if not are_corrected and self._is_corrected(text, rules, by_one_word=True):
+            is_joined = {before.text, word.text} <= {*covered}
+            if unknown and may_check and not is_last and not is_joined:
+                checked.update(one.text for one in unknown)
+                if self._is_misspelt_apart(before, word, unknown, rules):
                     result[-1] = Word(f"{before.text} {word.text}", UNKNOWN)
                     continue
             result.append(word)
         return result
 
-    def _is_corrected(self, text: str, rules: ParsingRules, *, by_one_word: bool = False) -> bool:
-        """Return whether an unknown word is replaced by its correction."""
-        correction = self.corrector.correction(text, rules.evidence, Circumstances(rules.context))
-        if correction is None or not correction.sure:
+    def _is_misspelt_apart(
+        self, before: Word, word: Word, unknown: Sequence[Word], rules: ParsingRules
+    ) -> bool:
+        """Return whether two words are one that is misspelt.
+
+        No document contains one of them, which is no abbreviation and has neither synonyms nor a
+        correction, and the joined word has one that is no shorter and neither of the two.
+        """
+        text = before.text + word.text
+        has_capitals = any(map(str.isupper, before.text[1:] + word.text[1:]))
+        is_abbreviation = rules.has_case and has_capitals
+        if not text.isalpha() or is_abbreviation or min(len(before.text), len(word.text)) < 2:
             return False
-        return not by_one_word or len(correction.terms) == 1
+        for one in unknown:
+            has_synonyms = rules.synonyms is not None and self.term(one) in rules.synonyms
+            if has_synonyms or self._sure_correction(one.text, rules) is not None:
+                return False
+        correction = self._sure_correction(text, rules)
+        return (
+            correction is not None
+            and len(correction.terms) == 1
+            and correction.terms[0] not in (before.number, word.number)
+            and len(correction.words) >= len(text)
+        )
+
+    def _sure_correction(self, text: str, rules: ParsingRules) -> Correction | None:
+        """Return the correction that replaces an unknown word, if it has one."""
+        correction = self.corrector.correction(text, rules.evidence, Circumstances(rules.context))
+        return correction if correction is not None and correction.sure else None
 
     def _correction(self, word: Word, builder: QueryBuilder) -> Correction | None:
         """Return the correction of a word, by the words before it as corrected.
@@ -277,7 +292,7 @@ class WordReader:
             ):
                 builder.last = word
                 return None
-        has_capitals = any(map(str.isupper, word.text[1:]))
+        has_capitals = any(any(map(str.isupper, part[1:])) for part in word.text.split())
         where = Circumstances(
             context,
             alone=rules.context == (),

@@ -231,6 +231,27 @@ def test_words_run_together_or_apart_may_be_misspelt(
             assert found.interpretation.unknown == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("garden HP", ("HP",)),
+        ("TV garden", ("TV",)),
+        ("Garden TV", ("TV",)),
+        ("garden HP -coffee", ("HP",)),
+        ("garden pc", ("pc",)),
+        ("coffee pc", ("pc",)),
+    ],
+)
+def test_a_word_beside_an_abbreviation_that_no_document_has_is_searched(tmp_path, query, unknown):
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+    with build(documents, name="shop", home=tmp_path) as index:
+        found = index.search(query)
+        assert found.total == index.search(query, spelling="off").total > 0
+        assert (found.interpretation.unknown, found.interpretation.corrections) == (unknown, {})
+        index.set_synonyms({unknown[0]: ["hose"]})
+        assert list(index.search(query).interpretation.synonyms) == [*unknown]
+
+
 def test_a_word_with_a_hyphen_that_no_document_has_is_one_word(tmp_path):
     documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
     with build(documents, name="shop", home=tmp_path, ranker="bm25") as index:
