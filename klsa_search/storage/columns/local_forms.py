@@ -144,8 +144,14 @@ _MONTH_FIRST: Final = re.compile(
 _YEAR_MAY_BE_FIRST: Final = re.compile(r"\d\d-(0\d|1[0-2])-([0-2]\d|3[01])(?!\d).*", re.ASCII)
 _SHORT_YEAR: Final = re.compile(r"\d\d?([./-])\d\d?\1\d\d(?!\d).*", re.ASCII)
 
+
+def _folded(name: str) -> str:
+    """Return a name so that all forms of its letters are equal which `re.I` matches."""
+    return name.casefold().replace("i\u0307", "i").replace("ı", "i")
+
+
 _MONTHS: Final = {
-    name: number
+    _folded(name): number
     for number, names in enumerate(
         (
             "jan january januar jän jänner januari janv janvier ene enero gen gennaio janeiro янв "
@@ -171,7 +177,10 @@ _MONTHS: Final = {
     for name in names.split()
 }
 _MONTH: Final = f"(?P<m>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
-_WEEKDAY: Final = r"(?:[^\W\d_]{2,10}\.?,? )?"
+_WEEKDAY: Final = (  # in any language before a comma, or in one that has no comma
+    r"(?:[^\W\d_]{2,10}\.?, |(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche)\.? )?"
+)
 _ORDINAL: Final = r"(?P<d>\d\d?)(?:er|st|nd|rd|th|º)?"
 _NAMED_MONTHS: Final = (
     re.compile(
@@ -184,7 +193,7 @@ _NAMED_MONTHS: Final = (
     re.compile(rf"{_MONTH}\.?[ -](?P<y>\d{{4}})", re.I),
     re.compile(rf"(?P<y>\d{{4}}) {_MONTH}(?: (?P<d>\d\d?))?", re.I),  # of PubMed
 )
-_OFFSET: Final = re.compile(r"([+-])(\d\d?):?(\d\d)?")
+_OFFSET: Final = re.compile(r"([+-])(\d\d?):?(\d\d)?$")
 _CENTURY: Final = 69
 """The first year of two digits that is in the 20th century, as in POSIX."""
 
@@ -289,10 +298,11 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
             hour = hour % 12 + 12 * is_afternoon
         elif not is_afternoon:
             return None
-    year, month = int(match["y"]), _MONTHS.get(match["m"].lower()) or int(match["m"])
+    year = int(match["y"])
     if len(match["y"]) == len("yy"):
         year += 1900 if year >= _CENTURY else 2000
     try:
+        month = _MONTHS.get(_folded(match["m"])) or int(match["m"])
         moment = datetime(year, month, int(parts.get("d") or 1), hour, minute, second)
     except ValueError:
         return None

@@ -55,6 +55,17 @@ def test_numbers_are_read_if_they_are_the_same_everywhere(text, number):
         ("5. März 2024 9:05 Uhr", None, "2024-03-05T09:05:00"),
         ("Mar 5, 2024", None, "2024-03-05"),
         ("Sept. 5, 2024, 2:05 pm", None, "2024-09-05T14:05:00"),
+        ("12 KASIM 2024", None, "2024-11-12"),
+        ("12 Mayıs 2024", None, "2024-05-12"),
+        ("3 HAZİRAN 2024", None, "2024-06-03"),
+        ("12 ſept 2024", None, "2024-09-12"),
+        ("vendredi 1 mars 2024", None, "2024-03-01"),
+        ("Fri. 1 March 2024", None, "2024-03-01"),
+        ("before 3 March 2024", None, None),
+        ("Room 12 May 2024", None, None),
+        ("Model 5 May 24", None, None),
+        ("Monitor 5 May 24", None, None),
+        ("until May 12, 2024", None, None),
         ("30-Feb-2024", None, None),
         ("5 apples 2024", None, None),
         ("1.12.25", None, None),
@@ -315,6 +326,8 @@ def test_a_refit_reads_dates_and_numbers_in_given_forms(tmp_path):
         ("2024 Mar", "2024-03-01"),
         ("2024 Mar 5", "2024-03-05"),
         ("2024/03/01 9:30:00 AM GMT+1", "2024-03-01T09:30:00+0100"),
+        ("2024-03-01 09:30 +530", "2024-03-01T09:30:00+0530"),
+        ("2024-03-01 09:30 +5", "2024-03-01T09:30:00+0500"),
         ("Fri Mar 01 09:30:00 +0000 2024", "2024-03-01T09:30:00+0000"),  # Twitter
         ("Fri Mar  1 09:30:00 2024", "2024-03-01T09:30:00"),  # ctime
         ("Fri Mar 01 2024 09:30:00 GMT+0100 (CET)", "2024-03-01T09:30:00+0100"),  # JavaScript
