@@ -177,27 +177,22 @@ def date(value: object) -> int | None:
 
 
 def declared_date(value: object) -> int | None:
-    """Coerce as `date` does, and numbers as times since 1970.
-
-    They count seconds, milliseconds, microseconds or nanoseconds, as their size shows.
+    """Coerce as `date` does, and numbers as times since 1970: see `epoch_unit`.
 
     >>> declared_date(1709285400) == declared_date("1709285400000") == date("2024-03-01T09:30:00Z")
     True
     """
-    text = value.strip() if isinstance(value, str) else value
-    if isinstance(text, str) and _EPOCH_DIGITS.fullmatch(text):
-        text = float(text)
-    if not isinstance(text, int | float) or isinstance(text, bool):
-        return date(value)
-    for factor in (10**6, 10**3, 1):
-        if abs(text * factor) < _LATEST:
-            return round(text * factor)
-    return round(text / 10**3)
+    if isinstance(value, str | int | float) and (unit := epoch_unit(value)):
+        return round(float(value) * 10**6 / _EPOCH_UNITS[unit])
+    return date(value)
 
 
-_EPOCH_DIGITS: Final = re.compile(r"\d{9,19}(?:\.\d+)?", re.ASCII)
-_LATEST: Final = 10**17
-"""Microseconds until the year 5138; a number that would be later counts in a smaller unit."""
+_EPOCH_UNITS: Final = {
+    "seconds": 1,
+    "milliseconds": 10**3,
+    "microseconds": 10**6,
+    "nanoseconds": 10**9,
+}
 
 
 def epoch_unit(value: object) -> str:
@@ -206,11 +201,12 @@ def epoch_unit(value: object) -> str:
     >>> epoch_unit(1709285400), epoch_unit("1709285400000"), epoch_unit(5)
     ('seconds', 'milliseconds', '')
     """
-    text = str(value).partition(".")[0]
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+    if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
         return ""
-    for unit, factor in (("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6)):
-        if 631_152_000 <= int(text[:20]) / factor <= 4_102_444_800:
+    for unit, factor in _EPOCH_UNITS.items():
+        if 631_152_000 * factor <= value <= 4_102_444_800 * factor:
             return unit
     return ""
 

@@ -358,6 +358,12 @@ def test_times_in_numbers_are_dates_if_declared(tmp_path, caplog, value, unit):
     assert index.search("pump", filter=first_day).total == 2
 
 
+@pytest.mark.parametrize("value", [2024, "202403011230", 20240301123000, 1e30, 10**400, True])
+def test_other_numbers_are_not_dates(tmp_path, value):
+    with pytest.raises(CollectionError, match=r"not a date as in 2024-03-01"):
+        build(tmp_path, [{"on": value}], fields=["on:date"])
+
+
 def test_values_of_several_parts_are_reported(tmp_path, caplog):
     rows = [
         {"tags": "red; big", "kind": "a|b", "name": "Smith, Ann"},
