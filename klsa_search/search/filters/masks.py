@@ -251,8 +251,7 @@ def _typed(field: Field, value: Value, now: datetime, forms: LocalForms) -> Valu
     if field.type == "date":
         if _MEANT_AS_RELATIVE.match(value):
             return absolute(value, now)
-        is_month = _MONTH.fullmatch(text)  # all its days; in a document it is the first
-        return value if is_month else local_date(text, forms.dates) or value
+        return local_date(text, forms.dates) or value
     return _number(field.name, text, forms)
 
 
@@ -283,7 +282,6 @@ def _number(name: str, text: str, forms: LocalForms) -> float | int:
 
 
 _RELATIVE: Final = re.compile(r"now((?:[+-]\d{1,6}[smhdwMy])*)(?:/([dMy]))?", re.ASCII)
-_MONTH: Final = re.compile(r"\d{4}-\d\d", re.ASCII)
 _MEANT_AS_RELATIVE: Final = re.compile(r"now(?![^\W_])")
 _STEP: Final = re.compile(r"([+-]\d+)([smhdwMy])")
 _UNITS: Final = {

@@ -270,7 +270,7 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
 
     order  of day and month between slashes or hyphens; None reads only dates that have points,
            begin with the year, or name the month in one of a dozen languages
-    A year of two digits is from 1969 to 2068, as in POSIX. A month is its first day.
+    A year of two digits is from 1969 to 2068, as in POSIX. A month has no day.
 
     >>> local_date("28.12.2025"), local_date("1.3.2025, 9:05 Uhr"), local_date("31.12.24")
     ('2025-12-28', '2025-03-01T09:05:00', '2024-12-31')
@@ -279,7 +279,7 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     >>> local_date("2024-03-01 09:30:00 UTC"), local_date("Fri, 01 Mar 2024 09:30:00 +0100")
     ('2024-03-01T09:30:00+00:00', '2024-03-01T09:30:00+0100')
     >>> local_date("1 de marzo de 2024"), local_date("2024年3月1日"), local_date("2024-03")
-    ('2024-03-01', '2024-03-01', '2024-03-01')
+    ('2024-03-01', '2024-03-01', '2024-03')
     """
     general = chain(
         (_DOTTED, _DOTTED_SHORT, _YEAR_FIRST, _YEAR_AND_MONTH), _EAST_ASIAN, _NAMED_MONTHS
@@ -290,7 +290,7 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
     if match is None:
         return None
     parts = match.groupdict()
-    time, half = parts.get("time"), parts.get("half")
+    day, time, half = parts.get("d"), parts.get("time"), parts.get("half")
     hour, minute, second = map(int, f"{time or '0:00'}:00".split(":")[:3])
     if half:
         is_afternoon = half.lower() == "pm"
@@ -303,11 +303,11 @@ def local_date(text: str, order: DateOrder | None = None) -> str | None:
         year += 1900 if year >= _CENTURY else 2000
     try:
         month = _MONTHS.get(_folded(match["m"])) or int(match["m"])
-        moment = datetime(year, month, int(parts.get("d") or 1), hour, minute, second)
+        moment = datetime(year, month, int(day or 1), hour, minute, second)
     except ValueError:
         return None
     if not time:
-        return moment.date().isoformat()
+        return moment.date().isoformat()[: None if day else len("2024-03")]
     zone = parts["zone"] or ""
     if zone:
         offset = _OFFSET.search(zone)

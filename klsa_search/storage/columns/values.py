@@ -212,9 +212,13 @@ def epoch_unit(value: object) -> str:
 
 
 def _microseconds_of(moment: str) -> int:
-    """Return the microseconds of a date or time in ISO 8601, perhaps one that cannot be."""
+    """Return the microseconds of a date or time in ISO 8601, perhaps one that cannot be.
+
+    A month counts as its first day.
+    """
+    is_month = len(moment) == len("2024-03")
     try:
-        return microseconds(datetime.fromisoformat(moment))
+        return microseconds(datetime.fromisoformat(f"{moment}-01" if is_month else moment))
     except ValueError as error:
         raise TypeMismatch(f"not a date ({error})") from None
 
