@@ -190,7 +190,7 @@ def key_of(filter_: FilterLike) -> tuple[str, str]:
         raise QueryError(
             f"filter = {filter_!r} is not a filter; give a text or a mapping", field="filter"
         )
-    may_be_relative = "now" in text or "\\" in text  # an escape may stand in *now*
+    may_be_relative = "now" in text.replace("\\", "")  # which may escape its letters
     return (kind, f"{text} at {int(time.time())}") if may_be_relative else (kind, text)
 
 

@@ -437,9 +437,11 @@ def test_a_relative_date_is_of_the_moment_of_the_search(monkeypatch):
     monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 1.0)
     assert masks.of("due > now") is not first
     assert masks.of(r'due > "n\ow"') is masks.of(r'due > "n\ow"')
+    constant = masks.of(r'word = "C:\\temp"')
     escaped = masks.of(r'due > "n\ow"')
     monkeypatch.setattr("klsa_search.search.filters.masks.time.time", lambda: 9.0)
     assert masks.of(r'due > "n\ow"') is not escaped
+    assert masks.of(r'word = "C:\\temp"') is constant
 
 
 @pytest.mark.parametrize(
