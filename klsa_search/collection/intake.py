@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from klsa_search.collection.field_paths import flat, has_path, path_names, value_at
 from klsa_search.collection.folder import FileCache
-from klsa_search.collection.mappings import as_document
+from klsa_search.collection.mappings import as_document, with_messages
 from klsa_search.collection.model import Document, Problems, TruncatedFile, Unread, document_fault
 from klsa_search.collection.prose_columns import read_ahead, with_prose
 from klsa_search.collection.reading_options import (
@@ -199,7 +199,10 @@ class Intake:
         has_ids     whether all have an ID, title and text of the usual names: nothing is decided
         """
         columns, numbered, begun = None, False, has_ids
-        rest = iter(records)
+        rest: Iterator[tuple[str, Mapping[str, Any] | Document]] = (
+            (origin, record if isinstance(record, Document) else with_messages(record))
+            for origin, record in records
+        )
 
         def following() -> Iterable[Mapping[str, Any]]:
             nonlocal rest

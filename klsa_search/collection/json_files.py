@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
-from klsa_search.collection.json_layouts import Layout, layout_of, layout_of_list, with_lists
+from klsa_search.collection.json_layouts import Layout, layout_of, layout_of_list
 from klsa_search.collection.json_values import without_types
 from klsa_search.collection.lines import head, lines, open_text, translate_read_errors
 from klsa_search.collection.mappings import as_document
@@ -38,10 +38,7 @@ def _records(path: Path, intake: Intake) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
-                record = object_of(line, origin)
-                if line.count('"id"') > 1:  # which others cannot have
-                    record = {name: with_lists(value) for name, value in record.items()}
-                yield origin, record
+                yield origin, object_of(line, origin)
             except CollectionError as error:
                 intake.refuse(error.message)
 
@@ -190,7 +187,7 @@ def _objects(
         origin = f"{path}:{line}"
         record = {"text": row} if isinstance(row, str) else row
         if isinstance(record, dict):
-            yield origin, {name: with_lists(value) for name, value in record.items()}
+            yield origin, record
         elif isinstance(row, RepeatedName):
             intake.refuse(f"{origin}: {row}")
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.field_paths import has_path, value_at
-from klsa_search.collection.mappings import TEXT_OF_OBJECT
+from klsa_search.collection.mappings import NAMES_IN_TEXT
 from klsa_search.collection.python_rows import rows_of_columns
 from klsa_search.collection.reading_options import (
     COMMON_NAMES,
@@ -93,28 +93,6 @@ def layout_of_list(elements: list[Any]) -> Layout | None:
         return None
     name, rows = max(lists, key=lambda item: _amount_of_text(item[1]))
     return Layout(rows, [f"read the list {name!r}, one of {len(lists):,} in the file"])
-
-
-def with_lists(value: Any, levels: int = 20) -> Any:
-    """Return a value whose objects of objects, each with its name as `id`, are lists of these.
-
-    levels  that are looked at
-    So are the messages of a conversation in exports of ChatGPT.
-
-    >>> with_lists({"nodes": {"a": {"id": "a", "text": "Hi"}}})
-    {'nodes': [{'id': 'a', 'text': 'Hi'}]}
-    """
-    if levels == 0 or not isinstance(value, _NESTED):
-        return value
-    if isinstance(value, list):
-        # The first element decides, as a vector has hundreds.
-        is_nested = bool(value) and isinstance(value[0], _NESTED)
-        return [with_lists(element, levels - 1) for element in value] if is_nested else value
-    nested = {name: with_lists(inner, levels - 1) for name, inner in value.items()}
-    is_list = nested and all(
-        isinstance(inner, dict) and inner.get("id") == name for name, inner in nested.items()
-    )
-    return list(nested.values()) if is_list else nested
 
 
 _NESTED: Final = (dict, list)
@@ -285,7 +263,7 @@ def _plain_names(record: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in record.items()
-        if not isinstance(value, dict) or any(inner in value for inner in TEXT_OF_OBJECT)
+        if not isinstance(value, dict) or any(inner in value for inner in NAMES_IN_TEXT)
     ]
 
 

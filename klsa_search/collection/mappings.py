@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -15,12 +14,11 @@ from klsa_search.collection.text_cleaning import join_divided_words
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.errors import BadDocument, CollectionError
 
-TEXT_OF_OBJECT: Final = ("#text", "S", "rendered", "text", "value")
-"""Names of the text of an object that is a title or text, as DynamoDB and WordPress write them."""
-_HAS_TEXT: Final = re.compile(
-    r"#text|S|insert|parts|rendered|(?:\w*(?:_|(?<=[a-z])(?=[A-Z])))?(?i:content|text|value)"
-)
-"""Names of the texts in an object, as Jira, Teams, Notion, OpenAI and editors write them."""
+NAMES_IN_TEXT: Final = (
+    "#text", "S", "content", "insert", "parts", "plain_text", "rendered", "stringValue", "text",
+    "value",
+)  # fmt: skip
+"""Names in an object that is a text, as services, databases, chats and editors write them."""
 
 
 def as_document(
@@ -90,7 +88,10 @@ def _string(record: Mapping[str, Any], name: str, origin: str, separator: str | 
             text_in(part) if isinstance(part, Mapping) else _string({name: part}, name, origin)
             for part in value
         ]
-        return separator.join(filter(str.strip, parts))
+        objects = [part for part in value if isinstance(part, Mapping)]
+        if objects and not any(parts):
+            return _string({name: objects[0]}, name, origin)  # raises the error of its fields
+        return _joined(value, parts, separator)
     if isinstance(value, Mapping) and value:
         if text := text_in(value):
             return text
@@ -111,31 +112,72 @@ def _id(record: Mapping[str, Any], name: str, origin: str) -> str:
     return _string({name: value}, name, origin)
 
 
-def text_in(value: Mapping[str, Any]) -> str:
-    r"""Return the text of an object, which fields of usual names have at any depth; "" for none.
+def text_in(value: Mapping[str, Any], levels: int = 20) -> str:
+    """Return the text of an object: that of its first field with one, at any depth; "" for none.
 
-    Pieces are joined by line ends, unless there is a blank between them.
+    Fields named for texts come first.
 
-    >>> text_in({"type": "p", "content": [{"text": "It "}, {"text": "leaks"}, {"text": "oil"}]})
-    'It leaks\noil'
+    >>> text_in({"type": "p", "content": [{"text": "It lea"}, {"text": "ks"}]})
+    'It leaks'
     """
-    pieces: list[str] = []
-    for piece in filter(None, _pieces(value)):
-        if pieces and piece == pieces[-1]:  # Notion repeats the text of an object without its marks
-            continue
-        if pieces and not (pieces[-1][-1].isspace() or piece[0].isspace()):
-            pieces.append("\n")
-        pieces.append(piece)
-    return "".join(pieces)
+    fields = sorted(value.items(), key=lambda field: not _names_text(field[0]))
+    texts = (_text_of(inner, name, value, levels) for name, inner in fields)
+    return next(filter(str.strip, texts), "")
 
 
-def _pieces(value: Mapping[str, Any], levels: int = 20) -> Iterator[str]:
-    for name, inner in value.items():
-        for element in inner if isinstance(inner, list | tuple) else [inner]:
-            if isinstance(element, Mapping) and levels:
-                yield from _pieces(element, levels - 1)
-            elif isinstance(element, str) and _HAS_TEXT.fullmatch(name):
-                yield element
+def _text_of(inner: Any, name: str, outer: Mapping[str, Any], levels: int) -> str:
+    """Return the text of a field of an object; "" if it has none."""
+    if isinstance(inner, str):
+        return inner if _names_text(name) else ""
+    if levels and isinstance(inner, Mapping):
+        return text_in(inner, levels - 1)
+    if levels and isinstance(inner, list | tuple):
+        texts = [_text_of(element, name, outer, levels - 1) for element in inner]
+        is_content = _names_text(name) or name in ("children", "elements")
+        return _joined(inner, texts, "\n", in_block=is_content and not _TYPES.isdisjoint(outer))
+    return ""
+
+
+def _names_text(name: str) -> bool:
+    return name in NAMES_IN_TEXT or name.lower() in NAMES_IN_TEXT
+
+
+_TYPES: Final = frozenset(["_type", "nodeType", "type"])
+"""Names of the type of a block of a rich text, such as a paragraph."""
+
+
+def _joined(
+    elements: Sequence[Any], texts: Sequence[str], separator: str, *, in_block: bool = False
+) -> str:
+    """Return the texts of the elements of a list as one, without a separator between runs.
+
+    Runs are parts of a line in a rich text: those of Quill, Notion and Telegram, or objects with
+    texts of their own in a block. One without a text, such as a picture, ends the line.
+    """
+    pairs = [(element, text) for element, text in zip(elements, texts, strict=True) if text]
+    objects = [element for element, _ in pairs if isinstance(element, Mapping)]
+    names = {name for element in objects for name in element if isinstance(element[name], str)}
+    if (
+        0 < len(objects) < len(pairs)
+        or not {"insert", "plain_text"}.isdisjoint(names)
+        or (in_block and any(map(_names_text, names)))
+    ):
+        return "".join(text or "\n" for text in texts).strip("\n")
+    return separator.join(filter(str.strip, texts))
+
+
+def with_messages(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a conversation of ChatGPT with a list of its messages, others as they are.
+
+    >>> with_messages({"mapping": {"a": {"id": "a", "message": None}}})
+    {'mapping': [{'id': 'a', 'message': None}]}
+    """
+    nodes = record.get("mapping")
+    if isinstance(nodes, Mapping) and all(
+        isinstance(node, Mapping) and node.get("id") == id_ for id_, node in nodes.items()
+    ):
+        return {**record, "mapping": list(nodes.values())}
+    return record
 
 
 def merged(document: Document, changes: Mapping[str, Any]) -> Document:

@@ -113,8 +113,8 @@ def test_objects_of_like_objects_are_documents_by_id(tmp_path):
     assert found[1] == ("p2", "", "Why does the pump p2 leak?")
 
 
-def test_objects_by_their_ids_are_a_list(tmp_path):
-    """So are the messages of a conversation in exports of ChatGPT."""
+def test_the_messages_of_a_conversation_are_one_text(tmp_path):
+    """As ChatGPT exports it."""
 
     def message(id_, text):
         return {"id": id_, "message": {"role": "user", "content": {"parts": [text, {"x": 1}]}}}
@@ -122,8 +122,8 @@ def test_objects_by_their_ids_are_a_list(tmp_path):
     talk = {"id": "k", "title": "Pump", "mapping": {"a": {"id": "a", "message": None}}}
     for id_, text in (("b", "Why does the pump leak today?"), ("c", "Tighten the gasket of it.")):
         talk["mapping"][id_] = message(id_, text)
-    for content in (json.dumps([talk]), json.dumps(talk)):
-        (document,) = documents_of(tmp_path, content)
+    from_files = [documents_of(tmp_path, json.dumps(content)) for content in ([talk], talk)]
+    for document, *_ in (*from_files, open_collection([talk]).documents()):
         assert document.text == "Why does the pump leak today?\nTighten the gasket of it."
 
 
@@ -352,6 +352,48 @@ def test_an_error_names_the_texts_in_an_object(tmp_path):
 def test_the_text_of_an_object_is_read(tmp_path, text):
     [document] = documents_of(tmp_path, json.dumps([{"id": "1", "text": text}]))
     assert document.text.split() == ["a", "leak"]
+
+
+def paragraph(*texts):
+    return {"type": "paragraph", "content": [{"type": "text", "text": text} for text in texts]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ({"type": "doc", "content": [paragraph("The pu", "mp"), paragraph("leaks")]}, 2),
+        ({"ops": [{"insert": "The pu"}, {"insert": "mp"}, {"insert": "\nleaks\n"}]}, 2),
+        ({"ops": [{"insert": "The pump"}, {"insert": {"image": "x"}}, {"insert": "leaks"}]}, 2),
+        ([{"text": {"content": text}, "plain_text": text} for text in ("The pu", "mp")], 1),
+        (["The pu", {"type": "bold", "text": "mp"}], 1),
+        ({"storage": {"value": "The pump"}, "view": {"value": "The pump"}}, 1),
+        ({"attrs": {"value": "x"}, "alt_text": "y", "mime_content": "z", "Text": "The pump"}, 1),
+        ({"blocks": [{"type": "header", "text": text} for text in ("The pump", "leaks")]}, 2),
+        ([{"role": "user", "content": text} for text in ("The pump", "leaks")], 2),
+    ],
+)
+def test_runs_of_a_text_are_joined_and_its_lines_are_not(tmp_path, text, expected):
+    [document] = documents_of(tmp_path, json.dumps([{"id": "1", "text": text}]))
+    assert document.text == "\n".join(["The pump", "leaks"][:expected])
+
+
+def test_texts_that_are_repeated_stay(tmp_path):
+    text = [{"text": text} for text in ("no", "no", "never")]
+    [document] = documents_of(tmp_path, json.dumps([{"id": "1", "text": text}]))
+    assert document.text == "no\nno\nnever"
+
+
+@pytest.mark.parametrize("name", ["title", "text"])
+def test_a_list_of_objects_without_a_text_is_an_error(tmp_path, name):
+    with pytest.raises(CollectionError, match=f"one of its fields: {name}.lang"):
+        documents_of(tmp_path, json.dumps([{"id": "1", "text": "a", name: [{"lang": "en"}]}]))
+
+
+def test_other_objects_by_their_ids_stay_objects(tmp_path):
+    row = {"id": "1", "text": "a", "nodes": {"a": {"id": "a"}}, "mapping": {"a": {"id": "b"}}}
+    for rows in (documents_of(tmp_path, json.dumps([row])), open_collection([row]).documents()):
+        (document,) = rows
+        assert document.metadata == {"nodes": row["nodes"], "mapping": row["mapping"]}
 
 
 def test_an_object_is_an_id_if_one_of_its_fields_is(tmp_path):
