@@ -146,14 +146,16 @@ def sniff(path: Path) -> str | None:
 
 
 def _table_in(path: Path) -> str | None:
-    """Return csv or tsv if all lines of a text have as many cells, under a header; else None."""
+    """Return the format of a text whose lines have as many cells by tabs, below a header, or None.
+
+    Prose has commas, too.
+    """
     encoding = wide_encoding_of(path)
     lines = decoded_head(head_bytes(path, _TABLE), encoding).splitlines()[:SAMPLE]
-    for table, separator in _DELIMITED if len(lines) > 1 else ():
-        counts = {line.count(separator) for line in lines if line.strip()}
-        cells = [cell.strip(' "') for cell in lines[0].split(separator)]
-        if len(counts) == 1 and counts != {0} and is_header(cells, PLAIN):
-            return "csv" if encoding else table
+    counts = {line.count("\t") for line in lines if line.strip()}
+    cells = [cell.strip(' "') for cell in lines[0].split("\t")] if len(lines) > 1 else []
+    if len(counts) == 1 and counts != {0} and is_header(cells, PLAIN):
+        return "csv" if encoding else "tsv"
     return None
 
 
@@ -226,8 +228,12 @@ def _advice(path: Path) -> str | None:
     """Return what a file of a format that is not read is, and what to do; None for another."""
     start = head(path, 512)
     if head_bytes(path, 4) == b"\xd0\xcf\x11\xe0":
-        start = "OLE"
-    return next((advice for pattern, advice in _UNREAD if pattern.match(start)), None)
+        start = "OLE\0"
+    advice = next((advice for pattern, advice in _UNREAD if pattern.match(start)), None)
+    if uncompressed_name(path).endswith((".yaml", ".yml")):
+        advice = "it is YAML, which is not read: convert it to JSON, as with yq -o json"
+    is_text = advice and "\0" not in start
+    return f"{advice}, or read it as text: --format text" if is_text else advice
 
 
 _UNREAD: Final = (
@@ -237,7 +243,7 @@ _UNREAD: Final = (
     ),
     (re.compile(r"\{\\rtf"), "it is RTF, which is not read: save it as DOCX, ODT or text"),
     (
-        re.compile(r"OLE\Z"),
+        re.compile(r"OLE\0"),
         "it is a file of Office before 2007 or Outlook, which is not read: save it as XLSX, DOCX, "
         "PPTX or EML",
     ),
@@ -246,10 +252,6 @@ _UNREAD: Final = (
     (
         re.compile(r"(?:var |const |let )?[\w.]+ ?= ?[\[{]"),
         "it is JavaScript: remove what stands before the first bracket, and name it .json",
-    ),
-    (
-        re.compile(r"(?:---\s+)?(?:- )?[\w-]+:(?: .*)?$", re.MULTILINE),
-        "it looks like YAML, which is not read: convert it to JSON, as with yq -o json",
     ),
 )
 """Beginnings of formats that are not read, and what to do."""

@@ -214,10 +214,10 @@ def test_one_text_file_needs_the_format_option(tmp_path):
         (b"", "the file is empty"),
         (b"\x89PNG\0\0", "not UTF-8 text"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "or Outlook, .*: save it as XLSX, DOCX, PPTX or EML"),
-        (b"BEGIN:VCALENDAR\r\n", "it is a calendar, .*: export it as CSV"),
+        (b"BEGIN:VCALENDAR\r\n", "export it as CSV, or read it as text: --format text"),
         (b"BEGIN:VCARD\n", "it has contacts, .*: export them as CSV"),
         (b"window.YTD.tweets.part0 = [ {\n", "it is JavaScript: remove what stands before"),
-        (b"- id: 1\n  text: pump\n", "it looks like YAML, .*: convert it to JSON"),
+        (b"Note: it leaks\n", "it begins 'Note: it leaks'; name its format .text reads it"),
         (b"SQLite format 3\0", "SQLite database, which is read as sqlite:FILE"),
     ],
 )
@@ -227,21 +227,23 @@ def test_unrecognised_files_say_what_was_seen(tmp_path, content, reason):
         open_collection(tmp_path / "x")
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        "Ticket ID\tSubject\tDescription\r\n1\tPump\tIt leaks\r\n2\tValve\tStuck\r\n",
-        "Ticket ID;Subject;Description\n1;Pump;It leaks\n2;Valve;Stuck",
-    ],
-)
-def test_a_table_in_a_text_file_is_recognised_by_its_header(tmp_path, table):
+def test_yaml_is_told_by_its_suffix(tmp_path):
+    (tmp_path / "x.yaml").write_text("id: 1")
+    with pytest.raises(CollectionError, match=r"it is YAML, .*, or read it as text: --format text"):
+        open_collection(tmp_path / "x.yaml")
+
+
+def test_a_table_in_a_text_file_is_recognised_by_its_header(tmp_path):
+    table = "Ticket ID\tSubject\tDescription\r\n1\tPump\tIt leaks\r\n2\tValve\tStuck\r\n"
     path = tmp_path / "Unicode Text.txt"
     for encoding in ("utf-8-sig", "utf-16"):
         path.write_bytes(table.encode(encoding))
         assert ids(path) == ["1", "2"]
-    path.write_text(table.replace("Pump", "Pump; or\tnot"))
-    with pytest.raises(CollectionError, match="unknown format"):
-        open_collection(path)
+    prose = "Body, text\nI came, I saw\nHe said, no\n"
+    for content in (table.replace("Pump", "Pump; or\tnot"), prose):
+        path.write_text(content)
+        with pytest.raises(CollectionError, match="unknown format"):
+            open_collection(path)
 
 
 def test_folders_without_documents_or_with_two_formats(tmp_path):
