@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import csv
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +22,7 @@ from klsa_search.collection.csv_dialects import (
 )
 from klsa_search.collection.encodings import decoded_lines
 from klsa_search.collection.intake import Intake
+from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
 from klsa_search.collection.prose_columns import read_ahead
 from klsa_search.collection.reading_options import (
@@ -33,6 +32,7 @@ from klsa_search.collection.reading_options import (
     Columns,
     listed,
     may_name_ids,
+    option,
 )
 from klsa_search.errors import CollectionError
 
@@ -64,7 +64,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     or fewer cells than the header is refused, unless the additional ones are blank, or those that
     it lacks are metadata, which Excel leaves out. Rows of blank cells are skipped. A first column
     without a name, as pandas and R write it, or with one such as `Ticket ID` is the ID if no other
-    column is and its values differ.
+    column is and its values differ; one of codes that differ is only suggested.
     """
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -88,20 +88,29 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         lenient = Intake(replace(intake.options, on_error="skip"))
         with suppress(TruncatedFile):
             for _, row, _ in islice(_rows(path, lenient, kind, dialect), 1, None):
-                if not _is_note(row, cells):
+                if not _is_footer(row, cells):
                     yield row
 
-    if intake.columns.id_in(cells) is None and _has_row_names(ahead(), len(cells)):
+    # Only a comma may be part of a text that lacks quotes.
+    may_have_names = dialect.delimiter != "," or intake.columns.id_in(cells) is None
+    if may_have_names and _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
-        intake.note(path, "each row has one cell more than the header: read as names of rows")
+        intake.note(
+            path,
+            "rows have one cell more than the header; the first cells are read as row names",
+        )
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
-    has_ids = header.may_begin_with_ids(intake.columns, ahead()) and is_key(ahead())
-    lists = _list_columns(ahead(), header.names)
-    if lists:
-        intake.note(path, f"cells of {listed(header.names[at] for at in lists)} are lists")
+    key = header.names[0] if has_key(path, header, ahead, intake) else None
 
-    def checked(number: int, row: list[str], needed: int) -> Iterator[tuple[str, list[Any]]]:
+    def checked(
+        number: int, row: list[str], needed: int, lists: Sequence[int]
+    ) -> Iterator[tuple[str, list[Any]]]:
+        """Yield a row with its origin, unless it is refused.
+
+        needed  cells that a row has at least; those after them may be missing
+        lists   numbers of the columns whose cells are lists
+        """
         if needed <= len(row) < len(header.names):
             intake.note(path, "blank cells for columns that rows end before")
             row += [""] * (len(header.names) - len(row))
@@ -110,26 +119,35 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             return
         cells: list[Any] = list(map(str.strip, row)) if is_printed else row
         for at in lists:
-            value = _list_of(cells[at])
+            value = list_of(cells[at])
             cells[at] = cells[at] if value is None else value
         yield f"{path}:{number}", cells
 
     def readable() -> Iterator[tuple[str, list[Any]]]:
-        needed = len(header.names) - header.optional_at_end(intake.columns)
-        notes: list[tuple[int, list[str]]] = []  # lines that may stand below the table
+        used = intake.columns.completed(header.names, header.origin)
+        needed = len(header.names) - header.optional_at_end(used)
+        documented = {key, *used.filled(header.names).names()}
+        columns = _list_columns(ahead(), header.names)
+        lists = [at for at in columns if header.names[at] not in documented]
+        if lists:
+            named = listed(header.names[at] for at in lists)
+            intake.note(path, f"read the cells of {named} as lists")
+        footer: list[tuple[int, list[str]]] = []  # lines that may stand below the table
         for number, row, follows_blank in rows:
-            if (notes or follows_blank) and _is_note(row, header.names):
-                notes.append((number, row))
+            if (footer or follows_blank) and _is_footer(row, header.names):
+                footer.append((number, row))
                 continue
-            for earlier in notes:  # a row of the table follows
-                yield from checked(*earlier, needed)
-            notes.clear()
-            yield from checked(number, row, needed)
-        if notes:
-            lines = "1 line" if len(notes) == 1 else f"{len(notes):,} lines"
-            intake.note(path, f"left out {lines} below the table")
+            for earlier in footer:  # a row of the table follows
+                yield from checked(*earlier, needed, lists)
+            footer.clear()
+            yield from checked(number, row, needed, lists)
+        if footer:
+            lines = "1 line" if len(footer) == 1 else f"{len(footer):,} lines"
+            number, (text, *_) = footer[0]
+            intake.note(
+                path, f"left out {lines} below the table, from line {number:,}, {_shown(text)}"
+            )
 
-    key = header.names[0] if has_ids else None
     yield from row_documents(path, intake, header, readable(), key)
 
 
@@ -171,14 +189,19 @@ def row_documents(
             intake.note(path, "left out the last row, totals without an ID")
 
     texts = columns.texts_in(header.names)
+    missing = 0
     for origin, cells in rows if numbered else without_totals():
         record = header.record(cells)
         for name in texts:
             if isinstance(record.get(name), str) and record[name] in _NO_TEXT:
                 record[name] = ""
+                missing += 1
         document = intake.document(record, origin, columns, numbered=numbered)
         if document is not None:
             yield document
+    if missing:
+        cells_read = "1 cell of texts is" if missing == 1 else f"{missing:,} cells of texts are"
+        intake.note(path, f"{cells_read} blank: {', '.join(sorted(_NO_TEXT))} alone is no text")
     if header.seen - {key}:
         named = ", ".join(sorted(header.seen - {key}))
         intake.note(path, f"columns without a name are called {named}")
@@ -194,7 +217,7 @@ def _is_total(cells: Sequence[Any], id_at: int) -> bool:
     return len(values) > len(texts) and (named or not texts)
 
 
-def _is_note(row: Sequence[str], names: Sequence[str]) -> bool:
+def _is_footer(row: Sequence[str], names: Sequence[str]) -> bool:
     """Return whether a row has its first cell alone, of more than two columns, and is no ID."""
     is_alone = len(names) > 2 and bool(row[0].strip()) and not any(map(str.strip, row[1:]))
     return is_alone and (len(row) < len(names) or " " in row[0].strip())
@@ -207,28 +230,7 @@ def _list_columns(rows: Iterable[Sequence[str]], names: Sequence[str]) -> list[i
         for at, cell in enumerate(row[: len(names)]):
             if cell.strip():
                 cells.setdefault(at, []).append(cell)
-    return [at for at in sorted(cells) if all(_list_of(cell) is not None for cell in cells[at])]
-
-
-def _list_of(cell: str) -> list[Any] | None:
-    """Return a list of texts and numbers as JSON and Python write it; None for another cell.
-
-    >>> _list_of('["red", "big"]'), _list_of("['red', 'big']"), _list_of("[red]")
-    (['red', 'big'], ['red', 'big'], None)
-    """
-    if not (cell.startswith("[") and cell.endswith("]")):
-        return None
-    try:
-        value = json.loads(cell)
-    except ValueError:
-        try:
-            value = ast.literal_eval(cell)
-        except (MemoryError, RecursionError, SyntaxError, ValueError):
-            return None
-    except RecursionError:
-        return None
-    is_plain = isinstance(value, list) and all(isinstance(v, str | int | float) for v in value)
-    return value if is_plain else None
+    return [at for at in sorted(cells) if all(list_of(cell) is not None for cell in cells[at])]
 
 
 def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
@@ -241,7 +243,33 @@ def _has_row_names(rows: Iterable[list[str]], columns: int) -> bool:
     return bool(first) and is_longer and not all(cells[-1].startswith(" ") for cells in first)
 
 
-def is_key(rows: Iterable[Sequence[Any]]) -> bool:
+def has_key(
+    path: Path, header: Header, rows: Callable[[], Iterable[Sequence[Any]]], intake: Intake
+) -> bool:
+    """Return whether the first column of a table has the IDs, as no other is named for them.
+
+    rows  returns the rows below the header
+    It has no name, or one of IDs. A column of codes such as INC-1042 is suggested by a note.
+    """
+    columns, name = intake.columns, header.names[0]
+    if columns.id or "id" in columns.unused or columns.id_in(header.names) is not None:
+        return False
+    if 0 in header.nameless:
+        return _is_key(rows())
+    if columns.common("id", header.names[1:]):
+        return False
+    if may_name_ids(name):
+        return _is_key(rows())
+    is_used = name in (*KNOWN_NAMES, *columns.names())
+    is_used = is_used or any(columns.common(role, [name]) for role in COMMON_NAMES)
+    first = [str(row[0]).strip() for row in islice(rows(), _AHEAD)]
+    if first and not is_used and all(map(_CODE.fullmatch, first)) and _is_key(rows()):
+        advice = f"{option('id', name)} uses it"
+        intake.note(path, f"column {name!r} is not used as ID; {advice}")
+    return False
+
+
+def _is_key(rows: Iterable[Sequence[Any]]) -> bool:
     """Return whether the first cells of all rows differ, but for totals in the last row.
 
     Cost: reads all rows.
@@ -340,29 +368,14 @@ class Header(NamedTuple):
         return cls(names, origin, nameless, repeated, set())
 
     def optional_at_end(self, columns: Columns) -> int:
-        """Return the number of columns at the end that are metadata, which a row may lack."""
-        used = columns.completed(self.names, self.origin)
-        needed = {*KNOWN_NAMES, *used.names()}
+        """Return the number of columns at the end that are metadata, which a row may lack.
+
+        columns  those used, completed
+        """
+        needed = {*KNOWN_NAMES, *columns.names()}
         return next(
             (at for at, name in enumerate(reversed(self.names)) if name in needed), len(self.names)
         )
-
-    def may_begin_with_ids(self, columns: Columns, rows: Iterable[Sequence[Any]]) -> bool:
-        """Return whether the first column may have the IDs, as no column of the usual name has.
-
-        rows  below the header; the first may show codes such as INC-1042
-        """
-        if columns.id or "id" in columns.unused or columns.id_in(self.names) is not None:
-            return False
-        if 0 in self.nameless:
-            return True
-        if columns.common("id", self.names[1:]):
-            return False
-        first = [str(row[0]).strip() for row in islice(rows, _AHEAD)]
-        is_used = columns.common("title", self.names[:1]) or columns.common("text", self.names[:1])
-        has_codes = bool(first) and all(map(_CODE.fullmatch, first)) and not is_used
-        is_named = self.names[0] in (*KNOWN_NAMES, *columns.names())
-        return may_name_ids(self.names[0]) or (has_codes and not is_named)
 
     def record(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return a row of texts or values as a mapping; blank cells under no name are left out."""

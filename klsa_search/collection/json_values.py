@@ -1,7 +1,9 @@
-"""Values of Python programs, and of MongoDB in JSON, as plain JSON values."""
+"""Values of Python programs, of MongoDB in JSON, and lists in tables, as plain JSON values."""
 
 from __future__ import annotations
 
+import ast
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -94,3 +96,24 @@ _TYPES: Final[dict[str, Callable[[Any], Any]]] = {
     "$symbol": str,
     "$uuid": str,
 }
+
+
+def list_of(cell: str) -> list[Any] | None:
+    """Return a list of texts and numbers as JSON and Python write it; None for another cell.
+
+    >>> list_of('["red", "big"]'), list_of("['red', 'big']"), list_of("[red]")
+    (['red', 'big'], ['red', 'big'], None)
+    """
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        value = json.loads(cell)
+    except ValueError:
+        try:
+            value = ast.literal_eval(cell)
+        except (MemoryError, RecursionError, SyntaxError, ValueError):
+            return None
+    except RecursionError:
+        return None
+    is_plain = isinstance(value, list) and all(isinstance(v, str | int | float) for v in value)
+    return value if is_plain else None

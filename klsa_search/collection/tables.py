@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, Self
 from klsa_search.collection.csv_dialects import MAX_PREAMBLE
 from klsa_search.collection.csv_files import (
     Header,
+    has_key,
     header_names,
     is_blank,
     is_header,
-    is_key,
     row_documents,
 )
 from klsa_search.collection.intake import Intake
@@ -173,11 +173,9 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
         names = ["" if cell is None else str(cell) for cell in rows[before]]
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)
         rows = [row for row in rows[before + 1 :] if not all(map(is_blank, row))]
-        has_ids = header.may_begin_with_ids(intake.columns, rows) and is_key(rows)
+        key = header.names[0] if has_key(path, header, lambda: rows, intake) else None
         located = ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-        yield from row_documents(
-            path, intake, header, located, header.names[0] if has_ids else None
-        )
+        yield from row_documents(path, intake, header, located, key)
 
 
 def _rows_before_header(rows: list[list[Any]], intake: Intake) -> int:

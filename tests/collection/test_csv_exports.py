@@ -61,6 +61,12 @@ def test_a_text_with_a_comma_is_not_read_as_names_of_rows(tmp_path, content):
         read(tmp_path, content)
 
 
+def test_names_of_rows_beside_a_column_of_ids_are_read(tmp_path):
+    found, source = read(tmp_path, "id\ttext\n1\tx\tIt leaks\n2\ty\tStuck\n", "x.tsv")
+    assert [row[:3] for row in found] == [("x", "", "It leaks"), ("y", "", "Stuck")]
+    assert any("the first cells are read as row names" in note for note in source.notes)
+
+
 def test_a_counter_is_the_id_only_if_it_is_unique_and_no_other_column_is(tmp_path):
     found, source = read(tmp_path, ",text\n0,a\n1,b\n")
     assert [row[0] for row in found] == ["0", "1"]
@@ -311,22 +317,26 @@ def test_a_sentence_is_no_header(tmp_path):
                 read(tmp_path, f"{first}{tab}5\nGood value{tab}4\nBad text{tab}1\n", name)
 
 
-def test_codes_in_the_first_column_are_ids(tmp_path):
-    found, source = read(tmp_path, "Vorgang,Titel,Text\nINC-1,a,b\nINC-2,c,d\n")
-    assert [row[0] for row in found] == ["INC-1", "INC-2"]
-    assert "'Vorgang' as id" in source.notes[0]
-    for content in ("Vorgang,text\nINC-1,b\nINC-1,d\n", "Vorgang,text\nred,b\nblue,d\n"):
-        assert [row[0] for row in read(tmp_path, content)[0]] == ["1", "2"]
+def test_codes_in_the_first_column_are_only_suggested_as_ids(tmp_path):
+    hint = f"{tmp_path}/x.csv: column 'model' is not used as ID; --id model uses it"
+    for rows, is_shown in (("Q1,b\nQ2,d\n", True), ("Q1,b\nQ1,d\n", False), ("a,b\n", False)):
+        found, source = read(tmp_path, f"model,text\n{rows}")
+        assert found[0][0] == "1"
+        assert (hint in source.notes) == is_shown
 
 
 def test_lines_below_a_table_are_left_out(tmp_path):
-    codes = "Case,Title,Text\nINC-1,Pump,It leaks\n\nConfidential\n"
+    codes = "Case No.,Title,Text\nINC-1,Pump,It leaks\n\nConfidential\n"
     assert [row[0] for row in read(tmp_path, codes)[0]] == ["INC-1"]
     table = "id,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n"
-    for below in ("\n\nConfidential\nCopyright 2024\n", "\n,,\nMade by Ann,,\nin May,,\n"):
+    for below, line in (
+        ("\n\nMade by Ann\nCopyright 2024\n", 6),
+        ("\n,,\nMade by Ann,,\nin May,,\n", 6),
+    ):
         found, source = read(tmp_path, table + below)
         assert found == ROWS
-        assert source.notes == [f"{tmp_path}/x.csv: left out 2 lines below the table"]
+        fact = f"left out 2 lines below the table, from line {line}, 'Made by Ann'"
+        assert source.notes == [f"{tmp_path}/x.csv: {fact}"]
     found, _ = read(tmp_path, "id,title,text\n0,Pump,It leaks\n\n7,,\n1,Valve,Stuck\n")
     assert [row[0] for row in found] == ["0", "7", "1"]
     with pytest.raises(CollectionError, match=":4: 1 cells under a header of 3"):
@@ -340,13 +350,26 @@ def test_cells_of_lists_are_lists(tmp_path, lists):
     found, source = read(tmp_path, f"id,text,tags,note\n1,a,{lists},[b]\n2,c,[],d\n3,e,,\n")
     assert [row[3]["tags"] for row in found] == [["red", "big"], [], ""]
     assert found[0][3]["note"] == "[b]"
-    assert any("cells of 'tags' are lists" in note for note in source.notes)
+    assert any("read the cells of 'tags' as lists" in note for note in source.notes)
+
+
+def test_ids_titles_and_texts_are_no_lists(tmp_path):
+    found, source = read(tmp_path, 'id,title,text\n[1],[2],"[1, 2]"\n')
+    assert (found, source.notes) == ([("[1]", "[2]", "[1, 2]", {})], [])
+    assert read(tmp_path, "Nr.,text\n[1],a\n")[0] == [("[1]", "", "a", {})]
+
+
+def test_tags_are_no_prose(tmp_path):
+    rows = "".join(f"a,\"['kitchen', 'cups and mugs', 'gift ideas {n}']\"\n" for n in range(3))
+    found, _ = read(tmp_path, f"title,tags\n{rows}")
+    assert (found[0][2], len(found[0][3]["tags"])) == ("", 3)
 
 
 @pytest.mark.parametrize("cell", ["NA", "NULL", "\\N", "NaN", "None", "#N/A"])
 def test_a_cell_without_a_text_has_none(tmp_path, cell):
-    found, _ = read(tmp_path, f"id,title,text,note\n1,{cell},{cell},{cell}\n")
-    assert found == [("1", cell, "", {"note": cell})]
+    found, source = read(tmp_path, f"id,title,text,note\n1,{cell},{cell},{cell}\n2,a,b,c\n")
+    assert found[0] == ("1", cell, "", {"note": cell})
+    assert any("1 cell of texts is blank" in note for note in source.notes)
 
 
 def test_questions_are_names_of_columns(tmp_path):
