@@ -41,10 +41,10 @@ _NAMED: Final[dict[type, str]] = {
 _NEARLY: Final = 9
 """Fitting values for each other value, from which a keyword field is nearly of another type."""
 
-_TIME: Final = re.compile(
+_TIME_NAME: Final = re.compile(
     r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?i:at|on|date|time|timestamp|ts|utc|created|updated|modified)$"
 )
-_LISTS: Final = re.compile(
+_LIST_NAME: Final = re.compile(
     r"(?i)(?:^|[\W_])(?:tags?|labels?|keywords?|categories|genres?|topics?)$"
 )
 _RECURRING: Final = 0.8
@@ -84,7 +84,7 @@ _CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
 """Types that a field may have, in order of preference."""
 _MIN_FITTING: Final = 99
 """Fitting values of a string field required for each other value."""
-MAX_OTHERS: Final = 10_000
+MAX_MISMATCHES: Final = 10_000
 """Limit of values of another type in a detected field."""
 
 
@@ -93,21 +93,23 @@ class FieldCandidate:
 
     coerce   returns a value as a column of the type stores it
     fitting  values of its type, repeated ones included
-    others   values of another type, except conventional placeholders for missing values
-    codes    those of the others that are strings of digits
+    mismatches
+             values of another type, except conventional placeholders for missing values
+    codes    those of the mismatches that are codes, such as strings of digits
     type_mismatches
              documents with a value that does not fit
-    reason   description of the first of the others, or why it is rejected
-    odd      the first of the others, and the origin of its document
+    reason   description of the first mismatch, or why it is rejected
+    first_mismatch
+             its value, and the origin of its document
     Memory: the distinct texts of a keyword field.
     """
 
     def __init__(self, kind: FieldType, max_texts: int, coerce: Callable[[object], Any]) -> None:
         self.kind: FieldType = kind
         self.coerce, self.max_texts = coerce, max_texts
-        self.fitting = self.others = self.codes = self.type_mismatches = 0
+        self.fitting = self.mismatches = self.codes = self.type_mismatches = 0
         self.reason: str | None = None
-        self.odd: tuple[object, str] | None = None
+        self.first_mismatch: tuple[object, str] | None = None
         self.is_rejected = False
         self._texts: set[str] = set()
 
@@ -118,10 +120,10 @@ class FieldCandidate:
         self.type_mismatches += len({document for document, *_ in misfits})
         for document, value, mismatch in misfits:
             if not is_placeholder(value):
-                self.others += 1
+                self.mismatches += 1
                 self.codes += isinstance(mismatch, Code)
                 self.reason = self.reason or str(mismatch)
-                self.odd = self.odd or (value, origins[document])
+                self.first_mismatch = self.first_mismatch or (value, origins[document])
         if self.kind == "keyword":
             self._texts.update(values)
             self._texts.discard(None)
@@ -158,7 +160,7 @@ class DetectedField:
         self._points: bool | None = None  # whether all numbers with a point may be thousands
         self._name, self._declared = name, declared
         self._kinds: dict[str, None] = {}  # of its values, in order of appearance
-        self._begun = self._decided = False
+        self._has_candidates = self._decided = False
         self._candidates: dict[FieldType, FieldCandidate] = {}
         self._first: tuple[object, str] | None = None  # value, and origin of its document
 
@@ -167,10 +169,10 @@ class DetectedField:
 
         origins  of its documents, as "file:line"
         """
-        if self._begun and not self._left:
+        if self._has_candidates and not self._open_candidates:
             return
         flat, counts = flattened(batch)
-        if not flat and not self._begun:
+        if not flat and not self._has_candidates:
             return
         if self._first is None:
             at = 0 if counts is None else next(at for at, count in enumerate(counts) if count)
@@ -178,26 +180,26 @@ class DetectedField:
         self._kinds |= dict.fromkeys(
             _NAMED.get(type_, NESTED) for type_ in dict.fromkeys(map(type, flat))
         )
-        if not self._begun:
+        if not self._has_candidates:
             self.unit = self.unit or unit_of(flat)
             self._begin(_CANDIDATES if type_ is None else (type_,))
-        for candidate in self._left:
+        for candidate in self._open_candidates:
             if type_ is None and _NUMBERS in self._kinds and candidate.kind != "number":
                 candidate.is_rejected = True
                 continue
             candidate.extend(flat, counts, origins)
-            candidate.is_rejected |= type_ is None and candidate.others > MAX_OTHERS
+            candidate.is_rejected |= type_ is None and candidate.mismatches > MAX_MISMATCHES
         self._extend_local(flat, counts, origins)
-        if not self._left and self._declared and type_ is not None:
+        if not self._open_candidates and self._declared and type_ is not None:
             raise CollectionError(
                 f"the {type_} field {self._name!r} has {self._candidates[type_].reason}; remove "
                 "its declaration, or shorten its values"
             )
 
     @property
-    def _left(self) -> list[FieldCandidate]:
+    def _open_candidates(self) -> list[FieldCandidate]:
         """Return the candidates that are not rejected, in order of preference."""
-        return [one for one in self._candidates.values() if not one.is_rejected]
+        return [candidate for candidate in self._candidates.values() if not candidate.is_rejected]
 
     def _extend_local(
         self, flat: list[object], counts: list[int] | None, origins: Sequence[str]
@@ -207,7 +209,7 @@ class DetectedField:
             self._local = {}
         for key, candidate in list(self._local.items()):
             candidate.extend(flat, counts, origins)
-            if candidate.others > MAX_OTHERS:
+            if candidate.mismatches > MAX_MISMATCHES:
                 del self._local[key]
         if any(kind == "number" for kind, _ in self._local):
             texts = [number_of(item) for item in flat if isinstance(item, str)]
@@ -221,24 +223,26 @@ class DetectedField:
                 if (sign := decimal_sign(text)) is not None
             }
             numbers = self._candidates["number"]
-            if not self._signs and not numbers.others and numbers.fitting > MAX_OTHERS:
+            if not self._signs and not numbers.mismatches and numbers.fitting > MAX_MISMATCHES:
                 self._local = {
                     key: candidate for key, candidate in self._local.items() if key[0] == "date"
                 }
 
     def local_forms(self) -> LocalForms:
         """Return the forms that the values of the field show."""
-        fits = {key: one for key, one in self._local.items() if self._fits(one, None)}
+        fits = {
+            key: candidate for key, candidate in self._local.items() if self._fits(candidate, None)
+        }
         signs = self._signs if any(kind == "number" for kind, _ in fits) else set()
         dates = sorted(
-            (candidate.others, str(forms.dates))
+            (candidate.mismatches, str(forms.dates))
             for (kind, forms), candidate in self._local.items()
             if kind == "date"
         )
         order: DateOrder | None = None
         for (kind, forms), candidate in fits.items():
             if kind == "date" and all(
-                candidate.others < others or forms.dates == name for others, name in dates
+                candidate.mismatches < count or forms.dates == name for count, name in dates
             ):
                 order = forms.dates
         sign: DecimalSign | None = None
@@ -254,7 +258,7 @@ class DetectedField:
         Placeholders such as "N/A" are ignored, except by a keyword field, where they are values.
         A single code such as 00123 makes a field of numeric strings a keyword field.
         """
-        if self.keeps_empty and not self._begun and type_ is not None:
+        if self.keeps_empty and not self._has_candidates and type_ is not None:
             self._begin((type_,))
         self._decided = forms.decimal is not None
         if type_ is None:
@@ -264,12 +268,17 @@ class DetectedField:
                     decided
                     and self._fits(candidate, None)
                     and not any(
-                        one.kind == kind and one.others < candidate.others and self._fits(one, None)
-                        for one in self._left  # the general form, if it fits more values
+                        general.kind == kind
+                        and general.mismatches < candidate.mismatches
+                        and self._fits(general, None)
+                        for general in self._open_candidates
                     )
                 ):
                     return candidate
-        return next((one for one in self._left if self._fits(one, type_)), None)
+        return next(
+            (candidate for candidate in self._open_candidates if self._fits(candidate, type_)),
+            None,
+        )
 
     def reason(self) -> str:
         """Return why the field is not filterable."""
@@ -284,11 +293,11 @@ class DetectedField:
         """Return what is unexpected about the detected type of the field; None if nothing is."""
         if chosen is None or self._first is None:
             return None
-        if chosen.type_mismatches and chosen.odd:
+        if chosen.type_mismatches and chosen.first_mismatch:
             documents = "document has" if chosen.type_mismatches == 1 else "documents have"
             return (
                 f"is a {chosen.kind} field: {chosen.type_mismatches:,} {documents} another value, "
-                f"which counts as missing; the first is {_quoted(chosen.odd)}"
+                f"which counts as missing; the first is {_quoted(chosen.first_mismatch)}"
             )
         if chosen.kind == "number" and self.unit:
             return f"is a number field: its values are in {self.unit}"
@@ -301,7 +310,7 @@ class DetectedField:
                 "--decimal comma reads them as thousands (in Python decimal=)"
             )
         unit = epoch_unit(self._first[0]) if chosen.kind == "number" else ""
-        if unit and _TIME.search(self._name):
+        if unit and _TIME_NAME.search(self._name):
             return (
                 f"is a number field: {_quoted(self._first)} may be a time in {unit} since 1970; "
                 f"{option('field', f'{self._name}:date')} reads it as one"
@@ -309,24 +318,24 @@ class DetectedField:
         if chosen.kind != "keyword":
             return None
         numbers = self._candidates.get("number")
-        if self.unit and numbers and numbers.odd:
-            first, odd = _quoted(self._first), _quoted(numbers.odd)
+        if self.unit and numbers and numbers.first_mismatch:
+            first, other = _quoted(self._first), _quoted(numbers.first_mismatch)
             return (
-                f"is a keyword field: it has {first} and {odd}; a number field needs one currency "
-                "or sign"
+                f"is a keyword field: it has {first} and {other}; a number field needs one "
+                "currency or sign"
             )
         for kind, pattern, fix in _LOCAL_FORMS:
             if isinstance(self._first[0], str) and pattern.fullmatch(self._first[0].strip()):
                 return f"is a keyword field: {_quoted(self._first)} could be two {kind}s; {fix}"
-        for candidate in self._left:
-            if candidate.odd and candidate.fitting >= _NEARLY * candidate.others:
-                every = candidate.fitting + candidate.others
+        for candidate in self._open_candidates:
+            if candidate.first_mismatch and candidate.fitting >= _NEARLY * candidate.mismatches:
+                every = candidate.fitting + candidate.mismatches
                 return (
                     f"is a keyword field: {candidate.fitting:,} of {every:,} values are "
-                    f"{candidate.kind}s, but not {_quoted(candidate.odd)}; correct the "
+                    f"{candidate.kind}s, but not {_quoted(candidate.first_mismatch)}; correct the "
                     f"others for a {candidate.kind} field"
                 )
-        if separator := chosen.separator(is_list=_LISTS.search(self._name) is not None):
+        if separator := chosen.separator(is_list=_LIST_NAME.search(self._name) is not None):
             return (
                 "is a keyword field: its values look like several with a "
                 f"{separator!r} between them; {option('split', f'{self._name}={separator}')} "
@@ -338,12 +347,12 @@ class DetectedField:
         if type_ is not None:
             return self.keeps_empty or candidate.fitting > 0 or candidate.type_mismatches > 0
         if _NUMBERS in self._kinds:
-            return candidate.fitting > candidate.others
-        fits = candidate.fitting >= _MIN_FITTING * candidate.others
+            return candidate.fitting > candidate.mismatches
+        fits = candidate.fitting >= _MIN_FITTING * candidate.mismatches
         return candidate.fitting > 0 and not candidate.codes and fits
 
     def _begin(self, types: Sequence[FieldType]) -> None:
-        self._begun = True
+        self._has_candidates = True
         most = limits_of(declared=self._declared).texts
         declared, unit = self._declared, self.unit
         for kind in types:
