@@ -16,6 +16,7 @@ from klsa_search.storage.columns.local_forms import (
     LocalForms,
     decimal_sign,
     has_short_year,
+    may_be_two_years,
     number_of,
 )
 from klsa_search.storage.columns.values import (
@@ -304,6 +305,11 @@ class DetectedField:
         if chosen.kind == "date" and has_short_year(str(self._first[0]).strip()):
             first = _quoted(self._first)
             return f"is a date field: years of two digits, as of {first}, are from 1969 to 2068"
+        if chosen.kind == "date" and may_be_two_years(str(self._first[0]).strip()):
+            return (
+                f"is a date field: {_quoted(self._first)} is read as a month; "
+                f"{option('field', f'{self._name}:keyword')} keeps it"
+            )
         if chosen.kind == "number" and self._points and not self._decided:
             return (
                 "is a number field: all numbers with a point are as 1.250, and are read as 1.25; "

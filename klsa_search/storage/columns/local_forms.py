@@ -134,6 +134,7 @@ _EAST_ASIAN: Final = (
     re.compile(rf"(?P<y>\d{{4}})\.(?P<m>\d\d)\.(?P<d>\d\d){_TIME}", re.ASCII),
 )
 _YEAR_AND_MONTH: Final = re.compile(r"(?P<y>(?:1[5-9]|20)\d\d)-(?P<m>0[1-9]|1[0-2])", re.ASCII)
+_TWO_YEARS: Final = re.compile(r"\d\d(\d\d)-(\d\d)", re.ASCII)
 _YEAR: Final = r"(?P<y>\d{4}|\d\d)"
 _DAY_FIRST: Final = re.compile(
     rf"(?P<d>\d\d?)(?P<s>[/-])(?P<m>\d\d?)(?P=s){_YEAR}{_TIME}", re.ASCII
@@ -214,6 +215,16 @@ def may_begin_with_year(text: str) -> bool:
     (True, False)
     """
     return _YEAR_MAY_BE_FIRST.fullmatch(text) is not None
+
+
+def may_be_two_years(text: str) -> bool:
+    """Return whether a text may be a season or school year instead of a month.
+
+    >>> may_be_two_years("2001-02"), may_be_two_years("1999-00"), may_be_two_years("2001-03")
+    (True, True, False)
+    """
+    years = _TWO_YEARS.fullmatch(text)
+    return years is not None and (int(years[1]) + 1) % 100 == int(years[2])
 
 
 def local_number(text: str) -> float | None:

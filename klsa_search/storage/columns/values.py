@@ -31,6 +31,7 @@ from klsa_search.storage.columns.local_forms import (
     is_unit_alone,
     local_date,
     local_number,
+    may_be_two_years,
     may_begin_with_year,
     number_in,
 )
@@ -92,7 +93,7 @@ class TypeMismatch(ValueError):
 
 
 class Code(TypeMismatch):
-    """A string of digits that is not a number: a code, or an ID that float64 cannot represent."""
+    """A string of digits that is not a number or date: a code, a long ID, or two years."""
 
 
 def keyword(value: object) -> str | None:
@@ -173,6 +174,8 @@ def date(value: object) -> int | None:
         moment = value if _DATE.fullmatch(value) else local_date(value.strip())
         if moment is not None:
             return _microseconds_of(moment)
+        if may_be_two_years(value.strip()):  # 2019-20: so 2001-02 in its field is no month
+            raise Code("two years, not a date")
     raise TypeMismatch("not a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
 
 
@@ -306,21 +309,17 @@ def _local(
 
 
 def local_candidate(kind: FieldType, forms: LocalForms, unit: str = "") -> Callable[[object], Any]:
-    """Return a coercion that accepts values in a local form only, and whole numbers."""
+    """Return a coercion that accepts dates, or whole numbers and numbers in a local form."""
 
-    def not_local(value: object) -> Any:
-        if kind == "number" and isinstance(value, str):
-            text = value.strip()
-            if "," not in text and "." not in text:
-                return detected_number(value)
-        if isinstance(value, str) and not value.strip():
-            return None
-        raise TypeMismatch(f"not a {kind} in this form")
+    def not_local(value: object) -> float | None:
+        if isinstance(value, str) and "," not in value and "." not in value:
+            return detected_number(value)
+        raise TypeMismatch("not a number in this form")
 
     def ordered(value: object) -> Any:
         if isinstance(value, str) and may_begin_with_year(value.strip()):
             raise TypeMismatch("a date that may begin or end with its year")
-        return _local(kind, forms, not_local, value)
+        return _local(kind, forms, date, value)
 
     if kind == "date":
         return ordered

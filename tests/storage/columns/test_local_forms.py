@@ -351,6 +351,20 @@ def test_zones_and_days_of_the_week(tmp_path, text, iso):
         assert types(build(tmp_path, [{"on": text}] * 2)) == {"on": "date"}
 
 
+def test_seasons_are_not_months(tmp_path, caplog):
+    seasons = ["2001-02", "2012-13", *["2009-10"] * 200]
+    index = build(tmp_path, [{"season": season, "on": "28/12/2025"} for season in seasons])
+    assert types(index) == {"season": "keyword", "on": "date"}
+    assert "is read as a month" not in caplog.text
+    assert types(build(tmp_path, [{"season": "2001-02"}, {"season": "2003-04"}])) == {
+        "season": "date"
+    }
+    assert "'2001-02' in document 1 is read as a month; --field season:keyword" in caplog.text
+    caplog.clear()
+    build(tmp_path, [{"season": "2024-03"}])
+    assert "is read as a month" not in caplog.text
+
+
 def test_dates_of_zeros_are_missing(tmp_path):
     rows = [{"on": "0000-00-00 00:00:00"}, {"on": "2024-03-01 00:00:00"}]
     assert types(build(tmp_path, rows)) == {"on": "date"}
