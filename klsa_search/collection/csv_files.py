@@ -51,6 +51,7 @@ _NO_TEXT: Final = frozenset(["NA", "<NA>", "NULL", "NaN", "nan", "None", "\\N", 
 _CODE: Final = re.compile(r"(?=.{2,40}\Z)[A-Za-z]{1,10}[-_/.]?\d[\w/.-]*")
 _AHEAD = 100  # rows that show whether the header lacks the first column
 _SHOWN = 40  # characters of a cell in a message
+_FOOTER = 20  # lines below a table that are left out, at most
 
 
 def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterator[Document]:
@@ -126,17 +127,23 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     def readable() -> Iterator[tuple[str, list[Any]]]:
         used = intake.columns.completed(header.names, header.origin)
         needed = len(header.names) - header.optional_at_end(used)
-        documented = {key, *used.filled(header.names).names()}
+        fields = used.filled(header.names).names()
         columns = _list_columns(ahead(), header.names)
-        lists = [at for at in columns if header.names[at] not in documented]
+        lists = [at for at in columns if header.names[at] not in (key, *fields)]
         if lists:
             named = listed(header.names[at] for at in lists)
             intake.note(path, f"read the cells of {named} as lists")
         footer: list[tuple[int, list[str]]] = []  # lines that may stand below the table
+        has_rows = False  # of several cells
+        is_spaced = False  # by blank rows
         for number, row, follows_blank in rows:
-            if (footer or follows_blank) and _is_footer(row, header.names):
+            may_be_below = (footer or follows_blank) and has_rows and len(footer) < _FOOTER
+            is_row = len(row) >= needed and (header.names[0] in fields or is_spaced)
+            if may_be_below and not is_row and _is_footer(row, header.names):
                 footer.append((number, row))
                 continue
+            is_spaced = is_spaced or bool(footer) or (follows_blank and has_rows)
+            has_rows = has_rows or sum(not is_blank(cell) for cell in row) > 1
             for earlier in footer:  # a row of the table follows
                 yield from checked(*earlier, needed, lists)
             footer.clear()

@@ -329,20 +329,33 @@ def test_lines_below_a_table_are_left_out(tmp_path):
     codes = "Case No.,Title,Text\nINC-1,Pump,It leaks\n\nConfidential\n"
     assert [row[0] for row in read(tmp_path, codes)[0]] == ["INC-1"]
     table = "id,title,text\n0,Pump,It leaks\n1,Valve,Stuck\n"
-    for below, line in (
-        ("\n\nMade by Ann\nCopyright 2024\n", 6),
-        ("\n,,\nMade by Ann,,\nin May,,\n", 6),
-    ):
-        found, source = read(tmp_path, table + below)
-        assert found == ROWS
-        fact = f"left out 2 lines below the table, from line {line}, 'Made by Ann'"
-        assert source.notes == [f"{tmp_path}/x.csv: {fact}"]
+    left_out = "left out 2 lines below the table, from line"
+    found, source = read(tmp_path, table + "\n\nMade by Ann\nCopyright 2024\n")
+    assert found == ROWS
+    assert source.notes == [f"{tmp_path}/x.csv: {left_out} 6, 'Made by Ann'"]
+    found, source = read(tmp_path, codes.replace("Confidential", "Made by Ann,,\n\nin May,,"))
+    assert [row[0] for row in found] == ["INC-1"]
+    assert f"{tmp_path}/x.csv: {left_out} 4, 'Made by Ann'" in source.notes
     found, _ = read(tmp_path, "id,title,text\n0,Pump,It leaks\n\n7,,\n1,Valve,Stuck\n")
     assert [row[0] for row in found] == ["0", "7", "1"]
     with pytest.raises(CollectionError, match=":4: 1 cells under a header of 3"):
         read(tmp_path, table + "2\n")  # an export that was cut short
     with pytest.raises(CollectionError, match=":5: 1 cells under a header of 3"):
         read(tmp_path, table + "\n2\n3,Hose,x\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        ("text,a,b\n\nfirst text here,,\n\nsecond text,,\n\nthird text only,,\n", 3),
+        ("text,a,b\nhello world,1,2\n\nfoo bar baz,,\n\nfoo bar baz two,,\n", 3),
+        ("id,title,text,tag\nINV 1,A,x,y\n\nINV 3,,,\n", 2),
+        ("case,title,text\nINV 1,A,x\n\nINV 2,B,y\n\nINV 3,,\n", 3),
+        ("case,title,text\nINV 1,A,x\n\n" + "INV 3,,\n" * 50, 51),
+    ],
+)
+def test_rows_of_one_cell_are_documents_if_they_may_be(tmp_path, content, count):
+    assert len(read(tmp_path, content)[0]) == count
 
 
 @pytest.mark.parametrize("lists", ['"[""red"", ""big""]"', "\"['red', 'big']\""])
