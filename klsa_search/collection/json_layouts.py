@@ -78,13 +78,14 @@ def layout_of(
 def layout_of_list(elements: list[Any]) -> Layout | None:
     """Return the documents of a table in a list of objects about it, as phpMyAdmin writes; or None.
 
-    No object has an ID or text by name, and only later ones have lists of documents.
+    Each object has a `type`, no ID or text by name, and only later ones have lists of documents.
     """
-    if not all(isinstance(element, dict) for element in elements):
+    if not all(isinstance(element, dict) and "type" in element for element in elements):
         return None
     lists = [
-        (f"{element.get('name', number)}.{name}", rows)
-        for number, element in enumerate(elements)
+        (f"{element['name']}.{name}", rows)
+        for element in elements
+        if element["type"] == "table" and "name" in element
         for name, rows in _lists(element)
         if _has_texts(rows)
     ]

@@ -96,6 +96,8 @@ def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
         read(path, records="posts")
     path.write_text(json.dumps([{"name": "x", "notes": [PUMP]}, {"name": "y", "notes": [VALVE]}]))
     assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
+    path.write_text(json.dumps([{"name": "x", "jobs": []}, {"name": "y", "jobs": [PUMP, VALVE]}]))
+    assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
 
 
 def test_short_messages_of_a_chat_are_its_text(tmp_path):
