@@ -29,7 +29,7 @@ from klsa_search.collection.folder import (
 from klsa_search.collection.lines import decoded_head, head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
 from klsa_search.collection.reading_options import FORMATS, PLAIN, FormatName
-from klsa_search.collection.references import BIBTEX_START, TAGGED_START
+from klsa_search.collection.references import REFERENCES_START
 from klsa_search.errors import CollectionError
 
 SAMPLE = 50  # files of a folder that are inspected
@@ -126,7 +126,8 @@ def sniff(path: Path) -> str | None:
     is_xml = _XML_START.match(start) or (by_suffix == "xml" and start.startswith("<"))
     if is_xml and not _PAGE.search(start):
         return "xml"
-    if by_suffix == "references" or TAGGED_START.match(start) or BIBTEX_START.match(start):
+    is_text = format_of_file(path).name == "text"
+    if by_suffix == "references" or (is_text and REFERENCES_START.match(start)):
         return "references"
     format_ = json_files.json_format(path)
     # By its suffix, one object in one line is a document, whatever is in it.
@@ -142,7 +143,7 @@ def sniff(path: Path) -> str | None:
         if by_suffix == table or (columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1):
             # Spreadsheets write Unicode text with tabs, quotes and UTF-16.
             return "csv" if wide_encoding_of(path) else table
-    return _table_in(path) if format_of_file(path).name == "text" else None
+    return _table_in(path) if is_text else None
 
 
 def _table_in(path: Path) -> str | None:

@@ -13,9 +13,13 @@ from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import translate_read_errors
 from klsa_search.collection.model import Document, TruncatedFile
 
-TAGGED_START: Final = re.compile(r"\s*(?:TY|PMID) {0,2}- ?\S|\s*%0 \S")
+REFERENCES_START: Final = re.compile(
+    r"\s*(?:TY {2}- ?\S|PMID {0,2}- ?\d|%0 \S)"
+    r"|(?:\s|%.*)*@(?:(?i:string|preamble|comment)\s*\{|[A-Za-z]+\s*\{\s*[^\s,{}()=]+\s*,)"
+)
+"""Match what only a bibliography begins with; code and prose may begin with `@name (`."""
 BIBTEX_START: Final = re.compile(r"(?:\s|%.*)*@[A-Za-z]+\s*[{(]")
-"""Match the beginning of a bibliography."""
+"""Match the beginning of BibTeX in a bibliography."""
 
 _TAG: Final = re.compile(r"(?:([A-Z][A-Z0-9]{1,3}) {0,2}-|%([0-9A-Z@]))(?:[ \t](.*)|\Z)")
 _FIRST: Final = frozenset(["TY", "PMID", "0"])

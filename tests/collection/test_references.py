@@ -101,6 +101,22 @@ def test_faults_name_the_line(tmp_path, content, fault):
         read(tmp_path / "a.bib", content)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.py", "@dataclass(frozen=True)\nclass Pump: ..."),
+        ("a.css", "@media (width > 1px) {}"),
+        ("a.java", "@Test{a, b}"),
+        ("a.txt", "@Ann (hello, world)"),
+        ("a.txt", "TY - the hotel was fine"),
+    ],
+)
+def test_code_and_prose_are_no_references(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    [document] = open_collection(tmp_path).documents()
+    assert document.id == name
+
+
 def test_bibliographies_of_a_folder_are_read(tmp_path):
     for name, content in (("a.ris", RIS), ("b.bib", BIBTEX), ("c.md", "# Notes")):
         (tmp_path / name).write_text(content)
