@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -98,6 +99,10 @@ _TYPES: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+_ELEMENT: Final = r"""(?:u?'(?:[^'\\]|\\.)*+'|u?"(?:[^"\\]|\\.)*+"|[^\s'",\[\]]++)"""
+_PYTHON_LIST: Final = re.compile(rf"\[\s*+(?:{_ELEMENT}\s*+(?:,\s*+{_ELEMENT}\s*+)*+,?\s*+)?\]")
+
+
 def list_of(cell: str) -> list[Any] | None:
     """Return a list of texts and numbers as JSON and Python write it; None for another cell.
 
@@ -109,6 +114,8 @@ def list_of(cell: str) -> list[Any] | None:
     try:
         value = json.loads(cell)
     except ValueError:
+        if not _PYTHON_LIST.fullmatch(cell):  # Python joins texts without a comma, as NumPy writes
+            return None
         try:
             value = ast.literal_eval(cell)
         except (MemoryError, RecursionError, SyntaxError, ValueError):

@@ -378,6 +378,13 @@ def test_tags_are_no_prose(tmp_path):
     assert (found[0][2], len(found[0][3]["tags"])) == ("", 3)
 
 
+def test_cells_of_numpy_arrays_are_texts(tmp_path):
+    found, _ = read(tmp_path, "id,text,tags\n1,a,['red' 'big']\n2,b,['it''s' 'x']\n")
+    assert [row[3]["tags"] for row in found] == ["['red' 'big']", "['it''s' 'x']"]
+    found, _ = read(tmp_path, "id;text;tags\n1;a;[u'it\\'s', '', 5]\n2;b;['c',]\n")
+    assert [row[3]["tags"] for row in found] == [["it's", "", 5], ["c"]]
+
+
 @pytest.mark.parametrize("cell", ["NA", "NULL", "\\N", "NaN", "None", "#N/A"])
 def test_a_cell_without_a_text_has_none(tmp_path, cell):
     found, source = read(tmp_path, f"id,title,text,note\n1,{cell},{cell},{cell}\n2,a,b,c\n")
