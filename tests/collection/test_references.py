@@ -89,11 +89,18 @@ def test_references_without_ids_are_numbered(tmp_path):
     assert [first.id, other.id, first.metadata["reference"]] == ["1", "2", "smith2020"]
 
 
+def test_keys_that_are_not_used_are_reported(tmp_path):
+    (tmp_path / "a.ris").write_text(RIS.replace("ID  - cid\n", ""))
+    collection = open_collection(tmp_path / "a.ris")
+    list(collection.documents())
+    assert any("1 of 2 references have no key" in note for note in collection.notes)
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
         (BIBTEX.split(" and ")[0], r"a\.bib:3: .*no end; close its brace"),
-        ("x\n" + RIS, r"a\.bib:1: no tag, as in"),
+        ("x\n" + RIS, r"a\.bib:1: no reference begins"),
     ],
 )
 def test_faults_name_the_line(tmp_path, content, fault):
@@ -122,3 +129,69 @@ def test_bibliographies_of_a_folder_are_read(tmp_path):
         (tmp_path / name).write_text(content)
     ids = [document.id for document in open_collection(tmp_path).documents()]
     assert ids == ["a.ris#smith2020", "a.ris#cid", "b.bib#smith2020", "b.bib#cid", "c.md"]
+
+
+def test_formats_have_their_tags(tmp_path):
+    medline = """PMID- 1
+IS  - 1234-5678 (Electronic)
+IP  - 3
+TI  - Pumps
+FAU - Smith, Ann
+AU  - Smith A
+LID - e12 [pii]
+LID - 10.1/x [doi]
+OT  - valves
+MH  - oil
+"""
+    assert read(tmp_path / "a.nbib", medline)[0].metadata == {
+        "author": ["Smith, Ann"], "doi": "10.1/x", "issn": "1234-5678 (Electronic)", "issue": "3",
+        "keywords": ["oil", "valves"],
+    }  # fmt: skip
+    ris = """TY  - JOUR
+TI  - Pumps
+N2  - Pumps leak.
+AB  - Pumps leak.
+DA  - 2020/03/05/
+PY  - 2020///
+Y1  - 2020
+UR  - https://a.org/b/
+"""
+    [document] = read(tmp_path / "a.ris", ris)
+    assert document.text == "Pumps leak."
+    assert document.metadata == {
+        "date": "2020/03/05", "type": "JOUR", "url": "https://a.org/b/", "year": "2020",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.ris", "TY  - JOUR\nAB  - \nPumps move\nCO2 - or water\n%A %B\nUS - based.\nER  - \n"),
+        ("a.nbib", "PMID- 1\nAB  - Pumps move\n  CO2 - or water\n  %A %B\n  US - based.\n"),
+        ("a.enw", "%0 Book\n%X\nPumps move\nCO2 - or water\n %A %B\nUS - based.\n%+ Bonn\n"),
+    ],
+)  # fmt: skip
+def test_continued_lines_are_no_fields(tmp_path, name, content):
+    assert read(tmp_path / name, content)[0].text == "Pumps move CO2 - or water %A %B US - based."
+
+
+def skipped(path, content):
+    path.write_text(content)
+    collection = open_collection(path, on_error="skip")
+    return [document.id for document in collection.documents()], collection.problems.reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.ris", RIS.replace("ER  -\n\n", "ER  -\nProvided by ACME\n(R)\n"), 11),
+        ("a.nbib", MEDLINE.replace("\n\n", "\n\nProvided by ACME\n(R)\n"), 10),
+        ("a.bib", BIBTEX.replace("@comment", "@book{b,\n title = {Oil,\n}\n@comment"), 10),
+        ("a.bib", BIBTEX.replace("@comment", "@book{b, title = {A}}, year = 1}\n@comment"), 10),
+        ("a.bib", BIBTEX.replace("@comment", "@book{b, title = {A} {B}, year = 1}\n@comment"), 10),
+    ],
+)
+def test_faults_leave_other_references(tmp_path, name, content, line):
+    ids, [reason] = skipped(tmp_path / name, content)
+    assert ids == ["smith2020", "cid"]
+    assert f"{name}:{line}: " in reason
