@@ -21,6 +21,7 @@ from klsa_search.collection.csv_dialects import (
     split_lines,
 )
 from klsa_search.collection.encodings import decoded_lines
+from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.json_values import list_of
 from klsa_search.collection.model import Document, TruncatedFile, text_fault
@@ -70,6 +71,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     # The limit is global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     encoding = intake.options.encoding
+    if intake.options.format is None and format_of(path) is not None:
+        intake.note(path, "read as a table; --format text reads it as text")
     if kind == "csv":
         dialect = recognised(path, lambda cells: is_header(cells, intake.columns), encoding)
         if dialect.differences():
@@ -96,10 +99,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     may_have_names = dialect.delimiter != "," or intake.columns.id_in(cells) is None
     if may_have_names and _has_row_names(ahead(), len(cells)):
         cells = ["", *cells]
-        intake.note(
-            path,
-            "rows have one cell more than the header; the first cells are read as row names",
-        )
+        fact = "rows have one cell more than the header; the first cells are read as row names"
+        intake.note(path, fact)
     header = Header.of(cells, f"{path}:{first[0]}", intake.columns)
     is_printed = dialect.delimiter == "|" and not (cells[0] or cells[-1])  # | id | title |
     key = header.names[0] if has_key(path, header, ahead, intake) else None
@@ -151,9 +152,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         if footer:
             lines = "1 line" if len(footer) == 1 else f"{len(footer):,} lines"
             number, (text, *_) = footer[0]
-            intake.note(
-                path, f"left out {lines} below the table, from line {number:,}, {_shown(text)}"
-            )
+            first_line = f"line {number:,}, {_shown(text)}"
+            intake.note(path, f"left out {lines} below the table, from {first_line}")
 
     yield from row_documents(path, intake, header, readable(), key)
 

@@ -28,7 +28,13 @@ from klsa_search.collection.folder import (
 )
 from klsa_search.collection.lines import decoded_head, head, head_bytes, wide_encoding_of
 from klsa_search.collection.model import Unread
-from klsa_search.collection.reading_options import FORMATS, PLAIN, FormatName
+from klsa_search.collection.reading_options import (
+    COMMON_NAMES,
+    FORMATS,
+    PLAIN,
+    FormatName,
+    may_name_ids,
+)
 from klsa_search.collection.references import REFERENCES_START
 from klsa_search.errors import CollectionError
 
@@ -149,15 +155,24 @@ def sniff(path: Path) -> str | None:
 def _table_in(path: Path) -> str | None:
     """Return the format of a text whose lines have as many cells by tabs, below a header, or None.
 
-    Prose has commas, too.
+    Prose has commas, too. Two columns may be names and values, unless both have the name of a
+    field.
     """
     encoding = wide_encoding_of(path)
-    lines = decoded_head(head_bytes(path, _TABLE), encoding).splitlines()[:SAMPLE]
-    counts = {line.count("\t") for line in lines if line.strip()}
-    cells = [cell.strip(' "') for cell in lines[0].split("\t")] if len(lines) > 1 else []
-    if len(counts) == 1 and counts != {0} and is_header(cells, PLAIN):
+    head_lines = decoded_head(head_bytes(path, _TABLE), encoding).splitlines()[:SAMPLE]
+    lines = list(filter(str.strip, head_lines))
+    cells = [cell.strip(' "') for cell in lines[0].split("\t")] if len(lines) > 2 else []
+    is_wide = len(cells) > 2 or (len(cells) == 2 and all(map(_names_field, cells)))
+    has_rows = all(line.count("\t") == len(cells) - 1 for line in lines)
+    if is_wide and has_rows and is_header(cells, PLAIN):
         return "csv" if encoding else "tsv"
     return None
+
+
+def _names_field(name: str) -> bool:
+    """Return whether a name is a usual one for IDs, titles or texts."""
+    common = any(PLAIN.common(role, [name]) for role in COMMON_NAMES)
+    return common or name.lower() in KNOWN_NAMES or may_name_ids(name)
 
 
 def table_format(path: Path) -> str | None:

@@ -238,12 +238,24 @@ def test_a_table_in_a_text_file_is_recognised_by_its_header(tmp_path):
     path = tmp_path / "Unicode Text.txt"
     for encoding in ("utf-8-sig", "utf-16"):
         path.write_bytes(table.encode(encoding))
-        assert ids(path) == ["1", "2"]
+        source = open_collection(path)
+        assert [document.id for document in source.documents()] == ["1", "2"]
+        assert f"{path}: read as a table; --format text reads it as text" in source.notes
+    path.write_text("Key\tText\n1\tPump\n2\tValve\n")
+    assert ids(path) == ["1", "2"]
     prose = "Body, text\nI came, I saw\nHe said, no\n"
     for content in (table.replace("Pump", "Pump; or\tnot"), prose):
         path.write_text(content)
         with pytest.raises(CollectionError, match="unknown format"):
             open_collection(path)
+
+
+def test_names_and_values_in_text_files_are_no_tables(tmp_path):
+    for name, end in (("a.txt", "author\tAnn\nyear\t2020\n"), ("b.txt", "author\tBob\n")):
+        (tmp_path / name).write_text(f"title\tPump\n{end}")
+    assert ids(tmp_path) == ["a.txt", "b.txt"]
+    (tmp_path / "b.txt").write_text("title\ttext\n\nPump\tIt leaks\n")
+    assert ids(tmp_path) == ["a.txt", "b.txt"]
 
 
 def test_folders_without_documents_or_with_two_formats(tmp_path):
