@@ -199,13 +199,17 @@ def _objects(
 
 def _listed(path: Path, intake: Intake) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the arrays of a file, or the documents of a table in them."""
-    if intake.options.records:
+    records = intake.options.records
+    first, rows = read_ahead(elements(path))
+    is_all = 0 < len(first) < SAMPLE
+    try:
+        layout = layout_of_list([row for _, row in first], records) if is_all else None
+    except CollectionError as error:
+        raise CollectionError(f"{path}: {error.message}", field=error.field) from None
+    if layout is None and records:
         raise CollectionError(
             f"{path}: is a list, without others to choose; leave out records", field="records"
         )
-    first, rows = read_ahead(elements(path))
-    is_all = 0 < len(first) < SAMPLE
-    layout = layout_of_list([row for _, row in first]) if is_all else None
     if layout is None:
         yield from rows
         return

@@ -47,7 +47,7 @@ def layout_of(
     CollectionError if there is no such list.
     """
     if records:
-        return Layout(_list_at(record, records), [])
+        return Layout(list_at(record, records), [])
     if rows := rows_of_columns(record):
         return Layout(rows, ["read as a table of columns"])
     if _is_document(record, columns) and (takes_objects or not columns.lacks(record)):
@@ -63,44 +63,53 @@ def layout_of(
         lists = dict(_maps(record))
     if not lists:
         return None
+    return _with_most_text(lists)
+
+
+def _with_most_text(lists: Mapping[str, list[Any]]) -> Layout:
+    """Return the documents of the list with most text; the notes name the others."""
     name = max(lists, key=lambda name: _amount_of_text(lists[name]))
     unread = [other for other in lists if other != name]
     notes = [f"read the list {name!r} of an object"]
     if unread:
         more = ", ..." * (len(unread) > _LISTS_SHOWN)
+        are = "the list {} is" if len(unread) == 1 else "the lists {} are"
         notes.append(
-            f"the lists {listed(unread[:_LISTS_SHOWN])}{more} are not read; "
-            f"{option('records', unread[0])} reads another (in Python records=)"
+            f"{are.format(listed(unread[:_LISTS_SHOWN]))}{more} not read; "
+            f"{option('records', unread[0])} reads that list instead (in Python records=)"
         )
     return Layout(lists[name], notes)
 
 
-def layout_of_list(elements: list[Any]) -> Layout | None:
+def layout_of_list(elements: list[Any], records: str | None = None) -> Layout | None:
     """Return the documents of a table in a list of objects about it, as phpMyAdmin writes; or None.
 
     Each object has a `type`, no ID or text by name, and only later ones have lists of documents.
+
+    records  name of the table and its list, such as "posts.data"; by default with most text
     """
     if not all(isinstance(element, dict) and "type" in element for element in elements):
         return None
-    lists = [
-        (f"{element['name']}.{name}", rows)
+    lists = {
+        f"{element['name']}.{name}": rows
         for element in elements
         if element["type"] == "table" and "name" in element
         for name, rows in _lists(element)
-        if _has_texts(rows)
-    ]
+    }
     is_row = any(_has_text(element) or PLAIN.id_in(element) for element in elements)
-    if is_row or not lists or next(_lists(elements[0]), None):
+    if is_row or not any(map(_has_texts, lists.values())) or next(_lists(elements[0]), None):
         return None
-    name, rows = max(lists, key=lambda item: _amount_of_text(item[1]))
-    return Layout(rows, [f"read the list {name!r}, one of {len(lists):,} in the file"])
+    return Layout(list_at(lists, records), []) if records else _with_most_text(lists)
 
 
 _NESTED: Final = (dict, list)
 
 
-def _list_at(record: Mapping[str, Any], path: str) -> list[Any]:
-    """Return the documents of a list, or of an object with one for each ID, at a path."""
+def list_at(record: Mapping[str, Any], path: str) -> list[Any]:
+    """Return the documents of a list, or of an object with one for each ID, at a path.
+
+    CollectionError names the lists if there is none.
+    """
     rows = value_at(record, path)
     if isinstance(rows, dict):
         rows = _by_id(rows)

@@ -24,11 +24,12 @@ from klsa_search.collection.detection import (
     table_format,
 )
 from klsa_search.collection.encodings import check_encoding
-from klsa_search.collection.files.formats import is_archive, missing_extra
+from klsa_search.collection.files.formats import is_archive, missing_extra, table_of
 from klsa_search.collection.files.reading import READERS as TABLE_READERS
 from klsa_search.collection.files.reading import Reader, folder_documents, paths
-from klsa_search.collection.folder import Selection, record_unread, single_file, walk
+from klsa_search.collection.folder import EVERYTHING, Selection, record_unread, single_file, walk
 from klsa_search.collection.intake import Intake
+from klsa_search.collection.json_layouts import list_at
 from klsa_search.collection.json_values import json_value
 from klsa_search.collection.model import Document, Row, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
@@ -107,6 +108,11 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return irds.collection(source, options)
     for method in ("collect", "read_all", "to_pylist"):  # lazy frames of Polars, tables of PyArrow
         source = getattr(source, method)() if hasattr(source, method) else source
+    if options.records and not isinstance(source, _WITH_LISTS):
+        raise CollectionError(
+            f"a {type(source).__name__} has no lists to choose; records is for an object of JSON",
+            field="records",
+        )
     if _is_frame(source):
         return OpenedCollection(
             "documents", "records", options, lambda intake: _records(_frame_rows(source), intake)
@@ -117,7 +123,8 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         if isinstance(source, bytes | bytearray):
             return _stream(io.BytesIO(source), options)
         if isinstance(source, Mapping):
-            source = python_rows.records_by_id(source)
+            records = options.records
+            source = list_at(source, records) if records else python_rows.records_by_id(source)
         if not isinstance(source, Iterable):
             raise CollectionError(
                 f"a {type(source).__name__} is not a source; give a path, one of "
@@ -140,6 +147,24 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
     return open_path(path, options)
 
 
+_WITH_LISTS: Final = (Mapping, str, os.PathLike, io.IOBase, bytes, bytearray)
+"""Types of sources that may have several lists of documents."""
+
+
+def _format(path: Path, options: ReadingOptions, selection: Selection = EVERYTHING) -> str:
+    """Return the format given or detected; an object in one line is JSON if its list is named."""
+    kind = options.format or detect_format(path, selection)
+    is_named = options.format or table_of(path) == "jsonl"
+    if options.records and kind == "jsonl" and not is_named:
+        kind = "json"
+    if options.records and kind != "json":
+        raise CollectionError(
+            f"{path}: the format {kind} has no lists to choose; records is for an object of JSON",
+            field="records",
+        )
+    return kind
+
+
 def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
     """Open a file or folder that exists; CollectionError."""
     selection = Selection(options.follow_links, options.exclude)
@@ -150,7 +175,7 @@ def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
             "file",
             field="source",
         )
-    kind = options.format or detect_format(path, selection)
+    kind = _format(path, options, selection)
     within = path.is_dir()
     has_tables = kind == "text" and (within or is_archive(path))
     if options.columns != PLAIN and kind not in TABLE_READERS and not has_tables:
@@ -168,11 +193,6 @@ def open_path(path: Path, options: ReadingOptions) -> OpenedCollection:
             f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
     _refuse_encoding(options.encoding, kind, str(path))
-    if options.records and kind != "json":
-        raise CollectionError(
-            f"{path}: the format {kind} has no lists to choose; records is for an object of JSON",
-            field="records",
-        )
     # Both are used in JSON and messages, and a path may have bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
@@ -296,7 +316,7 @@ def _stream(source: BinaryIO, options: ReadingOptions) -> OpenedCollection:
     path = Path(folder.name) / "stdin"
     with path.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-    kind = options.format or detect_format(path)
+    kind = _format(path, options)
     if kind not in READERS:
         raise CollectionError(
             f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",

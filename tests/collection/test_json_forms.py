@@ -71,7 +71,7 @@ def test_the_list_with_most_text_is_read_unless_another_is_named(tmp_path):
         rows, source = read(path)
         assert [id_ for id_, _, _ in rows] == ["c1", "c2"]
         assert f"{path}: read the list 'cards' of an object" in source.notes
-        assert any("--records actions reads another" in note for note in source.notes)
+        assert any("--records actions reads that list instead" in note for note in source.notes)
         rows, source = read(path, records="actions")
         assert [id_ for id_, _, _ in rows] == ["a1"]
         assert source.options["records"] == "actions"
@@ -92,12 +92,35 @@ def test_the_rows_of_a_table_are_read_among_objects_about_it(tmp_path):
     about = [{"type": "header", "comment": "Export of posts"}, {"type": "database", "name": "x"}]
     path.write_text(json.dumps([*about, {"type": "table", "name": "posts", "data": [PUMP]}]))
     assert read(path)[0] == [("1", "Pump", "The pump leaks")]
+    names = ("posts", "comments")
+    tables = [{"type": "table", "name": n, "data": [PUMP | {"id": n}]} for n in names]
+    path.write_text(json.dumps([*about, *tables]))
+    rows, source = read(path)
+    assert [id_ for id_, _, _ in rows] == ["posts"]
+    fact = "the list 'comments.data' is not read; --records comments.data reads that list instead"
+    assert f"{path}: {fact} (in Python records=)" in source.notes
+    assert [id_ for id_, _, _ in read(path, records="comments.data")[0]] == ["comments"]
+    with pytest.raises(CollectionError, match=r"no list .* 'x'.*: 'posts.data', 'comments.data'"):
+        read(path, records="x")
+    path.write_text(json.dumps([PUMP]))
     with pytest.raises(CollectionError, match="is a list, without others to choose"):
         read(path, records="posts")
     path.write_text(json.dumps([{"name": "x", "notes": [PUMP]}, {"name": "y", "notes": [VALVE]}]))
     assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
     path.write_text(json.dumps([{"name": "x", "jobs": []}, {"name": "y", "jobs": [PUMP, VALVE]}]))
     assert [title for _, title, _ in read(path)[0]] == ["x", "y"]
+
+
+def test_a_list_is_named_in_python_and_in_one_line(tmp_path):
+    content = {"data": {"cards": ["a", "b"]}}
+    path = tmp_path / "board.json"
+    path.write_text(json.dumps(content))
+    for source in (path, content, path.read_bytes()):
+        assert [text for _, _, text in read(source, records="data.cards")[0]] == ["a", "b"]
+        with pytest.raises(CollectionError, match="no list of documents 'x'"):
+            read(source, records="x")
+    with pytest.raises(CollectionError, match="a list has no lists to choose"):
+        read([PUMP], records="data.cards")
 
 
 def test_short_messages_of_a_chat_are_its_text(tmp_path):
@@ -254,7 +277,7 @@ def test_the_list_with_texts_is_read(tmp_path):
     path.write_text(json.dumps(answer))
     source = open_collection(path)
     assert [document.text for document in source.documents()] == ["leaks"]
-    unread = "the lists 'aggregations.y.buckets' are not read; --records aggregations.y.buckets"
+    unread = "the list 'aggregations.y.buckets' is not read; --records aggregations.y.buckets"
     assert any(unread in note for note in source.notes)
     board = {"id": "b", "name": "Board", "cards": [{"id": "c1", "name": "Pump", "desc": "leaks"}]}
     path.write_text(json.dumps(board))
