@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-_NONE: Final = object()
+_MISSING: Final = object()
 _LISTS: Final = (list, tuple)
 
 
@@ -24,13 +24,15 @@ def value_at(record: Any, name: str, missing: Any = None) -> Any:
     if isinstance(record, Mapping):
         if name in record:
             return record[name]
-        for outer, inner in _cuts(name):
+        for outer, inner in _splits(name):
             if outer in record:
-                value = value_at(record[outer], inner, _NONE)
-                if value is not _NONE:
+                value = value_at(record[outer], inner, _MISSING)
+                if value is not _MISSING:
                     return value
     elif isinstance(record, _LISTS):
-        matches = [v for element in record if (v := value_at(element, name, _NONE)) is not _NONE]
+        matches = [
+            v for element in record if (v := value_at(element, name, _MISSING)) is not _MISSING
+        ]
         values: list[Any] = []
         for value in matches:
             values += value if isinstance(value, _LISTS) else [value]
@@ -44,7 +46,7 @@ def has_path(record: Mapping[str, Any], name: str) -> bool:
     >>> has_path({"author": {"name": None}}, "author.name")
     True
     """
-    return value_at(record, name, _NONE) is not _NONE
+    return value_at(record, name, _MISSING) is not _MISSING
 
 
 def without_paths(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -112,9 +114,9 @@ def _without(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     if name in record:
         return {other: value for other, value in record.items() if other != name}
     left = dict(record)
-    for outer, inner in _cuts(name):
+    for outer, inner in _splits(name):
         value: Any = left.get(outer)
-        if value_at(value, inner, _NONE) is not _NONE:
+        if value_at(value, inner, _MISSING) is not _MISSING:
             left[outer] = (
                 _without(value, inner)
                 if isinstance(value, Mapping)
@@ -124,7 +126,7 @@ def _without(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     return left
 
 
-def _cuts(name: str) -> Iterator[tuple[str, str]]:
+def _splits(name: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to divide a name at one of its dots."""
     at = name.find(".")
     while at > 0:

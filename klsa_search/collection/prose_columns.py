@@ -119,5 +119,6 @@ def _is_prose(name: str, texts: Sequence[str]) -> bool:
     if sum(map(_words, texts)) < _MIN_WORDS * len(texts):
         return False
     is_varied = len({*texts}) >= _MIN_DISTINCT * len(texts)
-    is_header = (name.isascii() and name.isidentifier()) or name.endswith(("?", "？"))  # of a form
+    is_question = name.endswith(("?", "？"))  # as in Google Forms
+    is_header = is_question or (name.isascii() and name.isidentifier())
     return is_varied and (is_header or sum(map(len, texts)) >= 2 * len(name) * len(texts))
