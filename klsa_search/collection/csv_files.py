@@ -207,8 +207,8 @@ def row_documents(
         if document is not None:
             yield document
     if missing:
-        cells_read = "1 cell of texts is" if missing == 1 else f"{missing:,} cells of texts are"
-        intake.note(path, f"{cells_read} blank: {', '.join(sorted(_NO_TEXT))} alone is no text")
+        count = "1 text cell contains" if missing == 1 else f"{missing:,} text cells contain"
+        intake.note(path, f"{count} only NA, NULL or the like, which counts as blank")
     if header.seen - {key}:
         named = ", ".join(sorted(header.seen - {key}))
         intake.note(path, f"columns without a name are called {named}")
