@@ -269,6 +269,8 @@ def records_of(records: Iterable[Record] | Record) -> Iterable[Record]:
 def checked_file(path: str | Path) -> Path:
     """Return the path of a file that can be sent; CollectionError if there is none."""
     file = Path(checked_argument("path", path, str, os.PathLike))
+    if file.is_dir():
+        raise CollectionError(f"{file.absolute()}: is a folder; send its files", field="path")
     if not file.is_file():
         raise CollectionError(f"{file.absolute()}: no such file; correct the path", field="path")
     return file

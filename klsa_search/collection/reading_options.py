@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from types import NoneType
 from typing import Any, Final, Literal, Self, TypedDict, get_args
 
+from klsa_search.core.arguments import name_of
 from klsa_search.errors import CollectionError
 
 ID_NAMES = ("_id", "id")
@@ -362,9 +363,9 @@ class Reading(TypedDict, total=False):
 
 
 _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
-    "follow_links": ((bool,), "True or False"),
-    "sections": ((bool,), "True or False"),
-    "encoding": ((str, NoneType), "a text"),
+    "follow_links": ((bool,), name_of(bool)),
+    "sections": ((bool,), name_of(bool)),
+    "encoding": ((str, NoneType), name_of(str)),
     "records": ((str, NoneType), "the path of a list, such as data.cards"),
 }
 """Types of options, and what to give, for a message."""

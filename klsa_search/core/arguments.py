@@ -18,10 +18,10 @@ from klsa_search.errors import ArgumentError
 T = TypeVar("T")
 
 _BRIEF: Final = Repr()
-_BRIEF.maxother = _BRIEF.maxstring = 60
+_BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str, str], ...]] = (
-    (bool, "True or False", "True or False"),
+    (bool, "a bool", "bools"),
     (str, "a text", "texts"),
     ((bytes, bytearray), "bytes", "bytes"),
     ((int, np.integer), "a whole number", "whole numbers"),
@@ -30,6 +30,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str, str], ...]] = (
     (list, "a list", "lists"),
     (tuple, "a tuple", "tuples"),
     (os.PathLike, "a path", "paths"),
+    (np.ndarray, "an array", "arrays"),
     (NoneType, "None", "None"),
 )
 """Types with their names, one and many; an instance of several has the first."""
@@ -53,8 +54,26 @@ def checked_argument(name: str, value: T, *kinds: type) -> T:
     """
     if _is_a(value, *kinds):
         return value
-    wanted = " or ".join(_name(kind, 1) for kind in kinds if kind is not NoneType)
-    raise ArgumentError(f"{name} = {_shown(value)}; give {wanted}", field=name)
+    raise ArgumentError(wrong_type(name, value, *kinds), field=name)
+
+
+def brief(value: object) -> str:
+    """Return a value for a message, shortened to about 60 characters.
+
+    >>> brief("leak"), len(brief("leak" * 100))
+    ("'leak'", 60)
+    """
+    return _BRIEF.repr(value)
+
+
+def wrong_type(name: str, value: object, *kinds: type) -> str:
+    """Return the message that a value has none of these types.
+
+    >>> wrong_type("query", 5, str)
+    'query = 5 is a whole number; give a text'
+    """
+    wanted = " or ".join(name_of(kind) for kind in kinds if kind is not NoneType)
+    return f"{name} = {_shown(value)}; give {wanted}"
 
 
 def checked_items(name: str, value: Iterable[T], *kinds: type) -> list[T]:
@@ -70,7 +89,7 @@ def checked_items(name: str, value: Iterable[T], *kinds: type) -> list[T]:
     is_uniform = isinstance(value, np.ndarray) and value.dtype != object
     for number, item in enumerate(items[:1] if is_uniform else items):
         if not _is_a(item, *kinds):
-            raise _no_list(name, f"{name}[{number}]", item, *kinds)
+            raise ArgumentError(wrong_type(f"{name}[{number}]", item, *kinds), field=name)
     return items
 
 
@@ -80,17 +99,13 @@ def checked_iterable(name: str, value: Iterable[T], *kinds: type) -> Iterable[T]
     kinds  of the items, for the message
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise _no_list(name, name, value, *kinds)
+        wanted = " or ".join(name_of(kind, many=True) for kind in kinds)
+        raise ArgumentError(f"{name} = {_shown(value)}; give a list of {wanted}", field=name)
     return value
 
 
-def _no_list(name: str, where: str, value: object, *kinds: type) -> ArgumentError:
-    wanted = " or ".join(_name(kind, 2) for kind in kinds)
-    return ArgumentError(f"{where} = {_shown(value)}; give a list of {wanted}", field=name)
-
-
 def _shown(value: object) -> str:
-    return "None" if value is None else f"{_BRIEF.repr(value)} is {kind_of(value)}"
+    return "None" if value is None else f"{brief(value)} is {kind_of(value)}"
 
 
 def _is_a(value: object, *kinds: type) -> bool:
@@ -99,10 +114,15 @@ def _is_a(value: object, *kinds: type) -> bool:
     return isinstance(value, kinds) or (int in kinds and isinstance(value, np.integer))
 
 
-def _name(kind: type, number: int) -> str:
-    for types, *names in _KINDS:
+def name_of(kind: type, *, many: bool = False) -> str:
+    """Return the name of a type, for a message.
+
+    >>> name_of(str), name_of(str, many=True)
+    ('a text', 'texts')
+    """
+    for types, one, several in _KINDS:
         if kind in (types if isinstance(types, tuple) else (types,)):
-            return names[number - 1]
+            return several if many else one
     if kind is object:
-        return "values"
-    return f"a {kind.__name__}" if number == 1 else f"{kind.__name__} objects"
+        return "values" if many else "a value"
+    return f"{kind.__name__} objects" if many else f"a {kind.__name__}"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from reprlib import Repr
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-_BRIEF: Final = Repr()
-_BRIEF.maxother = _BRIEF.maxstring = 200
+from klsa_search.core.arguments import brief, name_of, wrong_type
 
-_WHOLE, _NUMBER, _YES_NO = "a whole number", "a number", "true or false"
-_LIST, _MAPPING = "a list", "a mapping of names to values"
+_LIST: Final = f"{name_of(list)}, such as ['a', 'b']"
+_MAPPING: Final = f"{name_of(Mapping)}, such as {{{{'a': 1}}}}"
 _REASONS: Final[Mapping[str, str]] = {
     "greater_than_equal": "at least {ge}",
     "greater_than": "above {gt}",
@@ -22,9 +20,9 @@ _REASONS: Final[Mapping[str, str]] = {
     "less_than": "below {lt}",
     "literal_error": "{expected}",
     "finite_number": "a finite number",
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), _WHOLE),
-    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
-    **dict.fromkeys(("bool_type", "bool_parsing"), _YES_NO),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), name_of(int)),
+    **dict.fromkeys(("float_type", "float_parsing"), name_of(float)),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     **dict.fromkeys(("tuple_type", "list_type", "set_type", "iterable_type"), _LIST),
     **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), _MAPPING),
 }
@@ -61,7 +59,7 @@ def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tu
         other = "use `k` for the number of hits; " if name == "limit" and "k" in names else ""
         near = other or suggestion(name, names)
         return f"unknown {kind} {name!r}; {near}the {kind}s are: {', '.join(names)}", name
-    value = _BRIEF.repr(first["input"])
     if first["type"] == "string_type":
-        return f"{name} = {value} is not a text; give a string", name
-    return f"{name} = {value}: {reason_of(first)}", name
+        where = name + "".join(f"[{at}]" for at in first["loc"][1:] if isinstance(at, int))
+        return wrong_type(where, first["input"], str), name
+    return f"{name} = {brief(first['input'])}: {reason_of(first)}", name

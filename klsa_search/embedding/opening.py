@@ -66,12 +66,14 @@ def open_reranker(reranker: Reranker | str) -> CheckedReranker:
     """
     if isinstance(reranker, CheckedReranker):
         return reranker
-    if not isinstance(reranker, str):
-        return CheckedReranker(reranker, _name_of(reranker))
-    function = _code(reranker, "reranker")
+    is_named = isinstance(reranker, str)
+    name = reranker if isinstance(reranker, str) else _name_of(reranker)
+    function = _code(name, "reranker") if is_named else reranker
     if isinstance(function, type):
         function = function()
-    return CheckedReranker(function, reranker)
+    if not callable(function):
+        raise SettingsError(f"reranker `{name}` is not a function; name one", field="reranker")
+    return CheckedReranker(function, name)
 
 
 def _embedder_of(spec: str, threads: int) -> Embedder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import NoneType
@@ -36,7 +37,7 @@ from klsa_search.indexing.estimate import (
     size_of,
 )
 from klsa_search.indexing.generation_builder import PartitionWorkers
-from klsa_search.indexing.partitions import Division, build_divided
+from klsa_search.indexing.partitions import Division, build_divided, refuse_partitions
 from klsa_search.search.index import Index
 from klsa_search.storage.names import index_directory, index_path
 
@@ -135,7 +136,12 @@ def build(
     >>> len(index)
     6
     """
+    checked_argument("vectors", vectors, Mapping, NoneType)
     checked_argument("partitions", partitions, int, NoneType)
+    if partitions is not None:
+        refuse_partitions(partitions)
+    if not callable(workers):
+        checked_argument("workers", workers, int, NoneType)
     reading, settings = _split_options(options)
     chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     opened = None

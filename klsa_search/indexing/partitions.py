@@ -100,12 +100,18 @@ class Division(NamedTuple):
     workers: int | PartitionWorkers
 
 
-def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
-    """Raise SettingsError for settings, or a number, that partitions do not support."""
+def refuse_partitions(partitions: int) -> None:
+    """Raise SettingsError for a number of partitions outside the limits."""
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise SettingsError(
-            f"partitions = {partitions} is not from 1 to {MAX_PARTITIONS:,}", field="partitions"
+            f"partitions = {partitions} is not from 1 to {MAX_PARTITIONS:,}; give such a number",
+            field="partitions",
         )
+
+
+def refuse_unpartitioned(partitions: int, settings: Settings) -> None:
+    """Raise SettingsError for settings, or a number, that partitions do not support."""
+    refuse_partitions(partitions)
     if field := needs_eigenvectors(settings):
         raise SettingsError(
             f"partitions = {partitions}: {field} = {getattr(settings, field)} needs the "

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.collection.searched_text import searched_texts
+from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import Matrix
-from klsa_search.errors import QueryError, TermNotFound
+from klsa_search.errors import TermNotFound
 from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.search.index import Index
 from klsa_search.search.query.term_dictionary import (
@@ -149,9 +150,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     (RelatedTerm(word='Bald', term='bald', similarity=..., documents=3),)
     """
     k = checked_integer("k", k)
-    if not isinstance(term, str):
-        raise QueryError(f"term = {term!r}: give a string", field="term")
-    numbers = _numbers(index, term)
+    numbers = _numbers(index, checked_argument("term", term, str))
     vectors = term_vectors(index)
     query = vectors[numbers].sum(axis=0)
     frequencies = index.arrays.query_kernel.frequencies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from klsa_search.analysis.tokenizers import trust
@@ -352,7 +353,8 @@ class Index:
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
         """
-        return not self.embeds_queries and self._reader.is_quick(query, k)
+        checked_argument("query", query, str)
+        return not self.embeds_queries and self._reader.is_quick(query, checked_integer("k", k))
 
 
 def _reopened(*facts: Any) -> Index:
@@ -388,6 +390,7 @@ def open_index(
     <Index reports generation 000001: 6 documents>
     """
     name = None if tokenizer is None else trust(tokenizer)
+    checked_argument("embedders", embedders, Mapping, NoneType)
     models = Models.opened(embedders or {}, reranker)
     folder = _located(Path(checked_argument("path", path, str, os.PathLike)))
     index = Index(open_reader(folder), models)

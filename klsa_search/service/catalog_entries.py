@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from reprlib import Repr
 
+from klsa_search.core.arguments import brief
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index, open_index
 from klsa_search.storage import files
@@ -101,8 +101,6 @@ ends a process or a thread.
 """
 
 _REPAIR = "run `klsa-index repair` on it, which keeps all writes"
-_BRIEF = Repr()
-_BRIEF.maxother = _BRIEF.maxstring = 200
 
 
 IndexOpener = Callable[[Path], Index]
@@ -138,5 +136,5 @@ def reason_not_opened(path: Path, fault: BaseException) -> str:
         return fault.message
     if isinstance(fault, OSError):
         return files.explain(fault, path, _REPAIR)
-    reason = f"{type(fault).__name__}: {_BRIEF.repr(str(fault))}"
+    reason = f"{type(fault).__name__}: {brief(str(fault))}"
     return f"cannot open `{path}` ({reason}); {_REPAIR}"

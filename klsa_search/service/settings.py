@@ -11,7 +11,6 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from reprlib import Repr
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, IPvAnyNetwork, ValidationError
@@ -23,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from klsa_search.core.arguments import brief
 from klsa_search.core.faults import reason_of
 from klsa_search.core.settings_group import Shown
 from klsa_search.errors import SettingsError
@@ -38,9 +38,6 @@ from klsa_search.storage.objects import refuse_password
 
 PREFIX: Final = "KLSA_"
 """Prefix of the environment variables, which are the names of the settings in upper case."""
-
-_BRIEF = Repr()
-_BRIEF.maxstring = _BRIEF.maxother = 60
 
 
 def _split(value: object) -> object:
@@ -300,7 +297,7 @@ def read_settings(arguments: Mapping[str, Any], config: Path | None = None) -> S
             choices = ", ".join(ServiceSettings.model_fields)
             sentence = f"{config}: unknown setting {name!r}; the settings are: {choices}"
         else:
-            value = _BRIEF.repr(fault["input"])
+            value = brief(fault["input"])
             sentence = f"{_source(name, arguments, config)} = {value}: {reason_of(fault)}"
         raise SettingsError(sentence, field=name) from None
     for location in (settings.backup, settings.follow):

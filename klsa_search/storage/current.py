@@ -170,7 +170,8 @@ def _missing(path: Path) -> str:
     if is_built(in_home := index_directory() / path):
         return f"no index at `{path}`; there is one at `{in_home}`"
     if names := _names_in(path):
-        return f"`{path}` is an index directory; open one of its indexes: {', '.join(names)}"
+        paths = ", ".join(f"`{path / name}`" for name in names)
+        return f"`{path}` is an index directory; open one of its indexes: {paths}"
     near = suggestion(path.name, _names_in(path.parent))
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
     return f"no index at `{path}`; {near}build one with `{build}`"

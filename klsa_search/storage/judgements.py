@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.collection.model import Judgement, checked_id, text_fault
+from klsa_search.core.arguments import checked_argument
 from klsa_search.errors import QueryError
 from klsa_search.storage.catalog_entry import change_rows, read_entry
 
@@ -110,11 +111,10 @@ class Judgements:
 def plain(query: str) -> str:
     """Return the text that identifies a query: white space is one space, and stripped at the ends.
 
-    Raise QueryError for anything but a string, a blank one, and one of more than 10,000 characters.
+    Raise ArgumentError for another type; QueryError for a blank text, and one of more than 10,000
+    characters.
     """
-    if not isinstance(query, str):
-        raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
-    text = " ".join(query.split())
+    text = " ".join(checked_argument("query", query, str).split())
     if fault := text_fault(text):
         raise QueryError(f"query {fault}; judge another query", field="query")
     if not 1 <= len(text) <= MAX_QUERY_CHARACTERS:

@@ -10,7 +10,7 @@ from klsa_search.errors import CollectionError, SettingsError
 
 @pytest.mark.parametrize("source", [None, 5])
 def test_an_invalid_source_leaves_no_trace(tmp_path, source):
-    with pytest.raises(CollectionError, match="is not a source"):
+    with pytest.raises(CollectionError, match=r"source = .*; give a path"):
         build(source, name="it", home=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

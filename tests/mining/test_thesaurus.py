@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.errors import QueryError, TermNotFound
+from klsa_search.errors import ArgumentError, QueryError, TermNotFound
 from klsa_search.mining import related
 from klsa_search.mining.related_terms import words_of
 from tests.support.worlds import topic_documents
@@ -54,7 +54,7 @@ def test_bad_input_is_named(index):
     for text in ("", "the of", "?!"):
         with pytest.raises(TermNotFound, match="nothing is left"):
             related(index, text)
-    with pytest.raises(QueryError, match="give a string"):
+    with pytest.raises(ArgumentError, match="give a text"):
         related(index, 7)
     with pytest.raises(QueryError, match="k = 0"):
         related(index, "a1", 0)

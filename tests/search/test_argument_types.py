@@ -27,6 +27,12 @@ def calls(index):
         "documents of a text": ("doc_ids", lambda: index.documents("42")),
         "ids": ("doc_ids", lambda: index.ids([9999])),
         "ids of fractions": ("doc_ids", lambda: index.ids([0.5])),
+        "is_quick": ("query", lambda: index.is_quick(5)),
+        "ids of 70 bits": ("doc_ids", lambda: index.ids([2**70])),
+        "hits": ("scores", lambda: index.hits([0], 5, ["red"])),
+        "excerpt of a number": ("span", lambda: index.excerpt("42", span=5)),
+        "excerpt of one end": ("span", lambda: index.excerpt("42", span=(5,))),
+        "search": ("query", lambda: index.search(5)),
         "excerpt": ("id", lambda: index.excerpt(3)),
         "patch": ("changes", lambda: index.patch("42", "a")),
         "patch an ID": ("id", lambda: index.patch(42, {"a": 1})),
@@ -53,10 +59,19 @@ def calls(index):
             "partitions",
             lambda: klsa.build([DOCUMENT], name="a", partitions="x"),
         ),
+        "build no partition": (
+            "partitions",
+            lambda: klsa.build([DOCUMENT], name="a", partitions=0),
+        ),
+        "build workers": ("workers", lambda: klsa.build([DOCUMENT], name="a", workers="x")),
+        "build vectors": ("vectors", lambda: klsa.build([DOCUMENT], name="a", vectors=5)),
+        "build source": ("source", lambda: klsa.build(5, name="a")),
         "build name": ("name", lambda: klsa.build([DOCUMENT], name=None)),
         "build home": ("home", lambda: klsa.build([DOCUMENT], name="a", home=5)),
         "build progress": ("progress", lambda: klsa.build([DOCUMENT], name="a", progress="yes")),
         "open_index": ("path", lambda: klsa.open_index(5)),
+        "open_index embedders": ("embedders", lambda: klsa.open_index(index.path, embedders=5)),
+        "open_index reranker": ("reranker", lambda: klsa.open_index(index.path, reranker=5)),
         "list_indexes": ("home", lambda: klsa.list_indexes(5)),
         "client add": ("documents", lambda: remote.add("42")),
         "client add texts": ("documents", lambda: remote.add(["42"])),
@@ -80,10 +95,26 @@ def test_wrong_types_are_errors_of_the_package(index, tmp_path, monkeypatch, nam
     assert ";" in refused.value.message or ":" in refused.value.message
 
 
-def test_messages_name_argument_value_and_next_step(index):
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.doc_ids("T001"), "ids = 'T001' is a text; give a list of texts"),
+        (lambda index: index.rank_many(["a", 5]), "queries[1] = 5 is a whole number; give a text"),
+        (lambda index: index.ids([True]), "doc_ids[0] = True is a bool; give a whole number"),
+        (lambda index: index.search(5), "query = 5 is a whole number; give a text"),
+        (lambda index: index.rank(5), "query = 5 is a whole number; give a text"),
+        (lambda index: index.suggest(5), "q = 5 is a whole number; give a text"),
+        (
+            lambda index: index.ids([0, 99]),
+            "doc_ids: 99 is not a doc id of index `shop`; give those that `live_doc_ids`, "
+            "`doc_ids` and `rank` return",
+        ),
+    ],
+)
+def test_messages_name_argument_value_and_next_step(index, call, message):
     with pytest.raises(ArgumentError) as refused:
-        index.doc_ids("T001")
-    assert refused.value.message == "ids = 'T001' is a text; give a list of texts"
+        call(index)
+    assert refused.value.message == message
 
 
 @pytest.mark.parametrize(
@@ -116,5 +147,5 @@ def test_an_index_opens_by_its_name_in_the_index_directory(tmp_path, monkeypatch
         assert index.ids() == ["42"]
     with pytest.raises(IndexNotFound, match=r"did you mean `tickets`\?"):
         klsa.open_index("index/ticket")
-    with pytest.raises(IndexNotFound, match=r"is an index directory; .*: tickets"):
+    with pytest.raises(IndexNotFound, match=r"is an index directory; .*: `index/tickets`"):
         klsa.open_index("index")

@@ -200,7 +200,7 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "unknown field 'yeer'"),
         ({"sort": ["year:down"]}, "sort", "use year:asc or year:desc"),
-        ({"facets": [3]}, "facets", "3 is not a text"),
+        ({"facets": [3]}, "facets", "3 is a whole number; give a text"),
         ({"facets": ["year"] * 101}, "facets", "at most 100 items"),
         ({"distinct": "tags"}, "distinct", "'tags' has several values"),
         ({"distinct": "x"}, "distinct", "unknown field 'x'"),

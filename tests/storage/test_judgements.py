@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search.collection import read_qrels, read_queries
 from klsa_search.collection.queries import qrels_text
-from klsa_search.errors import BadDocument, IndexNotFound, QueryError
+from klsa_search.errors import ArgumentError, BadDocument, IndexNotFound, QueryError
 from klsa_search.storage.judgements import Judgements
 from tests.support.waiting import PATIENCE
 
@@ -58,7 +58,7 @@ def test_white_space_makes_no_other_query(index):
         ("x" * 10_001, "1", 1, QueryError, "10,001 characters"),
         ("\ud800", "1", 1, QueryError, "Unicode|UTF-8|surrogate|U\\+D800"),
         ("a\0", "1", 1, QueryError, "NUL"),
-        (None, "1", 1, QueryError, "is not a text"),
+        (None, "1", 1, ArgumentError, "give a text"),
         ("wing", "x" * 600, 1, BadDocument, "600 bytes"),
         ("wing", "1", 101, QueryError, "from -100 to 100"),
         ("wing", "1", 1.0, QueryError, "whole number"),

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from klsa_search.core.arguments import brief
 from klsa_search.errors import QueryError
 
 if TYPE_CHECKING:
@@ -260,8 +260,6 @@ def _parser() -> Lark:
     )
 
 
-_SHORT: Final = Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 _COMPARISONS: Final = (*(name.lower() for name in get_args(Comparison)), "null", "!=")
 _SYNTAX: Final = (
     '{"and": [...]}, {"or": [...]}, {"not": {...}} or {"field": NAME, COMPARISON: VALUE}, where a '
@@ -339,5 +337,5 @@ def _condition(field: str, comparison: object, value: object) -> Filter:
 
 
 def _repr(value: object) -> str:
-    written = _SHORT.repr(value)  # limits the depth
+    written = brief(value)  # limits the depth
     return written if len(written) <= 60 else written[:60] + "..."

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any, Final
 
 from klsa_search.collection.passages import heading_of, page_of
 from klsa_search.collection.vectors import without_vectors
+from klsa_search.core.arguments import brief, checked_argument, checked_items
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.storage.documents import DocumentReader, PassageId
 
@@ -56,6 +58,9 @@ def excerpt_of(
     page: int | None,
 ) -> Excerpt:
     """Return the text of an ID: see `Index.excerpt`."""
+    checked_argument("page", page, int, NoneType)
+    if span is not None and len(checked_items("span", span, int)) != 2:
+        raise QueryError(f"span = {brief(span)}; give its begin and end", field="span")
     if span is not None and page is not None:
         raise QueryError("page: `span` is given as well; give one of them", field="page")
     document_id = id

@@ -91,11 +91,10 @@ class Reader:
     ) -> list[T]:
         """Return what a function reads of parts by their doc ids, in order."""
         parts = self.parts.parts
-        numbers, local = local_doc_ids(np.array(checked_items("doc_ids", doc_ids, int), np.int64))
-        if (numbers < 0).any() or (numbers >= len(parts)).any():
-            raise reading.unused_doc_id(self.name)
+        every = reading.checked_doc_ids(doc_ids, self.name, len(parts))
+        numbers, _ = local_doc_ids(every)
         values = [
-            part.read(function, local[numbers == number].tolist(), *args, **kwargs)
+            part.read(function, every[numbers == number].tolist(), *args, **kwargs)
             for number, part in enumerate(parts)
         ]
         return _merged(numbers.tolist(), values)
@@ -382,10 +381,12 @@ class Reader:
         >>> [hit.id for hit in index.hits(doc_ids, scores, {"road"})]
         ['tyre']
         """
-        hits = self._by_doc_id(doc_ids, reading.hits, terms, weights)
+        checked_scores = checked_items("scores", scores, float)
+        words = checked_items("terms", terms, str)
+        hits = self._by_doc_id(doc_ids, reading.hits, words, weights)
         return tuple(
             replace(hit, rank=rank, score=score)
-            for rank, (hit, score) in enumerate(zip(hits, scores.tolist(), strict=True), start=1)
+            for rank, (hit, score) in enumerate(zip(hits, checked_scores, strict=True), start=1)
         )
 
     def excerpt(

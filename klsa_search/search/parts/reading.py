@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
+from klsa_search.core.arguments import checked_items
 from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.parameters import SearchParameters, SearchSettings
@@ -165,20 +166,32 @@ def has_document(state: State, id_: str) -> bool:
     return state.documents.find(id_) is not None
 
 
-def unused_doc_id(name: str) -> ArgumentError:
+def unused_doc_id(name: str, doc_id: int) -> ArgumentError:
     """Return the error of a doc id that no document of an index has."""
     return ArgumentError(
-        f"doc_ids: one of them is not a doc id of index `{name}`; give those that `live_doc_ids`, "
+        f"doc_ids: {doc_id} is not a doc id of index `{name}`; give those that `live_doc_ids`, "
         "`doc_ids` and `rank` return",
         field="doc_ids",
     )
 
 
+def checked_doc_ids(doc_ids: Iterable[int], name: str, partitions: int) -> DocIds:
+    """Return doc ids, each in one of the partitions of an index with a name; ArgumentError."""
+    checked = checked_items("doc_ids", doc_ids, int)
+    for doc_id in checked:
+        if not 0 <= doc_id < partitions << _BITS:
+            raise unused_doc_id(name, doc_id)
+    return np.array(checked, np.int64)
+
+
 def _used(state: State, doc_ids: Sequence[int]) -> Sequence[int]:
-    """Return doc ids that are all in use; ArgumentError."""
-    if doc_ids and not (min(doc_ids) >= 0 and max(doc_ids) < len(state.snapshot)):
-        raise unused_doc_id(index_of(state.info.path).name)
-    return doc_ids
+    """Return the doc ids in a partition of doc ids of an index; ArgumentError for an unused one."""
+    _, local = local_doc_ids(np.array(doc_ids, np.int64))
+    if (unused := local >= len(state.snapshot)).any():
+        name = index_of(state.info.path).name
+        raise unused_doc_id(name, doc_ids[int(np.argmax(unused))])
+    local_ids: list[int] = local.tolist()
+    return local_ids
 
 
 def documents_at(state: State, doc_ids: Sequence[int]) -> list[Document]:

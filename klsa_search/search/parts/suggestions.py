@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from klsa_search.core.arguments import checked_argument
 from klsa_search.core.parameters import MatchName
 from klsa_search.search.engine.evidence import Evidence, Question, added
 from klsa_search.search.filters.masks import FilterLike
@@ -14,7 +15,7 @@ from klsa_search.search.parts.merged_search import count_documents
 from klsa_search.search.parts.reader import Reader
 from klsa_search.search.query.query import Query
 from klsa_search.search.ranking.parameters import checked_integer
-from klsa_search.search.suggest.suggester import Candidate, Suggestion, checked_typed
+from klsa_search.search.suggest.suggester import Candidate, Suggestion
 
 _COUNTED: Final = 3
 """Candidates of which the documents are counted, for each suggestion, at most."""
@@ -51,7 +52,7 @@ class Suggestions:
         >>> [suggestion.documents for suggestion in index.suggest("tyr", filter="year >= 2024")]
         []
         """
-        checked_typed(typed)
+        checked_argument("q", typed, str)
         k = checked_integer("k", k)
         reader = self._reader.view()
         kinds = _candidates(reader, typed, k, filter)

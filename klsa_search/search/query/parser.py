@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from klsa_search import _native
 from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import DocumentMask, Scores
 from klsa_search.core.parameters import LanguageSettings, SpellingName
-from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import LOCAL, Evidence, Question
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
@@ -122,7 +122,7 @@ class QueryParser:
         complete_last: bool = False,
         evidence: Evidence | None = None,
     ) -> ParsedQuery:
-        """Parse a query; QueryError if it is not a text.
+        """Parse a query; ArgumentError if it is not a text.
 
         typed  by a person: correct words by the others, and complete an unknown last word
         complete_last  also search for completions of the last word
@@ -130,8 +130,7 @@ class QueryParser:
         Of a query of more than `MAX_TERMS` distinct terms the heaviest count, see `left_out` of
         the interpretation. Cost: 3 µs for plain words, else that of `matching` and `spelling`.
         """
-        if not isinstance(query, str):
-            raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
+        checked_argument("query", query, str)
         evidence = evidence or LOCAL
         if not (complete_last and last_word(query)):
             of_words = self._parse_words(query, settings, evidence, typed=typed)

@@ -8,6 +8,7 @@ from typing import Any, Final, Unpack
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
+from klsa_search.core.arguments import checked_argument
 from klsa_search.core.array_types import DocIds, DocumentMask
 from klsa_search.core.faults import first_fault
 from klsa_search.core.parameters import (
@@ -107,6 +108,7 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
 
     def __init__(self, query: str = "", k: int = 10, **options: Unpack[SearchOptions]) -> None:
         """Check a search: see `Index.search` for the options."""
+        checked_argument("query", query, str)
         values = {name: _plain(value) for name, value in options.items()}
         try:
             BaseModel.__init__(self, **values, query=query, k=_plain(k))

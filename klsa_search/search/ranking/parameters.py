@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from klsa_search.core.arguments import kind_of
 from klsa_search.core.config import unsearched
 from klsa_search.core.field_weights import parse_weights, write_weights
 from klsa_search.core.lazy import lazy_property
@@ -144,7 +145,7 @@ def checked_mask(mask: object, max_doc: int) -> Mask | None:
     if mask is None:
         return None
     if not isinstance(mask, np.ndarray):
-        fact = f"a {type(mask).__name__}"
+        fact = kind_of(mask)
     elif mask.dtype == np.bool_ and mask.shape == (max_doc,):
         return Mask(mask)
     elif mask.ndim != 1 or not np.issubdtype(mask.dtype, np.integer):

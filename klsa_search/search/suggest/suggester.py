@@ -16,7 +16,6 @@ import numpy as np
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import DocumentMask
 from klsa_search.core.lazy import lazy_property
-from klsa_search.errors import QueryError
 from klsa_search.search.engine.evidence import Evidence
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.query_terms import NO_TERM, UNKNOWN
@@ -86,12 +85,6 @@ class SuggestedTexts(NamedTuple):
     def extended(self) -> SuggestedTexts:
         """Return a copy for more documents that shares what was read."""
         return SuggestedTexts(self.titles.extended(), self.ids.extended())
-
-
-def checked_typed(typed: object) -> None:
-    """Raise QueryError unless the typed text is a text."""
-    if not isinstance(typed, str):
-        raise QueryError(f"q = {typed!r} is not a text; give a string", field="q")
 
 
 SAMPLE: Final = 4_000

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from reprlib import Repr
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
+from klsa_search.core.arguments import brief
 from klsa_search.core.faults import reason_of
 from klsa_search.errors import (
     BodyTooSlow,
@@ -92,9 +92,6 @@ _REFUSALS = {
 
 _INTERNAL = "internal"
 _CHALLENGE = 'Bearer realm="klsa-search"'
-
-_BRIEF = Repr()
-_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
 
 
 class Failure(BaseModel):
@@ -200,7 +197,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if kind == "missing":
         message = f"{field} is missing; add it"
     else:
-        message = f"{field} = {_BRIEF.repr(first['input'])}: {reason_of(first)}"
+        message = f"{field} = {brief(first['input'])}: {reason_of(first)}"
     return failure_answer(QueryError.code, message, field)
 
 
