@@ -3,7 +3,7 @@
 `BuildNative` compiles klsa_search/native into the module `klsa_search._native`, and writes its
 types and descriptions, for type checkers and editors, to `_native.pyi`. Objects of an in-place
 build stay in build/, and only those whose sources or options changed are compiled again. With
-KLSA_NATIVE=1 they are compiled for this machine alone, in three quarters of the time: `make run`.
+KLSA_NATIVE=1 they are compiled for this machine only, in a quarter less time: `make run`.
 With KLSA_SANITIZE=1 the module checks itself by AddressSanitizer and UBSan: `make sanitized`.
 """
 
@@ -67,10 +67,16 @@ def _sanitize() -> list[str]:
 
 
 def native_set() -> str | None:
-    """Return the largest instruction set of this processor, if the module is for it alone."""
+    """Return the largest instruction set of this processor, if the module is for it alone.
+
+    None, for all sets, if the system does not tell it.
+    """
     if os.environ.get("KLSA_NATIVE") != "1":
         return None
-    flags = set(Path("/proc/cpuinfo").read_text().split())
+    try:
+        flags = set(Path("/proc/cpuinfo").read_text().split())
+    except FileNotFoundError:  # as on macOS
+        return None
     return [name for name, (_, needed) in INSTRUCTION_SETS.items() if needed <= flags][-1]
 
 

@@ -19,7 +19,7 @@ from klsa_search.collection.reading_options import OnError
 from klsa_search.core.config import PRESETS, Settings
 from klsa_search.core.extras import require
 from klsa_search.core.plugins import PluginName
-from klsa_search.core.settings_group import Shown
+from klsa_search.core.settings_group import OptionDisplay
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
 
@@ -291,9 +291,12 @@ def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def shown_as(field: FieldInfo) -> Shown:
+def shown_as(field: FieldInfo) -> OptionDisplay:
     """Return what the declaration of a setting says about its option."""
-    return next((metadata for metadata in field.metadata if isinstance(metadata, Shown)), Shown())
+    return next(
+        (metadata for metadata in field.metadata if isinstance(metadata, OptionDisplay)),
+        OptionDisplay(),
+    )
 
 
 def flag_of(name: str, field: FieldInfo) -> str:

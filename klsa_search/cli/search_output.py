@@ -120,7 +120,7 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
         rows = [
             (
                 *(str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit)),
-                *(_shown(hit.metadata.get(name, "")) for name in fields),
+                *(_cell(hit.metadata.get(name, "")) for name in fields),
                 *_texts(hit),
             )
             for hit in results
@@ -144,7 +144,7 @@ def write_results(results: SearchResults, sort: Sequence[str] = ()) -> None:
         write_table([*wrapped(name), *numbers("documents")], counts)
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

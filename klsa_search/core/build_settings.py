@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from klsa_search.core.field_weights import DEFAULT, SearchedFields
 from klsa_search.core.plugins import PluginName
-from klsa_search.core.settings_group import SettingsGroup, Shown, conflict
+from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, conflict
 
 LIST: Final = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 """Takes a list, as TOML and JSON have, for a tuple."""
@@ -186,18 +186,20 @@ def _split_fields(value: object) -> object:
 class FormSettings(SettingsGroup):
     """How a source writes HTML, dates and numbers."""
 
-    html: Annotated[tuple[str, ...] | None, LIST, Shown(metavar="NAME", default="auto")] = Field(
-        None,
-        max_length=MAX_FIELDS,
-        description="read HTML in this field (title, text or metadata) as text; none keeps it; "
-        "by default the fields of which most values hold HTML",
+    html: Annotated[tuple[str, ...] | None, LIST, OptionDisplay(metavar="NAME", default="auto")] = (
+        Field(
+            None,
+            max_length=MAX_FIELDS,
+            description="read HTML in this field (title, text or metadata) as text; none keeps it; "
+            "by default the fields of which most values hold HTML",
+        )
     )
-    dates: Annotated[DateOrder | None, Shown(default="auto")] = Field(
+    dates: Annotated[DateOrder | None, OptionDisplay(default="auto")] = Field(
         None,
         description="read dates of metadata fields such as 3/5/2025 in this order; by default "
         "their values decide",
     )
-    decimal: Annotated[DecimalSign | None, Shown(default="auto")] = Field(
+    decimal: Annotated[DecimalSign | None, OptionDisplay(default="auto")] = Field(
         None,
         description="read numbers in texts of metadata fields, such as 1.250, with this decimal "
         "sign; by default their values decide",
@@ -224,7 +226,7 @@ def _sorted_unique(
 class FieldSettings(FormSettings):
     """Metadata fields declared as columns; others are detected by their values."""
 
-    fields: Annotated[tuple[str, ...], LIST, Shown("--field", "NAME[:TYPE]")] = Field(
+    fields: Annotated[tuple[str, ...], LIST, OptionDisplay("--field", "NAME[:TYPE]")] = Field(
         (),
         max_length=MAX_FIELDS,
         description="make this metadata field filterable: NAME:keyword, NAME:number, "
@@ -232,7 +234,7 @@ class FieldSettings(FormSettings):
     )
 
     split: Annotated[
-        tuple[str, ...], BeforeValidator(_split_fields), Shown(metavar="NAME=SEPARATOR")
+        tuple[str, ...], BeforeValidator(_split_fields), OptionDisplay(metavar="NAME=SEPARATOR")
     ] = Field(
         (),
         max_length=MAX_FIELDS,
@@ -240,7 +242,7 @@ class FieldSettings(FormSettings):
         "NAME=SEPARATOR, as in 'tags=;'",
     )
 
-    units: Annotated[tuple[str, ...], LIST, Shown(metavar="NAME=UNIT")] = Field(
+    units: Annotated[tuple[str, ...], LIST, OptionDisplay(metavar="NAME=UNIT")] = Field(
         (),
         max_length=MAX_FIELDS,
         description="read texts of this metadata field as numbers with a currency or percent sign: "

@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.core.field_weights import FieldWeights, parse_weights, write_weights
 from klsa_search.core.plugins import PluginName
-from klsa_search.core.settings_group import SettingsGroup, Shown, conflict
+from klsa_search.core.settings_group import OptionDisplay, SettingsGroup, conflict
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -309,24 +309,24 @@ class RankingParameters(BaseModel):
 class MatchOptions(BaseModel):
     """Options of a search that decide which hits it has, in which order and form."""
 
-    filter: Annotated[object, Shown(metavar="FILTER")] = Field(
+    filter: Annotated[object, OptionDisplay(metavar="FILTER")] = Field(
         None,
         description="keep only documents whose metadata match, as text: year >= 2020 AND kind IN "
         '[a, b]; or as JSON: {"field": "year", ">=": 2020}',
     )
-    sort: Annotated[Names, Shown(metavar="FIELD[:desc]")] = Field(
+    sort: Annotated[Names, OptionDisplay(metavar="FIELD[:desc]")] = Field(
         (), description="sort by this metadata field, as field:asc or field:desc, not by score"
     )
-    distinct: Annotated[Text | None, Shown(metavar="FIELD")] = Field(
+    distinct: Annotated[Text | None, OptionDisplay(metavar="FIELD")] = Field(
         None, description="return only the best document of each value of this metadata field"
     )
     min_score: float | None = Field(
         None, description="keep only documents with at least this score"
     )
-    positive: Annotated[Names, Shown(metavar="ID")] = Field(
+    positive: Annotated[Names, OptionDisplay(metavar="ID")] = Field(
         (), description="move scores towards the document of this ID (relevance feedback)"
     )
-    negative: Annotated[Names, Shown(metavar="ID")] = Field(
+    negative: Annotated[Names, OptionDisplay(metavar="ID")] = Field(
         (), description="move scores away from the document of this ID (relevance feedback)"
     )
     prefix: PrefixName | None = Field(
@@ -353,10 +353,10 @@ class MatchOptions(BaseModel):
 class QueryOptions(MatchOptions):
     """Options of a search: what is found, counted and returned."""
 
-    facets: Annotated[Names, Shown("--facet", "FIELD")] = Field(
+    facets: Annotated[Names, OptionDisplay("--facet", "FIELD")] = Field(
         (), description="count the values of this metadata field over all matches"
     )
-    disjunctive_facets: Annotated[Names, Shown("--disjunctive-facet", "FIELD")] = Field(
+    disjunctive_facets: Annotated[Names, OptionDisplay("--disjunctive-facet", "FIELD")] = Field(
         (),
         description="count the values of this metadata field as if the filter had no condition on "
         "it, for lists in which users tick several values",

@@ -14,7 +14,7 @@ from klsa_search.errors import SettingsError
 
 
 @dataclass(frozen=True)
-class Shown:
+class OptionDisplay:
     """Option of a setting on the command line, as far as it does not follow from the declaration.
 
     option   option; by default --name, and --no-name for a yes or no

@@ -29,7 +29,7 @@ class System:
     @property
     def built_for(self) -> RankerName:
         """Return the ranker with which its index is built, so that rankers share indexes."""
-        return "lsi" if ranker_of(self.ranker).uses_lsi else "klsa"
+        return "lsi" if ranker_of(self.ranker).scores_by == "lsi" else "klsa"
 
 
 _PAPER = System(name="paper", preset="paper", ranker="klsa")

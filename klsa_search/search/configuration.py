@@ -37,7 +37,8 @@ def needing_refit(built: Settings, chosen: Settings) -> list[str]:
         for name in type(built).model_fields
         if name not in QUERY_SETTINGS and getattr(chosen, name) != getattr(built, name)
     ]
-    if ranker_of(chosen.ranker).uses_lsi != ranker_of(built.ranker).uses_lsi:
+    sources = {ranker_of(settings.ranker).scores_by for settings in (built, chosen)}
+    if "lsi" in sources and len(sources) > 1:
         names.append("ranker")  # a build stores what it reads
     return names
 

@@ -24,7 +24,7 @@ from pydantic_settings import (
 
 from klsa_search.core.arguments import brief
 from klsa_search.core.faults import reason_of
-from klsa_search.core.settings_group import Shown
+from klsa_search.core.settings_group import OptionDisplay
 from klsa_search.errors import SettingsError
 from klsa_search.service.admission import (
     HEAVY,
@@ -67,14 +67,16 @@ class ServiceSettings(BaseSettings):
     )
     port: int = Field(8000, ge=0, le=65535, description="Listen on this port; 0 takes a free one")
     allowed_hosts: Annotated[
-        tuple[str, ...], *_LIST, Shown("--allowed-host", "NAME", "the names of this machine")
+        tuple[str, ...],
+        *_LIST,
+        OptionDisplay("--allowed-host", "NAME", "the names of this machine"),
     ] = Field(
         (),
         description="Answer requests for this further host name, as when a proxy passes it "
         "on; * allows any",
     )
     trusted_proxies: Annotated[
-        tuple[IPvAnyNetwork, ...], *_LIST, Shown("--trusted-proxy", "ADDRESS")
+        tuple[IPvAnyNetwork, ...], *_LIST, OptionDisplay("--trusted-proxy", "ADDRESS")
     ] = Field(
         (),
         description="Take client, scheme and path prefix of requests from the X-Forwarded headers "
@@ -82,7 +84,7 @@ class ServiceSettings(BaseSettings):
     )
     writable: Annotated[
         bool | None,
-        Shown(
+        OptionDisplay(
             "--writable/--read-only",
             default="writable if it listens on this machine only and without --allowed-host",
         ),
@@ -91,33 +93,33 @@ class ServiceSettings(BaseSettings):
         description="Accept writes without an API key, from anyone who can reach this port, "
         "or refuse all writes, those with a key too",
     )
-    refit_threshold: Annotated[float, Shown("--refit-threshold", "SHARE")] = Field(
+    refit_threshold: Annotated[float, OptionDisplay("--refit-threshold", "SHARE")] = Field(
         0.2,
         ge=0,
         le=1,
         description="Rebuild an index in the background when this share of it was added or deleted "
         "since its build, if writes are allowed, and compact it sooner; 0 for never",
     )
-    backup: Annotated[str | None, Shown(metavar="TARGET")] = Field(
+    backup: Annotated[str | None, OptionDisplay(metavar="TARGET")] = Field(
         None,
         description="Back up all indexes to this directory or URL in the background, as "
         "klsa-index backup --all does; other services can follow it",
     )
-    backup_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
+    backup_every: Annotated[float, OptionDisplay(metavar="SECONDS")] = Field(
         3600, ge=0.1, description="Back up this many seconds after the end of the last backup"
     )
     backup_keep: int = Field(24, ge=1, description="Keep this many backups")
-    follow: Annotated[str | None, Shown(metavar="SOURCE")] = Field(
+    follow: Annotated[str | None, OptionDisplay(metavar="SOURCE")] = Field(
         None,
         description="Serve the indexes that another service backs up to this directory or URL, "
         "read-only; the index directory must be empty at first. With --cluster, each "
         "machine restores the partitions that it serves",
     )
-    follow_every: Annotated[float, Shown(metavar="SECONDS")] = Field(
+    follow_every: Annotated[float, OptionDisplay(metavar="SECONDS")] = Field(
         5, ge=0.1, description="Look for a new backup to follow at this interval"
     )
     keys: Annotated[
-        Path | None, Shown(metavar="FILE", default=".keys.json in the index directory")
+        Path | None, OptionDisplay(metavar="FILE", default=".keys.json in the index directory")
     ] = Field(
         None,
         description="Keep API keys in this file, which klsa-keys writes; while it exists, every "
@@ -129,23 +131,25 @@ class ServiceSettings(BaseSettings):
         "anyone who can reach this port can search",
     )
 
-    embedders: Annotated[tuple[str, ...], *_LIST, Shown("--embedder", "SPACE=MODEL")] = Field(
-        (),
-        description="Embed queries and written documents in this space of vectors: onnx:FOLDER, "
-        "sentence-transformers:FOLDER, openai:URL#MODEL (API key in KLSA_EMBEDDER_KEY) or "
-        "python:MODULE:FUNCTION, which is imported",
+    embedders: Annotated[tuple[str, ...], *_LIST, OptionDisplay("--embedder", "SPACE=MODEL")] = (
+        Field(
+            (),
+            description="Embed queries and written documents in this space of vectors: "
+            "onnx:FOLDER, sentence-transformers:FOLDER, openai:URL#MODEL "
+            "(API key in KLSA_EMBEDDER_KEY) or python:MODULE:FUNCTION, which is imported",
+        )
     )
-    reranker: Annotated[str | None, Shown(metavar="MODEL")] = Field(
+    reranker: Annotated[str | None, OptionDisplay(metavar="MODEL")] = Field(
         None,
         description="Let searches with rerank=N order their first N hits by this reranker: "
         "python:MODULE:FUNCTION, which is imported",
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")
-    logo: Annotated[Path | None, Shown(metavar="FILE")] = Field(
+    logo: Annotated[Path | None, OptionDisplay(metavar="FILE")] = Field(
         None, description="Show this image on the search page, in SVG, PNG, JPEG or WebP"
     )
-    front_index: Annotated[str | None, Shown(metavar="NAME")] = Field(
+    front_index: Annotated[str | None, OptionDisplay(metavar="NAME")] = Field(
         None,
         description="Open this index on the search page, and show users who may not write neither "
         "the other indexes nor the tools",
@@ -155,16 +159,18 @@ class ServiceSettings(BaseSettings):
         pattern=r"^(/[^/?#\s]+)*$",
         description="Serve under this prefix, which a reverse proxy removes, as in /find",
     )
-    cors_origins: Annotated[tuple[Origin, ...], *_LIST, Shown("--cors-origin", "ORIGIN")] = Field(
+    cors_origins: Annotated[
+        tuple[Origin, ...], *_LIST, OptionDisplay("--cors-origin", "ORIGIN")
+    ] = Field(
         (),
         description="Let browsers send requests from pages of this origin (CORS), as in "
         "https://example.org; * allows any",
     )
-    tls_certificate: Annotated[Path | None, Shown(metavar="FILE")] = Field(
+    tls_certificate: Annotated[Path | None, OptionDisplay(metavar="FILE")] = Field(
         None, description="Serve HTTPS with this certificate and its chain, in PEM"
     )
     tls_key: Annotated[
-        Path | None, Shown(metavar="FILE", default="in the file of the certificate")
+        Path | None, OptionDisplay(metavar="FILE", default="in the file of the certificate")
     ] = Field(None, description="Use this private key of the certificate, in PEM")
     log_format: Literal["plain", "json"] = Field(
         "plain",
@@ -179,10 +185,10 @@ class ServiceSettings(BaseSettings):
         description="Record queries and clicks in the index directory, for lists of frequent and "
         "failing queries: see docs/guides/analytics.md for what is stored",
     )
-    analytics_days: Annotated[int, Shown(metavar="DAYS")] = Field(
+    analytics_days: Annotated[int, OptionDisplay(metavar="DAYS")] = Field(
         90, ge=1, le=3650, description="Keep the counts of queries and clicks for this many days"
     )
-    analytics_min_searches: Annotated[int, Shown(metavar="SEARCHES")] = Field(
+    analytics_min_searches: Annotated[int, OptionDisplay(metavar="SEARCHES")] = Field(
         2,
         ge=1,
         le=1000,
@@ -196,7 +202,7 @@ class ServiceSettings(BaseSettings):
         le=256,
         description="Serve with this many processes at one address; the limits below apply to each",
     )
-    cluster: Annotated[str | None, Shown(metavar="ADDRESS")] = Field(
+    cluster: Annotated[str | None, OptionDisplay(metavar="ADDRESS")] = Field(
         None,
         description="Open the partitions of indexes in processes of this Ray cluster: local for "
         "processes of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
@@ -208,8 +214,8 @@ class ServiceSettings(BaseSettings):
         description="Open each partition in this many processes of the cluster; if one is slow or "
         "dies, another is used",
     )
-    threads: Annotated[int | None, Shown(default="as many as processors, 2 at least")] = Field(
-        None, ge=1, le=1024, description="Run this many requests at the same time"
+    threads: Annotated[int | None, OptionDisplay(default="as many as processors, 2 at least")] = (
+        Field(None, ge=1, le=1024, description="Run this many requests at the same time")
     )
     queue_size: int = Field(
         WAITING,

@@ -167,9 +167,9 @@ class Rule(_Part):
             where = "".join(
                 f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
             )
-            said = "unknown field" if first["type"] == "extra_forbidden" else reason_of(first)
-            said = said.removeprefix("Value error, ")
-            message = f"{named}: {where[1:]}: {said}" if where else f"{named}: {said}"
+            reason = "unknown field" if first["type"] == "extra_forbidden" else reason_of(first)
+            reason = reason.removeprefix("Value error, ")
+            message = f"{named}: {where[1:]}: {reason}" if where else f"{named}: {reason}"
             raise PydanticCustomError(
                 "invalid_rule", "{message}", {"message": message, "field": "rules"}
             ) from None

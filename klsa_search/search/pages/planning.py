@@ -98,7 +98,7 @@ def plan_search(
     *,
     ranks_only: bool = False,
     embedded: EmbeddedQuery = NOT_EMBEDDED,
-    is_id: bool = False,
+    query_is_id: bool = False,
 ) -> tuple[State, QueryPlan]:
     """Return the state that a search is executed on, and its plan.
 
@@ -107,8 +107,8 @@ def plan_search(
     ranks_only  whether it is a call of `Index.rank`, which does not look for the document whose ID
                 is the query, and does not correct short words
     embedded  vector of the query by an embedder, if there are several parts
-    is_id     whether the query is the ID of a document of another partition: none of this one is
-              named, and the words of an ID rank alike in all
+    query_is_id  whether the query is the ID of a document of another partition: none of
+              this one is named, and the words of an ID rank alike in all
     The search is executed on the same state, or on that of its passages. QueryError for what the
     index does not have. If the embedder fails, `warnings` of the plan say so.
     """
@@ -121,11 +121,13 @@ def plan_search(
     reading, chosen = state.parameters.read(request.parameters)
     finds_id = request.group == "document" and not ranks_only
     named = named_document(state, request, mask, evidence or LOCAL) if finds_id else None
-    if is_id:
+    if query_is_id:
         named = None  # though this partition may have another document that the query could name
-    is_id = is_id or named is not None
+    query_is_id = query_is_id or named is not None
     typed = not ranks_only or request.explain
-    parsed, interpretation = _parse(state, request, reading, evidence, typed=typed, is_id=is_id)
+    parsed, interpretation = _parse(
+        state, request, reading, evidence, typed=typed, query_is_id=query_is_id
+    )
     if named is not None:
         (id_,) = state.documents.ids([named])
         interpretation = replace(interpretation, id=id_, unknown=())
@@ -135,8 +137,8 @@ def plan_search(
     if request.rules and opened.rules.rules:
         rules = _rules(opened, state, request, interpretation, named)
     vector, warnings = None, embedded.warnings
-    embedders, typed_vector = {} if is_id else models.embedders, request.vector
-    if typed_vector is None and not is_id:
+    embedders, typed_vector = {} if query_is_id else models.embedders, request.vector
+    if typed_vector is None and not query_is_id:
         typed_vector = embedded.vector
     if embedders or typed_vector is not None:
         vector, warnings = query_vector(opened, state, request.query, typed_vector, embedders)
@@ -245,26 +247,26 @@ def _parse(
     evidence: Evidence | None,
     *,
     typed: bool,
-    is_id: bool,
+    query_is_id: bool,
 ) -> tuple[ParsedQuery, QueryInterpretation]:
     """Return the parsed query, and its interpretation.
 
-    is_id  whether the query is the ID of a document; the others are ranked by its words
+    query_is_id  whether the query is the ID of a document; the others are ranked by its words
     """
     query = request.query
-    if is_id:
+    if query_is_id:
         reading = reading.model_copy(update={"operators": False, "spelling": "off"})
     parsed = state.query_parser.parse(
         query,
         reading,
         evidence=evidence,
         typed=typed,
-        complete_last=request.prefix == "last" and not is_id,
+        complete_last=request.prefix == "last" and not query_is_id,
     )
     interpretation = QueryInterpretation.when_read(
         partial(state.query_parser.interpretation, query, parsed, reading, evidence)
     )
-    if is_id and parsed.mask is not None and interpretation.unknown:
+    if query_is_id and parsed.mask is not None and interpretation.unknown:
         # No document contains all words.
         parsed = parsed._replace(mask=Mask(np.zeros(len(state.snapshot), np.bool_)))
     return parsed, interpretation

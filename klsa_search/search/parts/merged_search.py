@@ -306,7 +306,7 @@ async def _begun(searches: PartSearches, request: PartRequest) -> list[PartPlan 
             again = list(
                 await searches.begin(
                     [
-                        None if number == naming else part._replace(is_id=True)
+                        None if number == naming else part._replace(query_is_id=True)
                         for number, part in enumerate(requests)
                     ]
                 )

@@ -102,14 +102,14 @@ class PartRequest(NamedTuple):
     evidence    of all partitions, by which the query is parsed
     ranks_only  whether it is a call of `Index.rank`: see `plan_search`
     embedded    vector of the query that an embedder made, if there are several parts
-    is_id       whether the query is the ID of a document of another partition: see `plan_search`
+    query_is_id whether the query is the ID of a document of another partition: see `plan_search`
     """
 
     query: Query
     evidence: Answers
     ranks_only: bool = False
     embedded: EmbeddedQuery = NOT_EMBEDDED
-    is_id: bool = False
+    query_is_id: bool = False
 
 
 class PartPlan(NamedTuple):
@@ -156,7 +156,8 @@ class PartSearch:
         if plan is None:
             self._ranked, plan = plan_search(
                 state, request.query, NO_MODELS, self._evidence,
-                ranks_only=request.ranks_only, embedded=request.embedded, is_id=request.is_id,
+                ranks_only=request.ranks_only, embedded=request.embedded,
+                query_is_id=request.query_is_id,
             )  # fmt: skip
         self.plan = plan
         self._seeds: Sequence[LocalSeeds | None] = ()

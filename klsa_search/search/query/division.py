@@ -57,29 +57,34 @@ class Divider:
         )
 
     def parts(
-        self, word: str, evidence: Evidence, *, anywhere: bool = True, typed: bool = False
+        self, word: str, evidence: Evidence, *, anywhere: bool = True, visible_only: bool = False
     ) -> Words:
         """Return the parts of a word that documents write side by side; () if there are none.
 
         anywhere  divide a word of letters into two at any place, if it has no other parts
-        typed     divide only where signs, digits or capitals of the word show it, or into letters
+        visible_only  divide only where signs, digits or capitals of the word show it, or into
+                      letters
         Cost: that of a phrase for each division whose parts are all terms, once a word unless
         partitions are in other processes.
         """
-        find = partial(self._find_parts, evidence, word, anywhere, typed)
-        return evidence.kept(self._parts, (word, anywhere, typed), find)
+        find = partial(self._find_parts, evidence, word, anywhere, visible_only)
+        return evidence.kept(self._parts, (word, anywhere, visible_only), find)
 
-    def _find_parts(self, evidence: Evidence, word: str, anywhere: bool, typed: bool) -> Words:
+    def _find_parts(
+        self, evidence: Evidence, word: str, anywhere: bool, visible_only: bool
+    ) -> Words:
         if not 2 <= len(word) <= MAX_IDENTIFIER or not word.isalnum():
             return ()
         frequency = self._counts.of(word)
         least = frequency / (1 if word.isalpha() else RARER)
-        divisions = self._divisions(word, frequency, evidence, anywhere=anywhere, typed=typed)
+        divisions = self._divisions(
+            word, frequency, evidence, anywhere=anywhere, visible_only=visible_only
+        )
         best = (self._best(division, evidence, least) for division in divisions)
         return next(filter(None, best), ())
 
     def _divisions(
-        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool, typed: bool
+        self, word: str, frequency: int, evidence: Evidence, *, anywhere: bool, visible_only: bool
     ) -> Iterator[Iterable[Sequence[str]]]:
         """Yield divisions of a word, the best kind first: see `parts`."""
         name = spelled_name(word, self._analyzer)
@@ -90,7 +95,7 @@ class Divider:
             yield (_cut(word, borders),)
         if len(borders) > 1:
             yield (_cut(word, [border]) for border in borders)
-        if typed:
+        if visible_only:
             if not frequency and word.isalpha() and len(word) > 2:  # U.S.A.
                 yield (list(word),)
             return

@@ -78,7 +78,7 @@ class WordReader:
         if len(words) == 1:  # its parts do not correct it
             (word,) = words
             is_unknown = word.number == UNKNOWN
-            divided[word] = self._divider.parts(word.text, rules.evidence, typed=is_unknown)
+            divided[word] = self._divider.parts(word.text, rules.evidence, visible_only=is_unknown)
         return words, in_languages + joined, divided
 
     def _with_other_prefixes(self, words: Sequence[Word]) -> list[Variant]:

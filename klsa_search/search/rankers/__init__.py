@@ -44,11 +44,6 @@ class Ranker:
     adds_up: bool = False
 
     @property
-    def uses_lsi(self) -> bool:
-        """Return whether it reads the LSI coordinates of all documents."""
-        return self.scores_by == "lsi"
-
-    @property
     def is_heavy(self) -> bool:
         """Return whether a query takes long on a large index."""
         return self.scores_by in ("lsi", "index")
@@ -97,7 +92,7 @@ def needs_eigenvectors(settings: SearchSettings) -> Literal["ranker", "spectral"
 
     Without them D can only be a multiple of K. Later documents have none. PluginFailed.
     """
-    if ranker_of(settings.ranker).uses_lsi:
+    if ranker_of(settings.ranker).scores_by == "lsi":
         return "ranker"
     if is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head):
         return None

@@ -132,8 +132,8 @@ def built_dimensions(snapshot: Snapshot, parameters: SearchSettings) -> int:
     """Return the number of eigenvectors that a ranking can use."""
     if not snapshot.has_spectrum:
         return len(snapshot.eigenvalues)
-    uses_lsi = ranker_of(parameters.ranker).uses_lsi
-    basis = snapshot.lsi.arrays.basis if uses_lsi else snapshot.eigenvectors
+    by_lsi = ranker_of(parameters.ranker).scores_by == "lsi"
+    basis = snapshot.lsi.arrays.basis if by_lsi else snapshot.eigenvectors
     return int(basis.shape[1])
 
 

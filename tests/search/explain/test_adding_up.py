@@ -139,7 +139,9 @@ def test_explanations_add_up(
     index = indexes[kind]
     if index.name == "parts":
         options = {name: options[name] for name in IN_PARTITIONS if name in options}
-    elif not index.arrays.has_spectrum and RANKERS[options.get("ranker", "klsa")].uses_lsi:
+    elif (
+        not index.arrays.has_spectrum and RANKERS[options.get("ranker", "klsa")].scores_by == "lsi"
+    ):
         with pytest.raises(QueryError, match="rebuild it with --ranker lsi"):
             index.search("t01", ranker=options.pop("ranker"))
     if index.name != "passages" or options.keys() & {"sort", "distinct"}:
