@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +28,8 @@ _ENDNOTE_TAG: Final = re.compile(r"%([^a-z\s])(?:\s(.*)|\Z)")
 _RECORD_STARTS: Final = frozenset(["TY", "PMID", "0"])
 """Tags that begin a record."""
 _FIRST_TAG: Final = re.compile(r"\s*(?:TY( {0,2})-|(PMID) {0,2}-|%0) ?\S")
-_HEADING: Final = re.compile(r"(?:Provider|Database|Content): ")
-"""Lines that JSTOR, Sage and others write above RIS."""
+_HEADING: Final = re.compile(r"(?:Provider|Database|Content): |Record #\d|\d+\.\s*$")
+"""Lines that JSTOR, Embase and others write above records."""
 
 _RIS: Final[Mapping[str, str]] = {
     "type": "TY", "id": "ID", "title": "TI T1 BT CT", "text": "AB N2", "author": "AU A1",
@@ -60,9 +61,10 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
     editors and keywords are lists. Encodings are detected as in text files. What is not a reference
     is refused. Memory: the file.
     """
-    lines = list(decoded_lines(path, intake.options.encoding, partial(intake.note, path)))
-    text = "".join(line for _, line in lines)
-    first = next(filter(None, (_FIRST_TAG.match(line) for _, line in lines)), None)
+    decoded = decoded_lines(path, intake.options.encoding, partial(intake.note, path))
+    text = io.StringIO("".join(line for _, line in decoded), newline=None).getvalue()
+    lines = text.split("\n")
+    first = next(filter(None, map(_FIRST_TAG.match, lines)), None)
     if BIBTEX_START.match(text) or (first is None and _LINE_ENTRY.search(text)):
         references = _bibtex(path, text, intake)
     else:
@@ -85,12 +87,11 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
 
 
 def _tagged(
-    path: Path, lines: Iterable[tuple[int, str]], first: re.Match[str] | None, intake: Intake
+    path: Path, lines: Sequence[str], first: re.Match[str] | None, intake: Intake
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number of its first line, fields) of each record of RIS, MEDLINE or EndNote.
 
-    lines  (number from 1, line)
-    first  of `_FIRST_TAG`, in the first record
+    first  match of `_FIRST_TAG` in the first record
     Lines outside records are refused, once until the next record: CollectionError unless skipping.
     """
     tag_pattern, tags_by_field = _RIS_TAG, _RIS
@@ -102,7 +103,7 @@ def _tagged(
         tag_pattern = re.compile(_RIS_TAG.pattern.replace("  -", f"{first[1]}-"))
     values: dict[str, list[str]] = {}
     begin, tag, is_after_blank, is_refused = 1, "", False, False
-    for number, line in lines:
+    for number, line in enumerate(lines, start=1):
         match = tag_pattern.match(line.rstrip())
         starts = match is not None and match[1] in _RECORD_STARTS
         ends = match is not None and match[1] == "ER"
@@ -163,6 +164,7 @@ def _with_lists_and_texts(
 
 
 def _list_or_text(field: str, values: list[str]) -> str | list[str]:
+    """Return the values of a field, at least one, or a text if it has one."""
     if field == "text":
         return "\n".join(values)
     if field in _LISTS or (len(values) > 1 and field not in ("id", "title")):
@@ -173,7 +175,7 @@ def _list_or_text(field: str, values: list[str]) -> str | list[str]:
 _ENTRY: Final = re.compile(r"@\s*([A-Za-z]+)\s*([{(])\s*")
 _LINE_ENTRY: Final = re.compile(
     r"^[ \t]*(?=@[ \t]*(?:(?:string|comment|preamble)[ \t]*[{(]"
-    r"|[a-z]+[ \t]*[{(][^\s,{}()=\"]*\s*,))",
+    r"|[a-z]+[ \t]*\{[ \t]*[^\s,{}()=\"]*[ \t]*(?:,|$)))",
     re.MULTILINE | re.IGNORECASE,
 )
 """Beginning of an entry in a line of its own: the former one ends before it."""
@@ -193,6 +195,10 @@ _ACCENTS: Final = {
 _LETTERS: Final = {
     "ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ",
     "aa": "å", "AA": "Å", "i": "ı", "j": "ȷ", "textendash": "–", "textemdash": "—",
+    "textless": "<", "textgreater": ">", "textmu": "µ", "textbar": "|",
+    "textdegree": "°", "textquoteleft": "‘", "textquoteright": "’", "textquotedblleft": "“",
+    "textquotedblright": "”", "textregistered": "®", "texttrademark": "™", "textpm": "±",
+    "texttimes": "×", "textalpha": "α", "textbeta": "β",
 }  # fmt: skip
 _ACCENT: Final = re.compile(
     r"\\(?:([`'^~\"=.])\s*|([uvHckrd])(?![A-Za-z])\s*)\{?\s*(\\[ij](?![A-Za-z])|[^\W\d_])\s*\}?"
