@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
@@ -28,6 +29,8 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 """What a value must be, by the type of the fault."""
 
+NO_ALIASES: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 def reason_of(fault: ErrorDetails) -> str:
     """Return why a value is invalid: "must be at least 1"."""
@@ -45,10 +48,16 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     return f"did you mean `{near[0]}`? " if near else ""
 
 
-def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tuple[str, str]:
+def first_fault(
+    error: ValidationError,
+    model: type[BaseModel],
+    kind: str,
+    aliases: Mapping[str, str] = NO_ALIASES,
+) -> tuple[str, str]:
     """Return a sentence about the first invalid value of a model, and the name of its field.
 
-    kind  what a field is called, such as "setting"
+    kind     what a field is called, such as "setting"
+    aliases  fields by names that they have elsewhere
     """
     first = error.errors(include_url=False)[0]
     if first["type"] == "misfit":
@@ -56,8 +65,7 @@ def first_fault(error: ValidationError, model: type[BaseModel], kind: str) -> tu
     name = str(first["loc"][0]) if first["loc"] else f"{kind}s"
     if first["type"] == "extra_forbidden":
         names = sorted(model.model_fields)
-        other = "use `k` for the number of hits; " if name == "limit" and "k" in names else ""
-        near = other or suggestion(name, names)
+        near = f"use `{aliases[name]}`; " if name in aliases else suggestion(name, names)
         return f"unknown {kind} {name!r}; {near}the {kind}s are: {', '.join(names)}", name
     if first["type"] == "string_type":
         where = name + "".join(f"[{at}]" for at in first["loc"][1:] if isinstance(at, int))

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+from klsa_search.core.faults import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index, open_index
 from klsa_search.service.background import PeriodicTask
@@ -273,10 +274,10 @@ class Catalog:
         """Return the error for a name of no index, or for none where there are several."""
         choices = ", ".join(sorted(self._entries))
         if name is not None:
-            step = f"choose from {choices}" if choices else "create it with POST /indexes"
-            return IndexNotFound(
-                f"no index `{self._aliases.get(name, name)}`; {step}", field="index"
-            )
+            target = self._aliases.get(name, name)
+            near = suggestion(target, self._entries)
+            step = f"{near}choose from {choices}" if choices else "create it with POST /indexes"
+            return IndexNotFound(f"no index `{target}`; {step}", field="index")
         if choices:
             return QueryError(
                 f"`index` is required, because several indexes are served; choose one of {choices}",

@@ -210,7 +210,7 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"filter": "year >"}, "filter", "incomplete"),
         ({"facet": ["year"]}, "facet", "did you mean `facets`? the options are"),
         ({"rankr": "bm25"}, "rankr", "did you mean `ranker`?"),
-        ({"limit": 5}, "limit", "use `k` for the number of hits"),
+        ({"limit": 5}, "limit", "use `k`; the options are"),
     ],
 )
 def test_invalid_options_are_explained(index, wishes, field, reason):

@@ -17,6 +17,8 @@ def test_no_such_index(client):
         assert "nope" in error["message"]
     error = failure_of(client.get("/search?q=wing&index=nope"), 404)
     assert error["message"] == "no index `nope`; choose from tiny"
+    error = failure_of(client.get("/search?q=wing&index=tinny"), 404)
+    assert error["message"] == "no index `tinny`; did you mean `tiny`? choose from tiny"
 
 
 def test_no_such_document(client):

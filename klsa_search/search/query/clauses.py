@@ -22,11 +22,8 @@ from klsa_search.search.query.matching import (
 from klsa_search.search.query.pieces import Pieces
 from klsa_search.search.query.syntax import BooleanQuery, Clause
 from klsa_search.search.query.term_dictionary import MIN_PREFIX, best_completions
-from klsa_search.search.query.word_reader import MAX_CORRECTIONS, WordReader
+from klsa_search.search.query.word_reader import MAX_CORRECTIONS, MAX_FORMS, WordReader
 from klsa_search.storage.columns.columns import Field
-
-EXPANSIONS: Final = 20
-"""Most frequent terms of a prefix that documents are ranked by, at most."""
 
 PAIRS: Final = 200
 """Most frequent pairs with a single character that documents are ranked by, at most."""
@@ -64,7 +61,7 @@ class ClauseReader:
         pieces, words = self._pieces.of(clause.text), self._pieces.words(clause.text)
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= MIN_PREFIX:
             terms = self._term_dictionary.beginning_with(clause.text, evidence)
-            self._read_terms(clause, terms, EXPANSIONS, builder)
+            self._read_terms(clause, terms, MAX_FORMS, builder)
             return
         alone = {word: terms for piece in pieces for word, terms in piece.characters.items()}
         if clause.has_sign and len(words) == 1 and alone:
@@ -72,10 +69,16 @@ class ClauseReader:
             return
         restricts = is_operand or clause.has_sign
         forms: dict[Word, list[int]] | None = {} if restricts else builder.contained
-        if clause.kind == "phrase" and len(words) > 1:
+        is_phrase = clause.kind == "phrase" and len(words) > 1
+        if is_phrase:
             forms = None
         words, variants, divided = self.words.vary(
-            clause.text, words, builder, forms, excludes=clause.sign == "-"
+            clause.text,
+            words,
+            builder,
+            forms,
+            is_plain=not (restricts or is_phrase),
+            excludes=clause.sign == "-",
         )
         if restricts and forms:
             names = self._snapshot.vocabulary.terms

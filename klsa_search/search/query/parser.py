@@ -224,7 +224,9 @@ class QueryParser:
         builder = QueryBuilder(rules)
         unsettled = rules.evidence.unsettled
         before = [word for piece in pieces for word in piece.words]
-        words, joined, divided = self.words.vary(text, before, builder, builder.contained)
+        words, joined, divided = self.words.vary(
+            text, before, builder, builder.contained, is_plain=True
+        )
         if rules.evidence.unsettled > unsettled:
             return False
         unknown = dict.fromkeys(word.text for word in before if word.number == UNKNOWN)

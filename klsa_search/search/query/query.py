@@ -24,6 +24,9 @@ from klsa_search.search.filters.masks import FilterLike
 CountTokens = Callable[[str], int]
 """Returns the number of tokens of a text."""
 
+ALIASES: Final[Mapping[str, str]] = {"limit": "k"}
+"""Options by the names that HTTP has for them."""
+
 CANDIDATES: Final = 50
 """Passages that are considered at least, however few are requested."""
 
@@ -113,7 +116,7 @@ class Query(RankingParameters, QueryOptions, _TextAndPage):
         try:
             BaseModel.__init__(self, **values, query=query, k=_plain(k))
         except ValidationError as error:
-            message, field = first_fault(error, Query, "option")
+            message, field = first_fault(error, Query, "option", ALIASES)
             raise QueryError(message, field=field) from None
         self.check_combinations()
 

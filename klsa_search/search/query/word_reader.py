@@ -23,7 +23,7 @@ PREFIXED: Final = 5
 """Forms of a word with other joined articles and prepositions, the most frequent, at most."""
 
 MAX_FORMS: Final = 20
-"""Terms, the most frequent, that stand for a word which no document contains, at most."""
+"""Terms, the most frequent, that stand for a prefix, or a word in no document, at most."""
 
 MAX_CORRECTIONS: Final = 10
 """Words of one query that are corrected, at most, and that may be divided."""
@@ -50,12 +50,14 @@ class WordReader:
         builder: QueryBuilder,
         forms: dict[Word, list[int]] | None,
         *,
+        is_plain: bool,
         excludes: bool = False,
     ) -> tuple[list[Word], list[Variant], dict[Word, Words]]:
         """Return corrected words, and how documents also write them: joined, and in parts.
 
         text      that the words are of
         forms     gets terms that stand for words which no document contains; None if none may
+        is_plain  whether they are plain words, which may be joined to correct them
         excludes  whether they are to be excluded: as typed, without corrections
         The parts of a word are () if no document writes it in parts.
         """
@@ -65,7 +67,7 @@ class WordReader:
             return words, in_languages, {}
         joined = self._joiner.joined(text, rules.evidence)
         corrects = rules.context is not None and rules.spelling == "auto"
-        if corrects and forms is builder.contained:
+        if corrects and is_plain:
             words, joined = self._joiner.replace_split(words, joined, rules.evidence)
             words = self._join_misspelt(words, covered_words(joined), builder)
         joined += self._with_other_prefixes(words)
