@@ -233,7 +233,10 @@ def _bibtex(path: Path, text: str, intake: Intake) -> Iterator[tuple[int, dict[s
             value, at = _value(text, field.end(), limit, macros)
             if at > limit:
                 fault = f"the field {field[1]!r} has no end; close its brace or quote"
-            fields[field[1].lower()] = value
+            name = field[1].lower()
+            if name in fields:  # as BibTeX does
+                intake.note(path, f"of several fields {name!r} of an entry, the first is used")
+            fields.setdefault(name, value)
         if not fault:
             fault, at = _end_of_entry(text, at, limit, entry[2])
         if fault:

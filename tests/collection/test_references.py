@@ -224,3 +224,11 @@ def test_macros_names_and_annotations_are_read(tmp_path):
         "journal": "Journal of Pumps (2)", "month": "1 mar", "reference": "a", "type": "article",
     }  # fmt: skip
     assert (first.id, other.id, other.title) == ("1", "2", "B")
+
+
+def test_first_of_equal_fields_is_used_and_reported(tmp_path):
+    (tmp_path / "a.bib").write_text("@misc{a, title = {Pumps}, title = {Valves}}")
+    collection = open_collection(tmp_path / "a.bib")
+    [document] = collection.documents()
+    assert document.title == "Pumps"
+    assert any("several fields 'title'" in note for note in collection.notes)
