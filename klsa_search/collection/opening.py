@@ -42,7 +42,7 @@ from klsa_search.collection.public_collections import (
     standard_library,
 )
 from klsa_search.collection.reading_options import PLAIN, Folders, PathLike, Reading, ReadingOptions
-from klsa_search.core.arguments import brief, kind_of
+from klsa_search.core.arguments import described
 from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 
@@ -128,7 +128,7 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
             source = list_at(source, records) if records else python_rows.records_by_id(source)
         if not isinstance(source, Iterable):
             raise CollectionError(
-                f"source = {brief(source)} is {kind_of(source)}; give a path, one of "
+                f"source = {described(source)}; give a path, one of "
                 f"{', '.join(COLLECTIONS)}, or an iterable of documents",
                 field="source",
             )

@@ -73,7 +73,7 @@ def wrong_type(name: str, value: object, *kinds: type) -> str:
     'query = 5 is a whole number; give a text'
     """
     wanted = " or ".join(name_of(kind) for kind in kinds if kind is not NoneType)
-    return f"{name} = {_shown(value)}; give {wanted}"
+    return f"{name} = {described(value)}; give {wanted}"
 
 
 def checked_items(name: str, value: Iterable[T], *kinds: type) -> list[T]:
@@ -100,11 +100,16 @@ def checked_iterable(name: str, value: Iterable[T], *kinds: type) -> Iterable[T]
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         wanted = " or ".join(name_of(kind, many=True) for kind in kinds)
-        raise ArgumentError(f"{name} = {_shown(value)}; give a list of {wanted}", field=name)
+        raise ArgumentError(f"{name} = {described(value)}; give a list of {wanted}", field=name)
     return value
 
 
-def _shown(value: object) -> str:
+def described(value: object) -> str:
+    """Return a value with its kind, for a message.
+
+    >>> described(5), described(None)
+    ('5 is a whole number', 'None')
+    """
     return "None" if value is None else f"{brief(value)} is {kind_of(value)}"
 
 

@@ -137,7 +137,7 @@ def test_numbers_of_numpy_are_numbers(index):
 
 @pytest.mark.parametrize("query", [None, 5, b"bread", ["bread"]])
 def test_a_query_is_text(index, query):
-    with pytest.raises(QueryError, match="text"):
+    with pytest.raises(ArgumentError, match="text"):
         index.search(query)
 
 
