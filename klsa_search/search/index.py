@@ -38,7 +38,7 @@ from klsa_search.search.ranking.searcher import in_parallel
 from klsa_search.search.writer import Writer
 from klsa_search.storage.catalog import followed
 from klsa_search.storage.maintenance import indexes_in
-from klsa_search.storage.names import index_directory, is_built
+from klsa_search.storage.names import index_directory
 
 if TYPE_CHECKING:
     from klsa_search.embedding.model import Embedder, Reranker
@@ -417,8 +417,8 @@ def _located(path: Path) -> Path:
     folder = followed(path)
     if os.path.lexists(folder) or len(path.parts) != 1:
         return folder
-    in_home = followed(index_directory() / path)
-    return in_home if is_built(in_home) else folder
+    home = index_directory()
+    return followed(home / path) if home.is_dir() else folder
 
 
 def list_indexes(home: str | Path | None = None) -> list[str]:

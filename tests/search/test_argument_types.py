@@ -147,5 +147,7 @@ def test_an_index_opens_by_its_name_in_the_index_directory(tmp_path, monkeypatch
         assert index.ids() == ["42"]
     with pytest.raises(IndexNotFound, match=r"did you mean `tickets`\?"):
         klsa.open_index("index/ticket")
+    with pytest.raises(IndexNotFound, match=r"did you mean `tickets`\?"):
+        klsa.open_index("ticket")
     with pytest.raises(IndexNotFound, match=r"is an index directory; .*: `index/tickets`"):
         klsa.open_index("index")
