@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from reprlib import Repr
 from types import NoneType
 from typing import Final, TypeVar
-
-import numpy as np
 
 from klsa_search.errors import ArgumentError
 
@@ -24,13 +23,12 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str, str], ...]] = (
     (bool, "a bool", "bools"),
     (str, "a text", "texts"),
     ((bytes, bytearray), "bytes", "bytes"),
-    ((int, np.integer), "a whole number", "whole numbers"),
-    ((float, np.floating), "a number", "numbers"),
+    ((int, Integral), "a whole number", "whole numbers"),
+    ((float, Real), "a number", "numbers"),
     (Mapping, "a mapping", "mappings"),
     (list, "a list", "lists"),
     (tuple, "a tuple", "tuples"),
     (os.PathLike, "a path", "paths"),
-    (np.ndarray, "an array", "arrays"),
     (NoneType, "None", "None"),
 )
 """Types with their names, one and many; an instance of several has the first."""
@@ -43,7 +41,7 @@ def kind_of(value: object) -> str:
     ('a text', 'a mapping', 'a type')
     """
     names = (one for types, one, _ in _KINDS if isinstance(value, types))
-    return next(names, f"a {type(value).__name__}")
+    return next(names, name_of(type(value)))
 
 
 def checked_argument(name: str, value: T, *kinds: type) -> T:
@@ -85,8 +83,9 @@ def checked_items(name: str, value: Iterable[T], *kinds: type) -> list[T]:
     ['leak', 'heat']
     """
     checked_iterable(name, value, *kinds)
-    items: list[T] = value.tolist() if isinstance(value, np.ndarray) else list(value)
-    is_uniform = isinstance(value, np.ndarray) and value.dtype != object
+    in_array = getattr(value, "tolist", None)  # of NumPy, which need not be loaded, and pandas
+    items: list[T] = list(value) if in_array is None else in_array()
+    is_uniform = getattr(getattr(value, "dtype", None), "kind", "O") != "O"  # not objects
     for number, item in enumerate(items[:1] if is_uniform else items):
         if not _is_a(item, *kinds):
             raise ArgumentError(wrong_type(f"{name}[{number}]", item, *kinds), field=name)
@@ -116,7 +115,7 @@ def described(value: object) -> str:
 def _is_a(value: object, *kinds: type) -> bool:
     if isinstance(value, bool):
         return bool in kinds or object in kinds
-    return isinstance(value, kinds) or (int in kinds and isinstance(value, np.integer))
+    return isinstance(value, kinds) or (int in kinds and isinstance(value, Integral))
 
 
 def name_of(kind: type, *, many: bool = False) -> str:
@@ -130,4 +129,6 @@ def name_of(kind: type, *, many: bool = False) -> str:
             return several if many else one
     if kind is object:
         return "values" if many else "a value"
+    if kind.__name__ == "ndarray":
+        return "arrays" if many else "an array"
     return f"{kind.__name__} objects" if many else f"a {kind.__name__}"
