@@ -1,14 +1,17 @@
 """Fixtures shared by the tests of all packages."""
 
 import gc
+import json
 import os
 import re
 import shutil
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,7 +19,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase
 from py3langid.langid import LanguageIdentifier
 
-from klsa_search import _native
+from klsa_search import Index, _native, build, open_index
 from tests.support.disk import at_once, syncing_by
 from tests.support.parsing import one_process
 from tests.support.waiting import PATIENCE
@@ -127,6 +130,42 @@ def patient_service() -> Iterator[None]:
             for name in ("queue_timeout", "request_timeout"):
                 patch.setitem(kind.__init__.__kwdefaults__, name, 10 * PATIENCE)
         yield
+
+
+@pytest.fixture(scope="module")
+def index_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
+    """Return an index of texts or records, which tests of a module share: none writes to it.
+
+    IDs of texts are the keys of a mapping, or count from 0.
+    """
+    home, opened = tmp_path_factory.mktemp("indexes"), {}
+
+    def index_of(texts: Any, *, name: str = "shared", **settings: Any) -> Index:
+        items = texts.items() if isinstance(texts, dict) else enumerate(texts)
+        records = [
+            each if isinstance(each, dict) else {"id": str(id_), "text": each}
+            for id_, each in items
+        ]
+        key = json.dumps([records, name, settings])
+        if key not in opened:
+            opened[key] = build(records, name=name, home=home / str(len(opened)), **settings)
+        return opened[key]
+
+    yield index_of
+    for index in opened.values():
+        index.close()
+
+
+@pytest.fixture
+def copy_of(index_of: Callable[..., Index], tmp_path: Path) -> Iterator[Callable[..., Index]]:
+    """Return a copy of what `index_of` builds, which the test may change."""
+    with ExitStack() as opened:
+
+        def copy_of(texts: Any, **settings: Any) -> Index:
+            path = index_of(texts, **settings).path.parent
+            return opened.enter_context(open_index(shutil.copytree(path, tmp_path / path.name)))
+
+        yield copy_of
 
 
 @pytest.fixture

@@ -42,11 +42,8 @@ MIXED = tickets(("de", GERMAN), ("en", ENGLISH))
 
 
 @pytest.fixture(scope="module", params=[{}, {"partitions": 2, "workers": 1}], ids=str)
-def index(request, tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    opened = klsa.build(MIXED, name="mixed", home=home, **request.param)
-    yield opened
-    opened.close()
+def index(request, index_of):
+    return index_of(MIXED, **request.param)
 
 
 def found(index, query, **options):

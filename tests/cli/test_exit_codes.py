@@ -35,12 +35,6 @@ def test_a_number_that_is_none_is_named(shell, cars, name):
     assert done.err == f"error: {name} = nan: must be a finite number\n"
 
 
-def test_search_parameters_are_judged_alike(shell, cars):
-    shell(*BUILD)
-    for arguments in (["--alpha", "2"], ["--alpha", "nan"], ["-k", "0"], ["--dimensions", "4000"]):
-        assert shell("klsa-search", "cars", "coolant", *arguments).code == 2
-
-
 def test_missing_and_damaged_indexes_exit_with_1(shell, cars, tmp_path):
     assert shell("klsa-index", "build", "nowhere", "--name", "it").code == 1
     assert shell("klsa-index", "info", "none").code == 1

@@ -1,13 +1,11 @@
 """Modules that a command must not import, so that it starts quickly."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from klsa_search import build
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run_python
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +28,7 @@ TO_BUILD = {"klsa_search.indexing", "multiprocessing.pool", "scipy", "sqlite_uti
 
 def loaded(module, *arguments):
     """Names of the modules that are loaded when a command ends well."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, module, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    done = run_python(PROGRAM, module, *map(str, arguments), check=True)
     code, modules = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
     return set(modules)
@@ -82,13 +74,7 @@ def test_a_write_loads_nothing_to_build_or_judge_with(home, tmp_path):
 
 
 def test_the_package_loads_nothing_of_its_own_nor_of_others():
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys, klsa_search; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    done = run_python("import sys, klsa_search; print(*sys.modules)", check=True)
     names = set(done.stdout.split())
     core = {f"klsa_search.core.{name}" for name in ("lazy", "deadlines")}
     lazy = {"klsa_search", "klsa_search.core", *core}

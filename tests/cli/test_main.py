@@ -1,5 +1,4 @@
 import errno
-import subprocess
 import sys
 
 import click
@@ -7,7 +6,7 @@ import pytest
 
 from klsa_search.cli.main import Command, run
 from klsa_search.errors import IndexNotFound
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run_python
 
 PROGRAM = """
 import click
@@ -110,13 +109,7 @@ def test_ctrl_c_is_130_and_a_no_is_1(capsys):
 
 @pytest.mark.parametrize(("arguments", "traced"), [([], False), (["--debug"], True)])
 def test_a_slip_of_our_own_is_one_line_too(arguments, traced):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    done = run_python(PROGRAM, *arguments)
     assert done.returncode == 1
     assert ("Traceback" in done.stderr) is traced
     assert "nobody foresaw this" in done.stderr

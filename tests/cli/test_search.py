@@ -113,18 +113,6 @@ def test_wrong_usage(search, arguments):
     assert search("coolant", *arguments).code == 2
 
 
-def test_more_dimensions_than_built_is_explained(search):
-    done = search("coolant", "--dimensions", 4000)
-    assert done.code == 2
-    assert "dimensions = 4000" in done.err
-
-
-def test_no_such_index(shell):
-    done = shell("klsa-search", "none", "x")
-    assert done.code == 1
-    assert "klsa-index build" in done.err
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_becomes_a_run_file(search, tmp_path, threads):
     (tmp_path / "queries.tsv").write_text("q1\tcoolant\nq2\tzeppelin\nq3\twet tyres\n")

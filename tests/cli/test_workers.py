@@ -27,6 +27,7 @@ from tests.support.acknowledged import (
     writes,
 )
 from tests.support.hostile import hostile_folder, imported_from
+from tests.support.processes import run
 from tests.support.waiting import PATIENCE, wait_until
 
 ROUNDS = {writes: 500, deletes: 500, creations: 500, refits: 10}
@@ -205,7 +206,7 @@ def test_invalid_settings_of_a_worker_end_the_service(tmp_path, home):
     )
     fixed = ["--home", str(home), "--port", "0", "--workers", "2"]
     command = [sys.executable, "-c", program, *fixed]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = run(*command)
     assert "KLSA_THREADS" in done.stderr
     assert "failed to start, stopping the parent process" in done.stderr
     assert "Traceback" not in done.stderr

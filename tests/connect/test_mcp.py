@@ -13,6 +13,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.errors import IndexNotFound
 from klsa_search.mining import related
+from tests.support.processes import run_python
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import MANUAL, REPORTS
@@ -228,12 +229,7 @@ def test_the_command_answers_over_http(home, kept_port):
 
 
 def test_the_command_says_what_is_missing(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "--home", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    done = run_python(COMMAND, "--home", str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "no index" in done.stderr
 

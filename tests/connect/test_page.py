@@ -42,3 +42,12 @@ def test_its_examples_give_what_it_says(section, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert wrong_examples(FIRST + section, titled(section)) == ""
+
+
+pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
+
+
+def test_its_steps_give_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "guides" / "assistants.md").read_text("utf-8")
+    assert wrong_examples(page, "assistants.md") == ""

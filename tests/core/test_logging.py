@@ -2,13 +2,12 @@
 
 import json
 import logging
-import subprocess
-import sys
 
 import pytest
 
 from klsa_search import build
 from klsa_search.collection import open_collection
+from tests.support.processes import run_python
 
 GOOD = {"id": "w", "text": "a wing in supersonic flow"}
 
@@ -25,9 +24,7 @@ def folder(tmp_path):
 
 
 def ran(program, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=cwd, timeout=600
-    )
+    done = run_python(program, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

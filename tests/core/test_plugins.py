@@ -1,6 +1,5 @@
 """Plug-ins are found by name, in packages that are installed; built-in names stay what they are."""
 
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ from klsa_search.core.plugins import Plugin, find_plugin, load_plugin, plugin_na
 from klsa_search.embedding import open_embedder, open_reranker
 from klsa_search.errors import PluginFailed, PluginMissing, QueryError, SettingsError
 from tests.support.plugins import forget, use, write_package
+from tests.support.processes import run_python
 
 MODULE = """
 import numpy as np
@@ -215,14 +215,8 @@ def test_a_ranker_may_have_another_version(site, tmp_path):
 def test_commands_take_plug_ins(index, tmp_path):
     code = "from klsa_search.cli.search import main; main()"
     options = ["own", "wing flow", "--home", str(tmp_path), "--explain", "--ranker"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *options, "root"],
-        capture_output=True, text=True, timeout=300, check=True,
-    )  # fmt: skip
+    done = run_python(code, *options, "root", check=True)
     assert "not divided into parts" in done.stdout
-    done = subprocess.run(
-        [sys.executable, "-c", code, *options, "bm52"],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    done = run_python(code, *options, "bm52")
     assert done.returncode == 2
     assert "'bm52': no plug-in of this name is installed; use one of klsa, bm25" in done.stderr

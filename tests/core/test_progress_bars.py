@@ -8,7 +8,7 @@ import types
 import pytest
 
 from klsa_search import build
-from klsa_search.core.progress import open_progress, progress_bar, silent
+from klsa_search.core.progress import open_progress, progress_bar, silent, steps
 
 DOCUMENTS = [{"id": "w", "text": "a wing in supersonic flow"}, {"id": "b", "text": "bread dough"}]
 
@@ -102,3 +102,16 @@ def test_a_notebook_has_it_after_a_failure_too(cell):
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert "7 of 9" in cell[-1]
+
+
+@pytest.mark.parametrize("total", [3, None])
+def test_each_step_reports_how_many_are_done(total):
+    told = []
+    step = steps(lambda *given: told.append(given), "splits", total)
+    for _ in range(3):
+        step()
+    assert told == [("splits", 1, total), ("splits", 2, total), ("splits", 3, total)]
+
+
+def test_without_a_callback_nothing_is_reported():
+    steps(None, "splits")()

@@ -6,7 +6,6 @@ The tests need neither Docker nor Kubernetes and start no containers.
 import json
 import re
 import shlex
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +21,7 @@ from klsa_search.service.settings import PREFIX, ServiceSettings
 from tests.conftest import ROOT
 from tests.docker.test_image import instructions
 from tests.project.test_packaging import PROJECT
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run
 
 pytestmark = pytest.mark.external
 
@@ -97,7 +96,7 @@ def test_compose_reads_them():
     checker = Path(sys.executable).with_name("check-jsonschema")
     files = [FOLDER / "compose.yaml", ROOT / "docker" / "compose.yaml"]
     asked = [checker, "--builtin-schema", "vendor.compose-spec", *files]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE)
+    done = run(*asked)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

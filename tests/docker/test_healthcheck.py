@@ -1,5 +1,4 @@
 import os
-import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -7,18 +6,17 @@ from threading import Thread
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.processes import run
 from tests.support.waiting import PATIENCE
 
 HEALTHCHECK = ROOT / "docker" / "healthcheck.py"
 
 
 def check(port):
-    return subprocess.run(
-        [sys.executable, HEALTHCHECK],
+    return run(
+        sys.executable,
+        HEALTHCHECK,
         env={**os.environ, "KLSA_PORT": str(port), "http_proxy": "http://127.0.0.1:9"},
-        capture_output=True,
-        text=True,
-        timeout=120,
     )
 
 

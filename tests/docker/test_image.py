@@ -1,12 +1,11 @@
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 
 from tests.conftest import ROOT
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run
 
 DOCKERFILE = ROOT / "Dockerfile"
 
@@ -20,9 +19,7 @@ def instructions():
 
 def test_hadolint_finds_nothing():
     hadolint = Path(sys.executable).with_name("hadolint")
-    result = subprocess.run(
-        [hadolint, DOCKERFILE], capture_output=True, text=True, timeout=PATIENCE
-    )
+    result = run(hadolint, DOCKERFILE)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -1,8 +1,5 @@
 """scikit-learn's estimator checks, and the pipelines of the guide."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
@@ -24,7 +21,7 @@ from klsa_search.estimators import (
     TfidfFeatures,
     VonNeumannKernel,
 )
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run_python
 from tests.support.worlds import topic_documents
 
 pytestmark = pytest.mark.slow
@@ -105,11 +102,5 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    done = run_python(program, check=True)
     assert "pip install 'klsa-search[estimators]'" in done.stdout

@@ -1,10 +1,9 @@
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from klsa_search.errors import MissingExtra, SettingsError
+from klsa_search.errors import SettingsError
 from klsa_search.evaluation.comparison import compare
 from klsa_search.evaluation.figures import draw_differences
 from klsa_search.evaluation.measures import Measured
@@ -112,33 +111,6 @@ def test_all_of_it_goes_into_json():
     assert value["systems"]["bm25"]["contrast"] is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_same_differences_same_picture(ending, tmp_path):
-    few = compare({"bm25": measured(*BASE), "ours": measured(*OURS)}, target="few")
-    rng = np.random.default_rng(0)
-    many = {"bm25": measured(*rng.random(120)), "ours": measured(*rng.random(120))}
-    comparisons = [few, compare(many, target="many")]
-    first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
-    draw_differences(comparisons, "ours", first)
-    draw_differences(comparisons, "ours", second)
-    assert first.read_bytes() == second.read_bytes()
-    assert len(first.read_bytes()) > 5000
-
-
 def test_no_difference_at_all_can_be_drawn(tmp_path):
     flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
     draw_differences([flat], "ours", tmp_path / "flat.svg")
-
-
-def test_a_picture_of_another_kind_is_refused(tmp_path):
-    flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
-    with pytest.raises(SettingsError, match=r"\.png, \.svg or \.pdf"):
-        draw_differences([flat], "ours", tmp_path / "flat.jpg")
-
-
-def test_a_picture_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
-    with pytest.raises(MissingExtra, match="figures"):
-        draw_differences([flat], "ours", tmp_path / "flat.png")

@@ -1,9 +1,7 @@
 import json
-import sys
 
 import pytest
 
-from klsa_search.errors import MissingExtra, SettingsError
 from klsa_search.evaluation.figures import (
     ALPHAS,
     SEEDS,
@@ -63,14 +61,3 @@ def test_same_grid_same_bytes(ending, tmp_path):
 
 def test_a_flat_grid_can_be_drawn(tmp_path):
     draw_grid(Grid("c", 0.0, 0.0, ALPHAS, dict.fromkeys(SEEDS, (0.0,) * 11)), tmp_path / "f.svg")
-
-
-def test_another_format_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"is not a \.png"):
-        draw_grid(GRID, tmp_path / "f.jpg")
-
-
-def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"klsa-search\[figures\]"):
-        draw_grid(GRID, tmp_path / "f.png")

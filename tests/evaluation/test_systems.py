@@ -11,6 +11,8 @@ from klsa_search.evaluation.systems import (
     DEFAULT_SYSTEM,
     SYSTEMS,
     all_systems,
+    compare_rankers,
+    index_judgements,
     judge_runs,
     judge_systems,
 )
@@ -104,3 +106,39 @@ def test_a_run_that_answers_nothing_is_that_of_another_collection(content, tmp_p
     path.write_text(content)
     with pytest.raises(CollectionError, match=r"none of the 2 judged queries of tiny"):
         judge_runs(collection, {"other": path})
+
+
+TEXTS = {"a": "Coolant leaks.", "b": "The pump leaks.", "c": "Wet roads.", "d": "A hose."}
+
+
+@pytest.fixture
+def index(copy_of):
+    return copy_of(TEXTS, dimensions=2)
+
+
+def test_rankers_are_compared_on_the_judgements_of_the_index(index):
+    for query, id_, grade in (("leaks", "b", 1), ("leaks", "a", 0), ("roads", "c", 1)):
+        index.judge(query, id_, grade)
+    queries, judgements, gone = index_judgements(index)
+    assert [(query.id, query.text) for query in queries] == [("1", "leaks"), ("2", "roads")]
+    measured, compared = compare_rankers(index, queries, judgements, ["bm25", "rm3"])
+    first = [hit.id for hit in index.search("leaks", ranker="bm25").hits]
+    assert measured["bm25"].queries["1"]["map"] == 1 / (1 + first.index("b"))
+    assert measured["bm25"].queries["2"]["map"] == 1
+    assert compared.baseline == "bm25"
+    assert gone == 0
+
+
+def test_deleted_documents_are_left_out_and_counted(index):
+    with pytest.raises(CollectionError, match="has no judgements"):
+        index_judgements(index)
+    index.judge("leaks", "a", 1)
+    index.judge("roads", "c", 1)
+    index.delete(["c"])
+    queries, judgements, gone = index_judgements(index)
+    assert ([each.document_id for each in judgements], gone) == (["a"], 1)
+    measured, _ = compare_rankers(index, queries, judgements, ["bm25"])
+    assert list(measured["bm25"].queries) == ["1"]
+    index.delete(["a"])
+    with pytest.raises(CollectionError, match="only 2 of deleted documents"):
+        index_judgements(index)

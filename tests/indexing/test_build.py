@@ -159,8 +159,8 @@ def test_one_document_is_found(tmp_path):
         ([Document(id="a"), {"id": "a"}], r"document 2: the id 'a' is used before"),
     ],
 )
-def test_bad_records_are_named_and_leave_the_old_index(tmp_path, records, message):
-    build(RECORDS, name="a", home=tmp_path)
+def test_bad_records_are_named_and_leave_the_old_index(copy_of, tmp_path, records, message):
+    copy_of(RECORDS, name="a")
     with pytest.raises(CollectionError, match=message):
         build(records, name="a", home=tmp_path)
     assert len(open_index(tmp_path / "a")) == 40
@@ -195,11 +195,11 @@ def test_the_paper_preset_is_the_published_method():
     assert (paper.sharpness, paper.lexical_sharpness) == (1.0, 1.0)
 
 
-def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
+def test_a_full_disk_is_named_with_its_file(copy_of, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    build(RECORDS, name="a", home=tmp_path)
+    copy_of(RECORDS, name="a")
     monkeypatch.setattr("numpy.lib.format.write_array_header_1_0", full)
     with pytest.raises(StoreError, match=r"cannot use `.*\.npy`: No space left on device"):
         build(RECORDS, name="a", home=tmp_path)

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from klsa_search import build
-
 LETTERS = Path(__file__).parents[1] / "support" / "letters.jsonl"
 
 SUMS = {
@@ -32,11 +30,9 @@ SCORES = {
 
 
 @pytest.fixture(scope="module")
-def paper(tmp_path_factory):
+def paper(index_of):
     records = [json.loads(line) for line in LETTERS.open(encoding="utf-8")]
-    opened = build(records, name="paper", home=tmp_path_factory.mktemp("home"), preset="paper")
-    yield opened
-    opened.close()
+    return index_of(records, preset="paper")
 
 
 @pytest.mark.parametrize("name", SUMS)

@@ -28,11 +28,8 @@ def records(documents):
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    home = tmp_path_factory.mktemp("laws")
-    opened = build(records(random_documents(80, 40)), name="random", home=home, **PUBLISHED)
-    yield opened
-    opened.close()
+def index(index_of):
+    return index_of(records(random_documents(80, 40)), **PUBLISHED)
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
+from klsa_search.lowrank.expansion_matrix import largest_entries
 from klsa_search.lowrank.sparse_expansion import (
     LEVELS,
     NUMBERS,
@@ -91,3 +94,27 @@ def test_packed_rows_are_those_of_numpy(kind):
     levels = np.maximum(np.rint(dense[documents, columns] / steps[documents]), 1)
     assert np.array_equal(entries, columns << 8 | levels.astype(np.int64))
     assert np.array_equal(np.diff(starts), np.bincount(documents, minlength=60))
+
+
+@pytest.mark.parametrize(
+    ("row", "z", "positions"),
+    [
+        ([1, 3, 2], 2, [1, 2]),
+        ([5, 5, 5], 2, [0, 1]),
+        ([0, 1, 0], 2, [1]),
+        ([0, -1], 3, []),
+        ([], 1, []),
+        ([2, 1], 9, [0, 1]),
+    ],
+)
+def test_worked_examples(row, z, positions):
+    row = np.array(row, dtype=np.float32)
+    found, values = largest_entries(row, z)
+    assert found.tolist() == positions
+    assert values.tolist() == row[positions].tolist()
+
+
+@given(st.lists(st.integers(-2, 4), max_size=30), st.integers(1, 12))
+def test_largest_entries_are_those_of_a_truncated_stable_sort(row, z):
+    expected = sorted((i for i, value in enumerate(row) if value > 0), key=lambda i: -row[i])[:z]
+    assert largest_entries(np.array(row, dtype=np.float32), z)[0].tolist() == expected

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from klsa_search import build
 from klsa_search.errors import DocumentNotFound
 from klsa_search.mining import expansion_rows, kernel_rows, spectrum
 
@@ -11,12 +10,9 @@ from .conftest import documents
 
 
 @pytest.fixture(scope="module", params=["gvsm", "lsi"])
-def small(request, tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
+def small(request, index_of):
     ranker = "lsi" if request.param == "lsi" else "klsa"  # which stores all eigenvectors
-    index = build(documents()[:12], name="some", home=home, ranker=ranker)
-    yield index
-    index.close()
+    return index_of(documents()[:12], ranker=ranker)
 
 
 def test_the_spectrum_is_that_of_the_kernel(small):

@@ -13,11 +13,9 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def notes(tmp_path_factory):
+def notes(index_of):
     source = [{"id": name, "title": "Notes", "text": text} for name, text in TEXTS.items()]
-    index = build(source, name="notes", home=tmp_path_factory.mktemp("notes"))
-    yield index
-    index.close()
+    return index_of(source)
 
 
 def test_weights_are_the_addends_of_bm25(notes):

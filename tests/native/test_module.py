@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from klsa_search import _native
+from tests.support.processes import run
 
 
 def public(things):
@@ -63,7 +64,7 @@ def test_only_functions_that_are_chosen_have_instructions_of_larger_sets():
     if not (shutil.which("objdump") and (folder / "avx512.o").exists()):
         pytest.skip("needs objdump, and the objects of an in-place build")
     disassembled = ["objdump", "--disassemble", "--no-show-raw-insn", *folder.glob("*.o")]
-    for line in subprocess.run(disassembled, capture_output=True, text=True).stdout.splitlines():
+    for line in run(*disassembled).stdout.splitlines():
         if line.endswith(">:"):
             function = line
         elif ADVANCED.search(line):

@@ -59,11 +59,8 @@ def texts():
 
 
 @pytest.fixture(scope="module")
-def index(texts, tmp_path_factory):
-    home = tmp_path_factory.mktemp("reader")
-    opened = build(records(texts), name="random", home=home, language="none")
-    yield opened
-    opened.close()
+def index(texts, index_of):
+    return index_of(records(texts), language="none")
 
 
 @pytest.mark.parametrize("query", QUERIES)

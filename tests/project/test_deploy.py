@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 from configparser import ConfigParser
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from klsa_search.service.server import DESCRIPTORS, GRACE
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from klsa_search.storage.repository import ReplicationState
 from tests.conftest import ROOT
+from tests.support.processes import run
 
 DEPLOY = ROOT / "deploy"
 NAME = re.compile(r"\b(?:klsa|process)_[a-z_]+")
@@ -159,3 +161,13 @@ def test_the_manifests_fit_the_service():
     mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
     keys = next(each["value"] for each in container["env"] if each["name"] == "KLSA_KEYS")
     assert keys.startswith(mounted["keys"])
+
+
+TESTS = ROOT / "tests" / "project" / "alerts.test.yaml"
+
+
+@pytest.mark.external
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_alerts_fire_when_they_should():
+    tested = run("promtool", "test", "rules", TESTS)
+    assert tested.returncode == 0, tested.stdout + tested.stderr

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.shown import commands, wrong_commands
+from tests.support.shown import commands, wrong_commands, wrong_examples
 
 pytestmark = pytest.mark.slow
 
@@ -48,3 +48,11 @@ def test_commands_print_what_is_shown(name, tmp_path, kept_port, request):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     # Another process may listen at the port of the page.
     assert wrong_commands(text.replace("8000", str(kept_port)), tmp_path) == ""
+
+
+@pytest.mark.parametrize("name", ["explain-scores", "rules"])
+def test_examples_print_what_is_shown(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
+    assert wrong_examples(page, f"{name}.md") == ""
+    assert not commands(page) or wrong_commands(page, tmp_path) == ""

@@ -4,7 +4,6 @@ import inspect
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import get_type_hints
@@ -17,6 +16,7 @@ from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import FieldWeights
 from klsa_search.core.parameters import LanguageSettings, RankingParameters, SearchSettings
 from tests.conftest import ROOT
+from tests.support.processes import run
 
 CALLS = """\
 import klsa_search as klsa
@@ -59,7 +59,7 @@ open_collection("reports.jsonl", columns="id")  # wrong
 
 def mypy(file):
     command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    done = run(*command, cwd=ROOT)
     found = re.findall(r"^(.+?):(\d+): error:", done.stdout, re.M)
     assert found, done.stdout + done.stderr
     return [(name, int(line)) for name, line in found]
@@ -69,7 +69,7 @@ def pyright(file):
     if shutil.which("pyright") is None:
         pytest.skip("pyright is not installed")
     command = ["pyright", "--outputjson", "--pythonpath", sys.executable, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    done = run(*command, cwd=ROOT)
     told = json.loads(done.stdout)["generalDiagnostics"]
     return [
         (each["file"], each["range"]["start"]["line"] + 1)

@@ -1,7 +1,6 @@
 """CI workflows: what they test, and how a release is published."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import yaml
 
 from tests.project.test_packaging import PROJECT, ROOT
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run
 
 FOLDER = ROOT / ".github" / "workflows"
 if not FOLDER.is_dir():
@@ -23,7 +22,7 @@ def read(name):
 def test_workflows_are_valid():
     checker = Path(sys.executable).with_name("check-jsonschema")
     asked = [checker, "--builtin-schema", "vendor.github-workflows", *FOLDER.iterdir()]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE)
+    done = run(*asked)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

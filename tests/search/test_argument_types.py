@@ -11,9 +11,13 @@ DOCUMENT = {"id": "42", "title": "Red bicycle", "text": "A bicycle"}
 
 
 @pytest.fixture
-def index(tmp_path):
-    with klsa.build([DOCUMENT], name="shop", home=tmp_path) as index:
-        yield index
+def index(copy_of):
+    return copy_of([DOCUMENT], name="shop")
+
+
+@pytest.fixture(scope="module")
+def shop(index_of):
+    return index_of([DOCUMENT, {**DOCUMENT, "id": "43", "price": 5}], name="shop")
 
 
 def calls(index):
@@ -84,10 +88,9 @@ def calls(index):
 
 
 @pytest.mark.parametrize("name", calls(None))
-def test_wrong_types_are_errors_of_the_package(index, tmp_path, monkeypatch, name):
+def test_wrong_types_are_errors_of_the_package(shop, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    index.add([{**DOCUMENT, "id": "43", "price": 5}])
-    argument, call = calls(index)[name]
+    argument, call = calls(shop)[name]
     with pytest.raises(KlsaError) as refused:
         call()
     assert refused.value.message.startswith(f"{argument or ''}")
@@ -111,9 +114,9 @@ def test_wrong_types_are_errors_of_the_package(index, tmp_path, monkeypatch, nam
         ),
     ],
 )
-def test_messages_name_argument_value_and_next_step(index, call, message):
+def test_messages_name_argument_value_and_next_step(shop, call, message):
     with pytest.raises(ArgumentError) as refused:
-        call(index)
+        call(shop)
     assert refused.value.message == message
 
 

@@ -80,19 +80,16 @@ def test_scores_are_those_of_the_definition(index, boosts):
         np.testing.assert_allclose(found, bm25f(index, query, boosts), rtol=1e-3, atol=5e-4)
 
 
-def test_a_worked_example(tmp_path):
+def test_a_worked_example(index_of):
     given = [
         {"id": "title", "title": "wing", "text": "flow flow flow"},
         {"id": "text", "title": "flow", "text": "wing flow flow"},
     ]
-    opened = build(
-        given, name="two", home=tmp_path, k1=1.0, b=0.0, search="title,text", burstiness=1
-    )
+    opened = index_of(given, k1=1.0, b=0.0, search="title,text", burstiness=1)
     worth = np.log(1 + 0.5 / 2.5)
     for boost, saturation in ((1, 1 / 2), (3, 3 / 4), (0.25, 0.2)):
         scores = opened.scores("wing", ranker="bm25", boosts={"title": boost})
         np.testing.assert_allclose(scores, [2 * worth * saturation, worth], rtol=5e-4)
-    opened.close()
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "rm3", "rocchio", "klsa"])

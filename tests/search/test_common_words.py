@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from klsa_search import build
 from klsa_search.kernels.weighting import idf_of
 from klsa_search.mining.duplicates import duplicates
 
@@ -22,11 +21,8 @@ SPECTRAL = ("gvsm", "squashing")
 
 
 @pytest.fixture(scope="module", params=SPECTRAL)
-def index(request, tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    opened = build(RECORDS, name="words", home=home, spectral=request.param)
-    yield opened
-    opened.close()
+def index(request, index_of):
+    return index_of(RECORDS, spectral=request.param)
 
 
 def number(index, word):
@@ -94,10 +90,10 @@ GERMAN = [
     ],
 )
 def test_other_languages_leave_nothing_out_and_their_list_weighs_half(
-    language, records, share, tmp_path
+    language, records, share, index_of
 ):
-    halved = build(records, name="half", home=tmp_path, language=language)
-    full = build(records, name="full", home=tmp_path, language=language, common_weight=1.0)
+    halved = index_of(records, language=language)
+    full = index_of(records, language=language, common_weight=1.0)
     for word, expected in share.items():
         half, whole = (index.scores(word, ranker="bm25") for index in (halved, full))
         assert whole.any()

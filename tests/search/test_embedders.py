@@ -1,6 +1,5 @@
 """Searches and writes with embedders, and without them when they fail."""
 
-import sys
 import threading
 
 import numpy as np
@@ -19,7 +18,7 @@ from klsa_search.service.catalog import Catalog
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
 from tests.support.embedders import Meanings
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run_python
 
 DOCUMENTS = [
     {"id": "a", "title": "Automobile", "text": "An automobile needs care."},
@@ -229,20 +228,13 @@ def test_over_http_and_in_a_restricted_view(path):
 
 @pytest.mark.slow
 def test_nothing_is_imported_without_models(path):
-    import subprocess
 
     program = (
         "import sys; from klsa_search.search.index import open_index\n"
         f"with open_index({str(path)!r}) as index: index.search('care')\n"
         "print(*[name for name in sys.modules if name.startswith('klsa_search.embedding')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    done = run_python(program, check=True)
     assert "klsa_search.embedding.opening" not in done.stdout.split()
 
 

@@ -23,11 +23,9 @@ SHOPS = [
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    home = tmp_path_factory.mktemp("shops")
+def index(index_of):
     fields = ["brand:keyword", "sizes:keyword", "year:number"]
-    with build(SHOPS, name="shops", home=home, fields=fields, language="french") as index:
-        yield index
+    return index_of(SHOPS, fields=fields, language="french")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
 from klsa_search.search.pages.results import highlighted
@@ -37,15 +36,13 @@ def test_marks_are_whole_words_of_any_form():
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
+def index(index_of):
     """One long document: a common word often in its first part, a rare one in its last."""
     filler = "nothing of note happens in this part of the report at all. " * 8
     text = f"Engine and engine parts: the engine. {filler} The carburettor. {filler}"
     documents = [{"id": "long", "title": "A <engine>", "text": text}]
     documents += [{"id": f"e{at}", "text": "An engine and parts of it."} for at in range(9)]
-    opened = build(documents, name="long", home=tmp_path_factory.mktemp("long"))
-    yield opened
-    opened.close()
+    return index_of(documents)
 
 
 def test_the_passage_is_the_one_that_weighs_most(index):
@@ -73,14 +70,12 @@ def test_other_lengths_are_refused(index, length):
         index.search("engine", snippet_length=length)
 
 
-def test_words_are_marked_however_their_accents_were_typed(tmp_path):
+def test_words_are_marked_however_their_accents_were_typed(index_of):
     text = "La mémoire et les Élèves"
-    documents = [{"id": "a", "title": "Université", "text": text}]
-    index = build(documents, name="fr", home=tmp_path, language="french")
+    index = index_of([{"id": "a", "title": "Université", "text": text}], language="french")
     for query in ("memoire eleve", "mémoires ELÈVE"):
         (hit,) = index.search(query, highlight=True)
         shown = hit.highlight["snippet"].html
         assert shown == "La <mark>mémoire</mark> et les <mark>Élèves</mark>"
     assert index.search("univresite").interpretation.corrections == {"univresite": "Université"}
     assert [one.text for one in index.suggest("universite")][:1] == ["Université"]
-    index.close()

@@ -62,14 +62,14 @@ def test_snippets_show_only_the_text(index):
     assert {hit.id: hit.snippet for hit in index.search("user name")}["camel"] == CODE["camel"]
 
 
-def test_prose_has_no_parts_of_identifiers(tmp_path):
+def test_prose_has_no_parts_of_identifiers(index_of):
     documents = [{"id": "1", "text": "a farm of an old man " * 9 + "by the name of McDonald"}]
-    with build(documents, name="prose", home=tmp_path) as index:
-        assert index.settings.identifiers == "pairs"
-        assert index.search("donald").total == 0
-    with build(documents, name="prose", home=tmp_path, identifiers="parts", replace=True) as index:
-        assert index.search("donald")[0].id == "1"
-    verify_deep(tmp_path / "prose")
+    index = index_of(documents)
+    assert index.settings.identifiers == "pairs"
+    assert index.search("donald").total == 0
+    index = index_of(documents, identifiers="parts")
+    assert index.search("donald")[0].id == "1"
+    verify_deep(index.path.parent)
 
 
 @pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)])
@@ -128,7 +128,7 @@ def test_the_part_of_identifiers_is_not_a_field():
     assert (fields.searched, fields.others) == (("title", "author", "text"), ("author",))
 
 
-def test_summaries_of_docstrings_count_twice_in_code(tmp_path):
+def test_summaries_of_docstrings_count_twice_in_code(index_of):
     body = "for line in log: rotate(line, rotate.today(), rotate.size)"
     records = [
         {
@@ -139,10 +139,9 @@ def test_summaries_of_docstrings_count_twice_in_code(tmp_path):
     ]
     scores = {}
     for identifiers in ("parts", "off"):
-        options = {"name": identifiers, "ranker": "bm25", "identifiers": identifiers}
-        with build(records, home=tmp_path, **options) as index:
-            hits = {hit.id: hit.score for hit in index.search("rotate")}
-            scores[identifiers] = hits["said"] / hits["done"]
+        index = index_of(records, ranker="bm25", identifiers=identifiers)
+        hits = {hit.id: hit.score for hit in index.search("rotate")}
+        scores[identifiers] = hits["said"] / hits["done"]
     assert scores["parts"] > scores["off"]
 
 

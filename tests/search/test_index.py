@@ -195,10 +195,10 @@ def test_the_total_counts_every_match(index, query):
 
 
 @pytest.mark.parametrize("part", ["coverage", "latent"])
-def test_a_part_can_be_used_that_the_defaults_leave_out(part, tmp_path):
-    with build(DOCUMENTS, name="bare", home=tmp_path, coverage=0.0, latent=0.0) as bare:
-        scores = bare.scores("bread", **{part: 0.5})
-        assert not np.array_equal(scores, bare.scores("bread"))
+def test_a_part_can_be_used_that_the_defaults_leave_out(part, index_of):
+    bare = index_of(DOCUMENTS, coverage=0.0, latent=0.0)
+    scores = bare.scores("bread", **{part: 0.5})
+    assert not np.array_equal(scores, bare.scores("bread"))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from klsa_search import build
 from klsa_search.errors import DocumentNotFound, StoreError
 from klsa_search.storage.judgements import Judgements
 from klsa_search.storage.maintenance import copy_index
@@ -11,10 +10,8 @@ DOCUMENTS = [{"id": str(n), "text": f"A wing of kind {n}."} for n in range(6)]
 
 
 @pytest.fixture
-def index(tmp_path):
-    index = build(DOCUMENTS, name="wings", home=tmp_path, dimensions=3)
-    yield index
-    index.close()
+def index(copy_of):
+    return copy_of(DOCUMENTS, name="wings", dimensions=3)
 
 
 def grades(index):

@@ -1,12 +1,11 @@
 """Masks restrict the hits of every ranker."""
 
-from contextlib import closing
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from klsa_search.errors import QueryError
-from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.search.parts.reading import positions_of
 from tests.support.worlds import random_documents
@@ -17,13 +16,11 @@ OF_ONE_PART = [{"ranker": "lsi"}, {"spectral": "exponential"}]
 
 
 @pytest.fixture(scope="module", params=[1, 4])
-def index(tmp_path_factory, request) -> Index:
+def index(index_of: Callable[..., Index], request) -> Index:
     texts = random_documents(300, 40)
     documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     options = {} if request.param == 1 else {"partitions": request.param, "workers": 1}
-    home = tmp_path_factory.mktemp("masks")
-    with closing(build(documents, name="masks", home=home, **options)) as index:
-        yield index
+    return index_of(documents, **options)
 
 
 @pytest.fixture(params=[0.02, 0.5])

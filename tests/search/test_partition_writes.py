@@ -2,9 +2,8 @@
 
 import os
 import pickle
-import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,9 @@ from tests.support.worlds import cyclic_records
 COUNT = 80
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("built")
-    build(cyclic_records(), name="parts", home=home, partitions=3, workers=1).close()
-    return home / "parts"
-
-
 @pytest.fixture
-def index(built: Path, tmp_path: Path) -> Iterator[Index]:
-    with open_index(shutil.copytree(built, tmp_path / "parts")) as index:
-        yield index
+def index(copy_of: Callable[..., Index]) -> Index:
+    return copy_of(cyclic_records(), name="parts", partitions=3, workers=1)
 
 
 def scores(index: Index, query: str) -> list[tuple[str, float]]:

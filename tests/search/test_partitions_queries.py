@@ -1,6 +1,6 @@
 """A query means the same in all partitions of an index: corrections, prefixes, phrases."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,8 @@ def documents() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with build(documents(), name="one", home=tmp_path_factory.mktemp("one")) as index:
-        yield index
+def one(index_of: Callable[..., Index]) -> Index:
+    return index_of(documents())
 
 
 @pytest.fixture(

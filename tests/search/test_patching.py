@@ -1,6 +1,5 @@
 """Patches: changes of single fields, merged under the lock of the writer."""
 
-import shutil
 import threading
 from contextlib import closing
 from datetime import date
@@ -8,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from klsa_search import Document, build, open_index
+from klsa_search import Document, open_index
 from klsa_search.collection.mappings import merged
 from klsa_search.errors import BadDocument, DocumentNotFound, StoreError
 from klsa_search.storage.log import WriteLog
@@ -17,18 +16,9 @@ from tests.support.waiting import PATIENCE
 BELT = {"id": "belt", "title": "Belt", "text": "A worn belt.", "year": 2020, "at": {"x": 1, "y": 2}}
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    home = tmp_path_factory.mktemp("patched")
-    documents = [BELT, {"id": "horn", "text": "A silent horn."}]
-    build(documents, name="patched", home=home, dimensions=2).close()
-    return home / "patched"
-
-
 @pytest.fixture
-def index(built, tmp_path):
-    with closing(open_index(shutil.copytree(built, tmp_path / "patched"))) as opened:
-        yield opened
+def index(copy_of):
+    return copy_of([BELT, {"id": "horn", "text": "A silent horn."}], dimensions=2)
 
 
 @pytest.mark.parametrize(

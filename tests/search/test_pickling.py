@@ -19,9 +19,8 @@ LATER = {"id": "w9", "title": "Later", "text": "A wing of plywood."}
 
 
 @pytest.fixture
-def path(tmp_path):
-    build(DOCUMENTS, name="t", home=tmp_path).close()
-    return tmp_path / "t"
+def path(index_of, tmp_path):
+    return shutil.copytree(index_of(DOCUMENTS, name="t").path.parent, tmp_path / "t")
 
 
 @pytest.mark.slow

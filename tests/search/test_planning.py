@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from klsa_search import Index, Query, SearchOptions, build
+from klsa_search import Index, Query, SearchOptions
 from klsa_search.errors import QueryError
 from klsa_search.search.models import NO_MODELS, Models
 from klsa_search.search.pages.assembly import assemble_results
@@ -39,10 +39,8 @@ MODELS = Models.opened({}, shortest)
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    with closing(build(DOCUMENTS, name="parts", home=home, passages=20, dimensions=2)) as built:
-        yield built
+def index(index_of):
+    return index_of(DOCUMENTS, passages=20, dimensions=2)
 
 
 @pytest.fixture(scope="module")

@@ -60,11 +60,9 @@ def test_among_equal_terms_the_first_stay(ranker):
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
+def index(index_of):
     records = [{"id": str(i), "text": text} for i, text in enumerate(random_documents(80, 60))]
-    opened = build(records, name="random", home=tmp_path_factory.mktemp("home"), **PLAIN)
-    yield opened
-    opened.close()
+    return index_of(records, **PLAIN)
 
 
 def by_definition(index, query, method):

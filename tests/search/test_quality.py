@@ -22,13 +22,10 @@ def _few_queries():
 
 
 @pytest.fixture(scope="module", params=PRESETS)
-def index(request, tmp_path_factory):
+def index(request, index_of):
     documents = topic_documents(topics=8, each=15)
     records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
-    home = tmp_path_factory.mktemp(request.param)
-    opened = build(records, name="topics", home=home, language="none", preset=request.param)
-    yield opened
-    opened.close()
+    return index_of(records, language="none", preset=request.param)
 
 
 def test_qualities_lie_between_0_and_1_whatever_the_ranker(index):
@@ -104,10 +101,10 @@ def test_writes_do_not_change_the_calibration(tmp_path):
     assert [hit.quality for hit in found] == pytest.approx(qualities, abs=0.01)
 
 
-def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(tmp_path):
-    empty = build([], name="empty", home=tmp_path)
+def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(index_of):
+    empty = index_of([])
     assert empty.search("anything", quality=True).quality == 0
-    one = build([{"id": "1", "text": "word"}], name="one", home=tmp_path)
+    one = index_of([{"id": "1", "text": "word"}])
     assert one.search("word", quality=True).good_match
 
 

@@ -1,7 +1,6 @@
 """Query settings change without a refit, for every reader, and no copy or rebuild loses them."""
 
 import pickle
-import shutil
 import sqlite3
 import uuid
 from contextlib import closing
@@ -24,18 +23,10 @@ TEXTS = ("the red wing", "a wing of the swallow", "swallow and robin", "the robi
 CHANGES = {"alpha": 0.25, "z": 2, "match": "all", "page_title": "Birds", "boosts": "title^2"}
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    home = tmp_path_factory.mktemp("built")
-    documents = [{"id": str(n), "title": "Bird", "text": text} for n, text in enumerate(TEXTS)]
-    build(documents, name="birds", home=home, dimensions=2, passages=10).close()
-    return home
-
-
 @pytest.fixture
-def index(built, tmp_path):
-    with open_index(shutil.copytree(built, tmp_path / "home") / "birds") as index:
-        yield index
+def index(copy_of):
+    documents = [{"id": str(n), "title": "Bird", "text": text} for n, text in enumerate(TEXTS)]
+    return copy_of(documents, name="birds", dimensions=2, passages=10)
 
 
 def answers(index, **options):
@@ -158,22 +149,23 @@ def test_a_change_that_does_not_go_with_a_refit_fails_it(index):
     assert index.settings.coverage == 0.6
 
 
-def test_copies_have_them(index, tmp_path):
+def test_copies_have_them(index, tmp_path, tmp_path_factory):
+    others = tmp_path_factory.mktemp("others")
     index.update_settings(**CHANGES)
-    copy_index(index.path.parent, tmp_path / "copy")
+    copy_index(index.path.parent, others / "copy")
     repository = Repository(f"memory://{uuid.uuid4().hex}/backups")
-    back_up(repository, tmp_path / "home")
-    restore_index(repository, "birds", tmp_path / "restored")
-    follow(repository, tmp_path / "follower")
-    for path in (tmp_path / "copy", tmp_path / "restored", tmp_path / "follower" / "birds"):
+    back_up(repository, tmp_path)
+    restore_index(repository, "birds", others / "restored")
+    follow(repository, others / "follower")
+    for path in (others / "copy", others / "restored", others / "follower" / "birds"):
         with open_index(path) as copy:
             assert settings_of(copy) == CHANGES
-    with open_index(tmp_path / "follower" / "birds") as follower:
+    with open_index(others / "follower" / "birds") as follower:
         for changes in ({**CHANGES, "z": 9}, None):
             change_settings(index.path.parent, changes)
             index.refresh()
-            back_up(repository, tmp_path / "home")
-            follow(repository, tmp_path / "follower")
+            back_up(repository, tmp_path)
+            follow(repository, others / "follower")
             assert follower.refresh()
             assert (follower.settings, follower.generation) == (index.settings, "000001")
 

@@ -53,9 +53,8 @@ def test_deleted_documents_have_no_score():
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory):
-    with build(topic_records(300), name="one", home=tmp_path_factory.mktemp("one")) as index:
-        yield index
+def one(index_of):
+    return index_of(topic_records(300))
 
 
 @pytest.fixture(scope="module", params=[4, "cluster"])

@@ -24,7 +24,7 @@ TENANTS = 30
 
 
 @pytest.fixture(scope="module", params=[1, 4])
-def index(tmp_path_factory, request):
+def index(index_of, request):
     chance = random.Random(5)
     words = ["".join(chance.choices("abcdefghiklmnoprstu", k=7)) for _ in range(4_000)]
     documents = (
@@ -37,9 +37,7 @@ def index(tmp_path_factory, request):
         }
         for number in range(DOCUMENTS)
     )
-    home = tmp_path_factory.mktemp("views")
-    with build(documents, name="views", home=home, dimensions=8, **divided(request.param)) as index:
-        yield index
+    return index_of(documents, dimensions=8, **divided(request.param))
 
 
 def divided(count: int) -> dict[str, Any]:

@@ -41,20 +41,17 @@ def files(index, *left_out):
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    with build(documents(), name="three", home=home, search=THREE) as opened:
-        yield opened
+def index(index_of):
+    return index_of(documents(), search=THREE)
 
 
-def test_title_and_text_are_the_default_to_the_bit(tmp_path):
-    plain = build(documents(20), name="plain", home=tmp_path)
+def test_title_and_text_are_the_default_to_the_bit(index_of):
+    plain = index_of(documents(20))
     for search in (" text , title^2.0", {"text": 1, "title": 2}, ["title^2", "text"]):
-        same = build(documents(20), name="same", home=tmp_path, search=search)
+        same = index_of(documents(20), search=search)
         assert same.settings == plain.settings
         assert same.manifest.fingerprint == plain.manifest.fingerprint
         assert files(same) == files(plain)
-        same.close()
 
 
 def test_fields_of_weight_1_are_one_text(tmp_path):
@@ -83,33 +80,33 @@ def test_a_weight_repeats_the_field_in_bm25_and_in_the_kernel(tmp_path, index):
     assert np.array_equal(bm25(weighted), bm25(index))
 
 
-def test_words_and_phrases_are_searched_in_a_field(tmp_path):
+def test_words_and_phrases_are_searched_in_a_field(index_of):
     given = [
         {"id": "a", "title": "wing", "summary": "drag flow", "text": "heat layer"},
         {"id": "b", "title": "drag", "summary": "wing", "text": "flow heat"},
         {"id": "c", "title": "jet", "text": "wing drag flow"},
     ]
-    with build(given, name="some", home=tmp_path, search="title,summary,text") as some:
+    some = index_of(given, search="title,summary,text")
 
-        def found(query):
-            return sorted(hit.id for hit in some.search(query, ranker="bm25", operators=True))
+    def found(query):
+        return sorted(hit.id for hit in some.search(query, ranker="bm25", operators=True))
 
-        assert found("title:wing") == ["a"]
-        assert found("summary:wing") == ["b"]
-        assert found("text:wing") == ["c"]
-        assert found("wing -summary:wing") == ["a", "c"]
-        assert found('"drag flow"') == ["a", "c"]
-        assert found('summary:"drag flow"') == ["a"]
-        assert found("summary:wi*") == ["b"]
-        # No phrase crosses fields, whichever comes first.
-        assert found('"wing drag"') == ["c"]
-        assert found('"drag heat"') == found('"wing flow"') == found('"flow heat layer"') == []
-    with build(given, name="other", home=tmp_path, search="summary") as other:
-        assert [hit.id for hit in other.search("wing")] == ["b"]
-        assert not other.search("title:wing", operators=True).interpretation.fields
+    assert found("title:wing") == ["a"]
+    assert found("summary:wing") == ["b"]
+    assert found("text:wing") == ["c"]
+    assert found("wing -summary:wing") == ["a", "c"]
+    assert found('"drag flow"') == ["a", "c"]
+    assert found('summary:"drag flow"') == ["a"]
+    assert found("summary:wi*") == ["b"]
+    # No phrase crosses fields, whichever comes first.
+    assert found('"wing drag"') == ["c"]
+    assert found('"drag heat"') == found('"wing flow"') == found('"flow heat layer"') == []
+    other = index_of(given, search="summary")
+    assert [hit.id for hit in other.search("wing")] == ["b"]
+    assert not other.search("title:wing", operators=True).interpretation.fields
 
 
-def test_snippets_and_highlights_are_those_of_each_field(tmp_path):
+def test_snippets_and_highlights_are_those_of_each_field(index_of):
     long = " ".join(["the heat"] * 60)
     given = {
         "id": "a",
@@ -119,18 +116,18 @@ def test_snippets_and_highlights_are_those_of_each_field(tmp_path):
         "text": f"{long} the wing flows {long}",
     }
     more = [{"id": str(i), "text": "drag"} for i in range(3)]
-    with build([given, *more], name="a", home=tmp_path, search="title,tags,summary,text") as index:
-        (hit,) = index.search("wing jet", ranker="bm25", highlight=True, snippet_length=50)
-        assert hit.snippet == snippet(given["text"], {"wing"}, index.analyzer, length=50)
-        assert hit.highlight.keys() == {"title", "snippet", "summary", "tags"}
-        assert hit.highlight["tags"].html == "<mark>wing</mark> <mark>jet</mark> &amp; cone"
-        assert "<mark>wing</mark>" in hit.highlight["summary"].html
-        assert len(hit.highlight["summary"].text) <= 52
-        (hit,) = index.search("drag", k=1, highlight=True)
-        assert hit.highlight.keys() == {"title", "snippet"}
-    with build([given, *more], name="b", home=tmp_path, search="tags") as index:
-        (hit,) = index.search("wing", snippet_length=50)
-        assert hit.snippet == snippet(given["text"], (), index.analyzer, length=50)
+    index = index_of([given, *more], search="title,tags,summary,text")
+    (hit,) = index.search("wing jet", ranker="bm25", highlight=True, snippet_length=50)
+    assert hit.snippet == snippet(given["text"], {"wing"}, index.analyzer, length=50)
+    assert hit.highlight.keys() == {"title", "snippet", "summary", "tags"}
+    assert hit.highlight["tags"].html == "<mark>wing</mark> <mark>jet</mark> &amp; cone"
+    assert "<mark>wing</mark>" in hit.highlight["summary"].html
+    assert len(hit.highlight["summary"].text) <= 52
+    (hit,) = index.search("drag", k=1, highlight=True)
+    assert hit.highlight.keys() == {"title", "snippet"}
+    index = index_of([given, *more], search="tags")
+    (hit,) = index.search("wing", snippet_length=50)
+    assert hit.snippet == snippet(given["text"], (), index.analyzer, length=50)
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,13 @@ FIRST = [{"id": str(n), "text": f"{WORDS[n % 5]} {WORDS[n % 3]}", "year": n} for
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    home = tmp_path_factory.mktemp("sync")
-    build(FIRST, name="synced", home=home, dimensions=2).close()
-    return home / "synced"
+def built(index_of):
+    return index_of(FIRST, name="synced", dimensions=2).path.parent
 
 
 @pytest.fixture
-def index(built, tmp_path):
-    with closing(open_index(shutil.copytree(built, tmp_path / "synced"))) as opened:
-        yield opened
+def index(copy_of):
+    return copy_of(FIRST, name="synced", dimensions=2)
 
 
 def contents(documents):

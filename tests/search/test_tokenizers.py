@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
 import sys
 
 import pytest
@@ -13,7 +12,7 @@ from klsa_search.analysis import tokenizers
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
 from tests.support.own_words import bigrams, picky, words
-from tests.support.waiting import PATIENCE
+from tests.support.processes import run
 
 DOCUMENTS = [
     {"id": "engine", "text": "我写了搜索引擎。"},
@@ -93,10 +92,10 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     command = [sys.executable, "-c", code, "zh", "搜索", "--home", str(tmp_path), "--json"]
     plain = {name: value for name, value in os.environ.items() if name != "KLSA_TOKENIZERS"}
     trusting = {**plain, "KLSA_TOKENIZERS": "tests.support.own_words:words"}
-    refused = subprocess.run(command, env=plain, capture_output=True, text=True, timeout=PATIENCE)
+    refused = run(*command, env=plain)
     assert refused.returncode == 2
     assert "KLSA_TOKENIZERS=tests.support.own_words:words" in refused.stderr
-    found = subprocess.run(command, env=trusting, capture_output=True, text=True, timeout=PATIENCE)
+    found = run(*command, env=trusting)
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
 
 

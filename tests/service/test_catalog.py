@@ -52,17 +52,6 @@ def test_a_new_generation_is_loaded_and_running_calls_keep_the_old_one(
     assert closed == ["000001"]
 
 
-def test_unused_old_generation_is_closed_at_once(catalog_of, tmp_path, closed):
-    build_tiny(tmp_path)
-    catalog = catalog_of(tmp_path)
-    with catalog.use():
-        pass
-    build_tiny(tmp_path)
-    closed.clear()
-    assert found(catalog)[0] == "000002"
-    assert closed == ["000001"]
-
-
 def test_looks_at_most_once_an_interval(tmp_path):
     build_tiny(tmp_path)
     with Catalog(tmp_path, interval=3600) as catalog:

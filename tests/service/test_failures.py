@@ -61,7 +61,8 @@ def test_wrong_method_names_the_right_ones(client, method, path, allowed):
 
 
 def test_head_is_get_without_a_body(client):
-    for path in ("/", "/health", "/search?q=wing", "/indexes/tiny", "/docs", "/nope", "/search"):
+    health = ("/health", "/health/live", "/health/ready")
+    for path in ("/", *health, "/search?q=wing", "/indexes/tiny", "/docs", "/nope", "/search"):
         get, head = client.get(path), client.head(path)
         assert head.status_code == get.status_code
         assert head.content == b""

@@ -34,13 +34,6 @@ def pointer_to_nothing(generation):
     overwrite(generation.parent / "CURRENT", b"000009\n")
 
 
-DAMAGES = [damaged_manifest, documents_that_cannot_be_read, pointer_to_nothing]
-
-
-def name_of(damage):
-    return damage.__name__
-
-
 def missing_generation(generation):
     shutil.rmtree(generation)
 
@@ -78,7 +71,9 @@ def missing_terms(generation):
 @pytest.mark.parametrize(
     "damage",
     [
-        *DAMAGES,
+        damaged_manifest,
+        documents_that_cannot_be_read,
+        pointer_to_nothing,
         missing_generation,
         missing_pointer,
         missing_vocabulary,
@@ -86,9 +81,11 @@ def missing_terms(generation):
         missing_partition,
         missing_terms,
     ],
-    ids=name_of,
+    ids=lambda damage: damage.__name__,
 )
-def test_no_answer_names_the_index_directory(client_of, home, damage, served):
+def test_damage_is_of_one_index_and_no_answer_names_the_index_directory(
+    client_of, home, damage, served
+):
     generation = home / "first" / "000001"
     if not served:
         damage(generation)
@@ -106,28 +103,11 @@ def test_no_answer_names_the_index_directory(client_of, home, damage, served):
     for answer in answers:
         assert str(home) not in answer.text
         assert "--home" not in answer.text
+    assert client.get("/search?q=wing&index=second").status_code == 200
+    assert answers[1].json()["indexes"][-1]["ok"]
     if damage is missing_partition and not served:
         error = answers[1].json()["indexes"][0]["error"]
         assert error.startswith("partition `first/000001-1` is missing; restore a backup, or")
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=name_of)
-def test_damaged_index_alone_is_not_served(client_of, home, damage):
-    damage(home / "first" / "000001")
-    client = client_of(home)
-    for path in ("/search?q=wing", "/documents/1"):
-        sign = "&" if "?" in path else "?"
-        answer = client.get(f"{path}{sign}index=first")
-        # What does not show at opening is answered, or refused for this index alone.
-        if answer.status_code != 200:
-            assert "first" in failure_of(answer, 503)["message"]
-        assert client.get(f"{path}{sign}index=second").status_code == 200
-    health = client.get("/health")
-    assert health.status_code == 200
-    first, second = health.json()["indexes"]
-    assert (second["name"], second["ok"], second["generation"]) == ("second", True, "000001")
-    assert first["ok"] is (first["error"] is None)
-    assert [one["name"] for one in client.get("/indexes").json()["indexes"]] == ["first", "second"]
 
 
 def test_an_index_damaged_during_service_is_reported(catalog_of, home):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.errors import StoreError
 from klsa_search.service.admission import Writes
 from klsa_search.service.background import Replication
 from klsa_search.service.catalog import Catalog
@@ -43,15 +43,6 @@ def test_one_whose_newest_generation_cannot_be_opened_goes_on(ready, home):
     assert ready()[0] == 200
 
 
-def test_one_that_proved_damaged_makes_it_unready(catalog_of, home):
-    catalog = catalog_of(home)
-    client = AppClient(catalog_app(catalog))
-    assert client.get("/health/ready").status_code == 200
-    with pytest.raises(IndexDamaged), catalog.use("first"):
-        raise IndexDamaged("a file is cut short: rebuild it")
-    assert client.get("/health/ready").json()["failing"] == 1
-
-
 def test_a_service_without_indexes_is_ready_to_create_one(client_of, tmp_path):
     client = client_of(tmp_path)
     answer = client.get("/health/ready")
@@ -67,12 +58,6 @@ def test_a_follower_without_indexes_is_not_ready(catalog_of, tmp_path):
     assert client.get("/health").status_code == 503
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
-def test_head_is_answered_too(client_of, home, path):
-    answer = client_of(home).head(path)
-    assert (answer.status_code, answer.content) == (200, b"")
 
 
 def test_health_is_degraded_while_writes_fail(home, tmp_path, monkeypatch, caplog):

@@ -107,7 +107,3 @@ def test_invalid_options_are_explained(client, asked, field, reason):
     error = failure_of(client.post("/indexes/one/search", json=asked), 422)
     assert (error["code"], error["field"]) == ("bad_query", field)
     assert reason in error["message"]
-
-
-def test_an_unknown_index_in_the_path_is_named(client):
-    failure_of(client.post("/indexes/none/search", json={"q": "x"}), 404)

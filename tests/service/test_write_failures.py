@@ -3,8 +3,6 @@
 import errno
 import os
 import sqlite3
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +14,7 @@ from klsa_search.service.metrics import Metrics
 from klsa_search.service.write_failures import WriteFailures
 from tests.support.application import catalog_app
 from tests.support.client import AppClient
+from tests.support.processes import run_python
 
 METRIC = 'klsa_index_writes_failing{{index=""}} {}.0'
 
@@ -142,11 +141,11 @@ def test_another_process_tells_a_full_disk_from_other_failures(tmp_path):
     folder = tmp_path / "metrics"
     folder.mkdir()
     codes = map(str, (errno.ENOSPC, errno.EIO))
-    done = subprocess.run(
-        [sys.executable, "-c", PROCESSES, str(tmp_path), *codes],
+    done = run_python(
+        PROCESSES,
+        str(tmp_path),
+        *codes,
         env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(folder)},
         check=True,
-        capture_output=True,
-        text=True,
     )
     assert done.stdout == f"{set()}\n{{''}}\n"

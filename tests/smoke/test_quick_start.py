@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.browsers import open_browser
+from tests.support.processes import run
 from tests.support.services import clean_environment, served_by
 from tests.support.shown import wrong_commands, wrong_examples
 from tests.support.waiting import PATIENCE
@@ -40,14 +40,8 @@ def walked(tmp_path_factory):
 def key(walked):
     """The API key that the quick start creates."""
     (creating,) = re.findall(r"^klsa-keys add .*", QUICK_START, re.MULTILINE)
-    made = subprocess.run(
-        shlex.split(creating, comments=True),
-        cwd=walked[0],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
+    made = run(
+        *shlex.split(creating, comments=True), cwd=walked[0], env=clean_environment(), check=True
     )
     return made.stdout.strip()
 

@@ -37,6 +37,7 @@ from klsa_search.storage.repository import ReplicationState, read_state, write_s
 from klsa_search.storage.rules import Rule, write_rules
 from klsa_search.storage.synonyms import add_synonyms, read_synonyms, write_synonyms
 from tests.support.power_loss import disks, lay_out, record
+from tests.support.processes import run
 from tests.support.waiting import PATIENCE
 
 from .worlds import write
@@ -201,13 +202,7 @@ def test_a_read_only_directory_can_be_read(home):
     for path in (home, home / "catalog.db"):
         path.chmod(path.stat().st_mode & ~0o222)
     try:
-        read = subprocess.run(
-            [*_as_nobody(), sys.executable, "-c", READ, str(home / "one")],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        read = run(*_as_nobody(), sys.executable, "-c", READ, str(home / "one"))
     finally:
         home.chmod(0o755)
     assert read.stdout.strip() == str(TV), read.stderr

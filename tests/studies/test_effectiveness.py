@@ -1,16 +1,23 @@
 """The studies of docs/explanations/effectiveness.md, on a small world."""
 
+import json
+
 import numpy as np
 import pytest
 
+from klsa_search.collection import Document
+from klsa_search.search.ranking.vector_ranking import NEAREST, WEIGHT
 from studies.effectiveness import (
     folded_in,
     kinds,
     languages,
+    passages,
     quality,
     reuters,
+    similar,
     spelling,
     unseen,
+    vectors,
 )
 from studies.effectiveness.derived_tasks import (
     by_document,
@@ -153,3 +160,78 @@ def test_languages(tmp_path, monkeypatch, capsys):
     alone, first, english, each = found["one+other one"]["map"]
     assert first == english == each <= alone
     assert "each its own" in capsys.readouterr().out
+
+
+def test_vectors_of_relevance_find_what_is_relevant(tmp_path, monkeypatch, capsys):
+    """Vectors say which queries a document is relevant to."""
+    task = toy_task("one", corpus="one")
+    queries = sorted({each.query_id for each in task.judgements})
+    docs = np.full((len(task.documents), len(queries) + 1), 0.01, np.float32)
+    places = {document.id: at for at, document in enumerate(task.documents)}
+    for each in task.judgements:
+        if each.grade > 0:
+            docs[places[each.document_id], queries.index(each.query_id)] = 1
+    docs[:, -1] = ~(docs == 1).any(axis=1)
+    np.savez(tmp_path / "one.npz", docs=docs, queries=docs[:0])
+    monkeypatch.setenv("KLSA_VECTORS", str(tmp_path))
+    monkeypatch.delenv("KLSA_MODEL", raising=False)
+    monkeypatch.setattr(similar, "task_of", lambda name, _: toy_task(name, corpus=name))
+    found = similar.report(Bench(tmp_path / "home"), tmp_path, ["one", "two"])
+    assert np.mean(found["one"]["vectors:model"]) == pytest.approx(1)
+    assert all(0 <= share <= 1 for each in found["one"].values() for share in each)
+    json.dumps(found)
+    shown = capsys.readouterr().out
+    assert "| one |" in shown
+    assert "two is left out" in shown
+
+
+def test_vectors_of_another_language_change_little(tmp_path, monkeypatch, capsys):
+    """Random vectors of queries let documents stand out by chance alone."""
+    task = toy_task("one", corpus="one")
+    rng = np.random.default_rng(0)
+    np.savez(
+        tmp_path / "one.npz",
+        docs=rng.normal(size=(len(task.documents), 64)).astype(np.float32),
+        queries=rng.normal(size=(len(task.queries), 64)).astype(np.float32),
+    )
+    monkeypatch.setenv("KLSA_VECTORS", str(tmp_path))
+    monkeypatch.setattr(vectors, "task_of", lambda name, _: toy_task(name, corpus=name))
+    found = vectors.report(Bench(tmp_path / "home"), tmp_path, ["one"])
+    means = {kind: np.mean(found["one"][kind]) for kind in ("default", "vectors", "both")}
+    assert means["vectors"] < means["default"]
+    assert means["both"] > 0.8 * means["default"]
+    json.dumps(found)
+    assert "| one |" in capsys.readouterr().out
+
+
+def test_scores_are_those_of_the_search():
+    words = np.array([4.0, 2.0, 0.0, 0.0], np.float32)
+    evidence = vectors.Evidence(words, np.array([0.0, 5.0, 2.5, -1.0]))
+    scores = evidence.scores()
+    weight = WEIGHT * 4.0
+    assert scores.tolist() == pytest.approx([4.0, 2.0 + weight, weight / 8, 0.0])
+    assert len(words) < NEAREST
+
+
+def test_gains_are_those_of_the_weights(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(passages, "task_of", lambda name, _: toy_task(name, corpus=name))
+    figures = passages.report(Bench(tmp_path), tmp_path, ["one"])
+    means = figures["one"]["klsa"]
+    assert figures["one"]["passages"] == 1  # so each is the whole document
+    assert means["1"]["map"] == pytest.approx(means["0"]["map"], abs=0.05)
+    json.dumps(figures)
+    assert "| one |" in capsys.readouterr().out
+
+
+def test_articles_contain_their_paragraphs():
+    paragraphs = [
+        Document(id="1", title="Oil", text="First."),
+        Document(id="2", title="Gas", text="Other."),
+        Document(id="3", title="Oil", text="Second."),
+    ]
+    made, spans = passages.articles(paragraphs)
+    texts = {each.id: each.text for each in made}
+    assert texts == {"Oil": "First.\n\nSecond.", "Gas": "Other."}
+    for each in paragraphs:
+        article, begin, end = spans[each.id]
+        assert texts[article][begin:end] == each.text

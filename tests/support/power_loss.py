@@ -15,7 +15,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.processes import run
 
 CALLS = (
     "openat,open,creat,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,ftruncate,truncate,"
@@ -263,14 +263,7 @@ def record(program: str, folder: Path, trace: Path) -> Recording:
     before = as_disk(folder)
     command = [strace, "-f", "-y", "-xx", "-s", str(2**24), "-e", f"trace={CALLS}",
                "-e", "signal=none", "-o", str(trace), sys.executable, "-c", program]  # fmt: skip
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    done = run(*command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
     if "ptrace" in done.stderr:
         pytest.skip(f"strace may not trace here: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr

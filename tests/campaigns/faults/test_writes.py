@@ -3,8 +3,10 @@
 import pytest
 
 from benchmarks.faults import (
+    disk,
     failing_calls,
     followers,
+    partition_kills,
     write_damage,
     write_kills,
     write_readers,
@@ -51,3 +53,14 @@ def test_lost_restored_and_wrong_documents_are_noticed():
     another = Seen("000001", 0, held, fresh({"a": "w0 w5", "b": "late"}), {"a"})
     assert wrong(another, held) == "BM25 is not that of a fresh build"
     assert "'c'" in wrong(Seen("000001", 0, held, fresh(held), {"c"}), held)
+
+
+@pytest.mark.parametrize("change", disk.CHANGES, ids=lambda change: change.name)
+def test_a_disk_that_is_full_and_what_is_not_allowed(folder, survived, change):
+    survived(disk.run(folder, changes=(change,), step=10))
+
+
+@pytest.mark.parametrize("killed", ["builds", "writes", "refits", "splits", "settings"])
+def test_an_index_in_partitions_killed_at_random(folder, survived, killed):
+    none = dict.fromkeys(["builds", "writes", "refits", "splits", "settings"], 0)
+    survived(partition_kills.run(folder, **{**none, killed: 3}))

@@ -168,12 +168,10 @@ def test_scores_of_every_ranker_add_up(indexes: dict[str, Index], ranker: str) -
         assert_adds_up(hit.explanation, max(hits[0].score, 1))
 
 
-def test_stop_words_alone_are_explained_whole(tmp_path: Any) -> None:
-    texts = ["To be or not to be", "The question", "A pump leaks"]
-    given = [{"id": str(at), "text": text} for at, text in enumerate(texts)]
-    with build(given, name="stop", home=tmp_path, language="english") as index:
-        (hit,) = index.search("to be or not to be", explain=True).hits
-        assert hit.explanation is not None
-        assert hit.explanation.undivided is not None
-        assert hit.explanation.undivided.value == hit.score == hit.explanation.score
-        assert index.explain("to be or not to be", "2").score == 0
+def test_stop_words_alone_are_explained_whole(index_of: Any) -> None:
+    index = index_of(["To be or not to be", "The question", "A pump leaks"], language="english")
+    (hit,) = index.search("to be or not to be", explain=True).hits
+    assert hit.explanation is not None
+    assert hit.explanation.undivided is not None
+    assert hit.explanation.undivided.value == hit.score == hit.explanation.score
+    assert index.explain("to be or not to be", "2").score == 0

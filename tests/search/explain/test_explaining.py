@@ -63,7 +63,7 @@ def test_a_document_that_nothing_leads_to_scores_nothing(index):
 
 
 @pytest.fixture(scope="module")
-def cars(tmp_path_factory):
+def cars(index_of):
     """Two documents speak of cars by both their names, one by one name only."""
     cars = {
         "both": "car automobile engine wheel brake",
@@ -72,10 +72,7 @@ def cars(tmp_path_factory):
     }
     documents = [{"id": id_, "text": text} for id_, text in cars.items()]
     documents += [{"id": f"else-{at}", "text": text} for at, text in enumerate(topic_documents())]
-    home = tmp_path_factory.mktemp("cars")
-    opened = build(documents, name="cars", home=home, language="none")
-    yield opened
-    opened.close()
+    return index_of(documents, language="none")
 
 
 def test_an_explanation_names_what_brought_a_document(cars):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klsa_search import build
 from klsa_search.search.query.syntax import Clause, parse_boolean
 from tests.support.examples import one_in
 
@@ -22,13 +21,10 @@ def _text(number):
     params=[{}, pytest.param({"partitions": 2, "workers": 1}, marks=pytest.mark.slow)],
     ids=str,
 )
-def index(request, tmp_path_factory):
+def index(request, index_of):
     """Return an index with a document for each set of the four words."""
     documents = [{"id": str(number), "text": _text(number)} for number in range(16)]
-    home = tmp_path_factory.mktemp("home")
-    opened = build(documents, name="sets", home=home, ranker="bm25", **request.param)
-    yield opened
-    opened.close()
+    return index_of(documents, ranker="bm25", **request.param)
 
 
 def _expected(python):
@@ -186,14 +182,13 @@ SHOP = [
         ("offices for hire -U.S.A.", ("U.S.A.",), "3"),
     ],
 )
-def test_words_after_signs_are_excluded_from_longer_queries(tmp_path, query, excluded, absent):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
-    with build(documents, name="signs", home=tmp_path, ranker="bm25") as index:
-        found = index.search(query)
-        assert found.interpretation.excluded == excluded
-        assert found.interpretation.relaxed == {}
-        assert {hit.id for hit in found}.isdisjoint(absent)
-        assert found.total > 0
+def test_words_after_signs_are_excluded_from_longer_queries(index_of, query, excluded, absent):
+    index = index_of(SHOP, ranker="bm25")
+    found = index.search(query)
+    assert found.interpretation.excluded == excluded
+    assert found.interpretation.relaxed == {}
+    assert {hit.id for hit in found}.isdisjoint(absent)
+    assert found.total > 0
 
 
 @pytest.mark.parametrize(
@@ -205,29 +200,25 @@ def test_words_after_signs_are_excluded_from_longer_queries(tmp_path, query, exc
         "one two three four five six seven eight nine -wireless",
     ],
 )
-def test_hyphens_of_texts_are_no_operators(tmp_path, query):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
-    with build(documents, name="signs", home=tmp_path, ranker="bm25") as index:
-        sign = query.split()[-1]
-        assert index.search(query).interpretation.relaxed == {sign: "plain_text"}
+def test_hyphens_of_texts_are_no_operators(index_of, query):
+    index = index_of(SHOP, ranker="bm25")
+    sign = query.split()[-1]
+    assert index.search(query).interpretation.relaxed == {sign: "plain_text"}
 
 
-def test_options_of_commands_are_words_in_documents_of_code(tmp_path):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
+def test_options_of_commands_are_words_in_documents_of_code(index_of):
     options = {"ranker": "bm25", "identifiers": "parts"}
-    with build(documents, name="options", home=tmp_path, **options) as index:
-        found = index.search("run javac options -verbose")
-        assert (found[0].id, found.interpretation.relaxed) == ("5", {"-verbose": "suffix"})
-        assert index.search("run javac -canada").interpretation.excluded == ("canada",)
+    index = index_of(SHOP, **options)
+    found = index.search("run javac options -verbose")
+    assert (found[0].id, found.interpretation.relaxed) == ("5", {"-verbose": "suffix"})
+    assert index.search("run javac -canada").interpretation.excluded == ("canada",)
 
 
-def test_words_beside_operators_are_read_together(tmp_path):
+def test_words_beside_operators_are_read_together(index_of):
     documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
-    with build(
-        [*documents, {"id": "6", "text": "headphones"}], name="joined", home=tmp_path
-    ) as index:
-        found = index.search("head phones -mouse")
-        assert found.interpretation.variants == {"head phones": "headphones"}
+    index = index_of([*documents, {"id": "6", "text": "headphones"}])
+    found = index.search("head phones -mouse")
+    assert found.interpretation.variants == {"head phones": "headphones"}
 
 
 def test_operators_can_be_forced_and_turned_off(index):
@@ -267,7 +258,7 @@ def test_long_expressions_take_linear_time():
         ("printing --help", "4", {}, ()),
     ],
 )
-def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded, tmp_path):
+def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded, index_of):
     texts = [
         "run git commit -m with a message",
         "git log",
@@ -277,24 +268,21 @@ def test_hyphens_of_options_and_negative_numbers(query, first, relaxed, excluded
         "java -Djava.io.tmpdir=/tmp",
         "printing 10.5.2 at www.example.com, rock'n'roll, foo@bar.com, foo@bar.com, U.S.A. U.S.A.",
     ]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    with build(documents, name="hyphens", home=tmp_path, ranker="bm25") as index:
-        found = index.search(query)
-        assert found[0].id == first
-        assert found.interpretation.relaxed == relaxed
-        assert found.interpretation.excluded == excluded
+    index = index_of(texts, ranker="bm25")
+    found = index.search(query)
+    assert found[0].id == first
+    assert found.interpretation.relaxed == relaxed
+    assert found.interpretation.excluded == excluded
 
 
-def test_a_finnish_suffix_is_not_excluded(tmp_path):
+def test_a_finnish_suffix_is_not_excluded(index_of):
     texts = ["Option Base -lause asettaa rajan", "Option-painike", "Muu lause"]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    index = build(documents, name="suffix", home=tmp_path, language="finnish")
+    index = index_of(texts, language="finnish")
     found = index.search("Option Base -lause")
     assert found[0].id == "0"
     assert found.interpretation.relaxed == {"-lause": "suffix"}
     assert index.search("Option -lause").interpretation.excluded == ("lause",)
     assert index.search("Base -lause", operators=True).interpretation.excluded == ("lause",)
-    index.close()
 
 
 @pytest.mark.parametrize(
@@ -318,13 +306,12 @@ def test_an_operator_that_is_not_between_words_is_reported(index, query, relaxed
 
 
 @pytest.mark.parametrize("words", ["طائرة محرك", "विमान इंजन", "飛機 DVD"])
-def test_letters_without_case_are_not_in_capitals(tmp_path, words):
+def test_letters_without_case_are_not_in_capitals(index_of, words):
     first, second = words.split()
     texts = [first, second, words]
-    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     expected = {"NOT": {"0"}, "AND": {"2"}, "OR": {"0", "1", "2"}}
-    with build(records, name="caseless", home=tmp_path, ranker="bm25") as index:
-        for operator, ids in expected.items():
-            found = index.search(f"{first} {operator} {second}")
-            assert {hit.id for hit in found} == ids, operator
-            assert not found.interpretation.relaxed
+    index = index_of(texts, ranker="bm25")
+    for operator, ids in expected.items():
+        found = index.search(f"{first} {operator} {second}")
+        assert {hit.id for hit in found} == ids, operator
+        assert not found.interpretation.relaxed

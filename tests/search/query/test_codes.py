@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search import build
 from klsa_search.search.query.codes import codes_of
 
 CODES = {
@@ -35,13 +34,11 @@ CODES = {
     params=[pytest.param(1, marks=pytest.mark.slow), 2],
     ids=["one part", "two parts"],
 )
-def tickets(request, tmp_path_factory):
+def tickets(request, index_of):
     rows = [{"id": f"with {id_}", "text": text} for id_, text in CODES.items()]
     rows += [{"id": f"n{n}", "text": f"error error {n} 2 e printer laptop part"} for n in range(40)]
-    home = tmp_path_factory.mktemp("home")
     options = {"partitions": request.param, "workers": 1, "ranker": "bm25"}
-    with build(rows, name="tickets", home=home, **options) as index:
-        yield index
+    return index_of(rows, **options)
 
 
 FOUND = {
@@ -113,34 +110,32 @@ def test_codes_of_scripts_without_spaces_stand_between_words():
 
 
 @pytest.mark.parametrize("sign", ["-", "/", ".", "_", " ", "", "–", "·"])
-def test_a_letter_apart_from_a_number_is_a_part_of_it(tmp_path, sign):
-    records = [{"id": letter, "text": f"Part 4711{sign}{letter} fits"} for letter in "ABCGT"]
-    with build(records, name="parts", home=tmp_path) as index:
-        for letter in "AT":
-            for query in (f"4711 {letter}", f"4711 {letter.lower()}", f"part 4711 {letter}"):
-                assert index.search(query)[0].id == letter, query
-                assert [hit.id for hit in index.search(query, match="all")] == [letter], query
+def test_a_letter_apart_from_a_number_is_a_part_of_it(index_of, sign):
+    index = index_of({letter: f"Part 4711{sign}{letter} fits" for letter in "ABCGT"})
+    for letter in "AT":
+        for query in (f"4711 {letter}", f"4711 {letter.lower()}", f"part 4711 {letter}"):
+            assert index.search(query)[0].id == letter, query
+            assert [hit.id for hit in index.search(query, match="all")] == [letter], query
 
 
-def test_a_letter_after_a_number_may_be_a_word(tmp_path):
+def test_a_letter_after_a_number_may_be_a_word(index_of):
     records = [
         {"id": "0", "text": "it costs 250 per month"},
         {"id": "1", "text": "the fee is 250 a month and costs 9"},
         {"id": "2", "text": "from 2023 a 2024"},
         {"id": "3", "text": "from 2023 to 2024"},
     ]
-    with build(records, name="fees", home=tmp_path) as index:
-        assert {hit.id for hit in index.search("costs 250 a", match="all")} == {"0", "1"}
-        assert {hit.id for hit in index.search("it costs 250 a", match="all")} == {"0", "1"}
-        assert {hit.id for hit in index.search("2023 a 2024", match="all")} == {"2", "3"}
+    index = index_of(records)
+    assert {hit.id for hit in index.search("costs 250 a", match="all")} == {"0", "1"}
+    assert {hit.id for hit in index.search("it costs 250 a", match="all")} == {"0", "1"}
+    assert {hit.id for hit in index.search("2023 a 2024", match="all")} == {"2", "3"}
 
 
-def test_a_number_finds_the_code_that_ends_with_it(tmp_path):
+def test_a_number_finds_the_code_that_ends_with_it(index_of):
     texts = ["update KB5034441 fails", "update KB5034123", "error E1058", "15034441 of a8b5034441"]
-    documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
-    with build(documents, name="suffixes", home=tmp_path) as index:
-        for query, first in (("5034441", "d0"), ("update 5034441", "d0"), ("1058", "d2")):
-            found = index.search(query, match="all")
-            assert [hit.id for hit in found] == [first]
-            assert found.interpretation.unknown == ()
-        assert index.search("034441", match="all").total == 0
+    index = index_of({f"d{number}": text for number, text in enumerate(texts)})
+    for query, first in (("5034441", "d0"), ("update 5034441", "d0"), ("1058", "d2")):
+        found = index.search(query, match="all")
+        assert [hit.id for hit in found] == [first]
+        assert found.interpretation.unknown == ()
+    assert index.search("034441", match="all").total == 0

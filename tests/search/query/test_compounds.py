@@ -76,33 +76,29 @@ def test_words_are_excluded_both_ways(written):
 
 
 @pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_words_exclude_what_a_search_for_them_finds(tmp_path, partitions):
+def test_words_exclude_what_a_search_for_them_finds(index_of, partitions):
     texts = ["Notes on COVID19"] * 9 + ["Notes on COVID-19", "Notes on cars", "Notes on 19 cars"]
     texts += ["Notes: email"] * 3 + ["Notes: e-mail"]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    options = {"partitions": partitions, "workers": 1}
-    with build(documents, name="rare", home=tmp_path, **options) as index:
-        for word, total in (("covid19", 9), ("COVID-19", 10), ("car", 2), ("email", 3)):
-            assert index.search(f"notes +{word}").total == total
-            assert index.search(f"notes -{word}").total == len(texts) - total
-        assert index.search("notes -card").total == len(texts)
+    index = index_of(texts, partitions=partitions, workers=1)
+    for word, total in (("covid19", 9), ("COVID-19", 10), ("car", 2), ("email", 3)):
+        assert index.search(f"notes +{word}").total == total
+        assert index.search(f"notes -{word}").total == len(texts) - total
+    assert index.search("notes -card").total == len(texts)
 
 
 @pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_an_excluded_word_is_not_divided_at_any_letter(tmp_path, partitions):
+def test_an_excluded_word_is_not_divided_at_any_letter(index_of, partitions):
     texts = ["it may be hot", "hot some one", "hot the rapist", "hot car pet", "hot UTF-8"]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    options = {"partitions": partitions, "workers": 1}
-    with build(documents, name="halves", home=tmp_path, **options) as index:
-        for word in ("maybe", "someone", "therapist", '"carpet"'):
-            assert index.search(f"hot -{word}").total == 5, word
-        found = index.search("hot -utf8")
-        assert found.total == 4
-        assert found.interpretation.variants == {"utf8": "utf 8"}
+    index = index_of(texts, partitions=partitions, workers=1)
+    for word in ("maybe", "someone", "therapist", '"carpet"'):
+        assert index.search(f"hot -{word}").total == 5, word
+    found = index.search("hot -utf8")
+    assert found.total == 4
+    assert found.interpretation.variants == {"utf8": "utf 8"}
 
 
 @pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_parts_may_be_stop_words(tmp_path, partitions):
+def test_parts_may_be_stop_words(index_of, partitions):
     texts = [
         "a unit of class 1A",
         "1 a day",
@@ -111,48 +107,42 @@ def test_parts_may_be_stop_words(tmp_path, partitions):
         "log in here",
         "log it",
     ]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    options = {"partitions": partitions, "workers": 1}
-    with build(documents, name="stops", home=tmp_path, **options) as index:
-        for query in ("1A", "1a"):
-            found = index.search(query, match="all")
-            assert {hit.id for hit in found} >= {"0", "1"}
-            assert found.interpretation.variants == {query: " ".join(query)}
-        for query in ("+1A", "+1A unit"):
-            assert {hit.id for hit in index.search(query)} == {"0", "1"}
-        assert {hit.id for hit in index.search("page day -1A")}.isdisjoint({"0", "1"})
+    index = index_of(texts, partitions=partitions, workers=1)
+    for query in ("1A", "1a"):
+        found = index.search(query, match="all")
+        assert {hit.id for hit in found} >= {"0", "1"}
+        assert found.interpretation.variants == {query: " ".join(query)}
+    for query in ("+1A", "+1A unit"):
+        assert {hit.id for hit in index.search(query)} == {"0", "1"}
+    assert {hit.id for hit in index.search("page day -1A")}.isdisjoint({"0", "1"})
 
 
-def test_excluded_words_neither_need_nor_use_up_corrections(tmp_path):
-    texts = ["hot filler words", "hot UTF-8", "hot gearbox"]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+def test_excluded_words_neither_need_nor_use_up_corrections(index_of):
     many = " ".join(f"-zz{number}" for number in range(12))
-    with build(documents, name="many", home=tmp_path, ranker="bm25") as index:
-        found = index.search(f"{many} -utf8 hot fillre")
-        assert [hit.id for hit in found] == ["0", "2"]
-        assert found.interpretation.corrections == {"fillre": "filler"}
+    index = index_of(["hot filler words", "hot UTF-8", "hot gearbox"], ranker="bm25")
+    found = index.search(f"{many} -utf8 hot fillre")
+    assert [hit.id for hit in found] == ["0", "2"]
+    assert found.interpretation.corrections == {"fillre": "filler"}
 
 
 PERSIAN = ["کتاب\u200cخانه", "کتابخانه", "کتاب خانه"]
 
 
 @pytest.mark.parametrize("written", PERSIAN, ids=["joiner", "joined", "apart"])
-def test_persian_compounds_are_found(written, tmp_path):
-    documents = [{"id": "1", "text": f"{written} بزرگ"}, {"id": "2", "text": "شهر"}]
-    with build(documents, name="persian", home=tmp_path, language="persian") as index:
-        for query in PERSIAN:
-            assert [hit.id for hit in index.search(query)] == ["1"]
+def test_persian_compounds_are_found(written, index_of):
+    index = index_of({"1": f"{written} بزرگ", "2": "شهر"}, language="persian")
+    for query in PERSIAN:
+        assert [hit.id for hit in index.search(query)] == ["1"]
 
 
-def test_a_joiner_is_a_blank_that_words_may_be_joined_across(tmp_path):
-    documents = [{"id": str(n), "text": f"{text} بزرگ"} for n, text in enumerate(PERSIAN)]
-    with build(documents, name="persian", home=tmp_path, language="persian") as index:
-        found = index.search(PERSIAN[0])
-        assert {hit.id for hit in found} == {"0", "1", "2"}
-        assert found.interpretation.variants == {PERSIAN[0]: PERSIAN[1]}
+def test_a_joiner_is_a_blank_that_words_may_be_joined_across(index_of):
+    index = index_of([f"{text} بزرگ" for text in PERSIAN], language="persian")
+    found = index.search(PERSIAN[0])
+    assert {hit.id for hit in found} == {"0", "1", "2"}
+    assert found.interpretation.variants == {PERSIAN[0]: PERSIAN[1]}
 
 
-def test_names_are_found_by_the_names_of_their_signs(tmp_path):
+def test_names_are_found_by_the_names_of_their_signs(index_of):
     texts = {
         "net": "Runs on .NET 8",
         "word": "the dotnet command",
@@ -162,26 +152,25 @@ def test_names_are_found_by_the_names_of_their_signs(tmp_path):
         "asp": "ASP.NET pages",
         "knife": "a sharp knife with a dot",
     }
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
-    with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
-        for query, expected, variants, corrections in (
-            ("dotnet", {"net", "word", "asp"}, {"dotnet": ".net"}, {}),
-            ("csharp", {"sharp"}, {}, {"csharp": "c#"}),
-            ("cplusplus", {"plus"}, {}, {"cplusplus": "c++"}),
-            ("surplus", {"rest"}, {}, {}),
-            ("aspnet", {"asp", "net"}, {}, {"aspnet": "asp .net"}),
-            ("c sharp", {"sharp", "knife"}, {"c sharp": "c#"}, {}),
-            ("dot net", {"net", "asp", "knife"}, {"dot net": ".net"}, {}),
-            ("f sharp", {"knife"}, {}, {}),
-        ):
-            found = index.search(query)
-            assert {hit.id for hit in found} == expected
-            assert found.interpretation.variants == variants
-            assert found.interpretation.corrections == corrections
+    index = index_of(texts, ranker="bm25")
+    for query, expected, variants, corrections in (
+        ("dotnet", {"net", "word", "asp"}, {"dotnet": ".net"}, {}),
+        ("csharp", {"sharp"}, {}, {"csharp": "c#"}),
+        ("cplusplus", {"plus"}, {}, {"cplusplus": "c++"}),
+        ("surplus", {"rest"}, {}, {}),
+        ("aspnet", {"asp", "net"}, {}, {"aspnet": "asp .net"}),
+        ("c sharp", {"sharp", "knife"}, {"c sharp": "c#"}, {}),
+        ("dot net", {"net", "asp", "knife"}, {"dot net": ".net"}, {}),
+        ("f sharp", {"knife"}, {}, {}),
+    ):
+        found = index.search(query)
+        assert {hit.id for hit in found} == expected
+        assert found.interpretation.variants == variants
+        assert found.interpretation.corrections == corrections
 
 
 @pytest.mark.parametrize("pair", LONGER, ids=[joined for joined, _ in LONGER])
-def test_words_of_several_parts_are_found_both_ways(pair, tmp_path):
+def test_words_of_several_parts_are_found_both_ways(pair, index_of):
     noise = [
         "T shirts for M, I and S sizes",
         "Items 1, 2, 3, 12 and 978",
@@ -190,53 +179,43 @@ def test_words_of_several_parts_are_found_both_ways(pair, tmp_path):
     ]
     for written, query in (pair, reversed(pair)):
         texts = {"wanted": f"Notes on {written} here", **dict(zip("abcd", noise, strict=True))}
-        documents = [{"id": name, "text": text} for name, text in texts.items()]
-        with build(documents, name="longer", home=tmp_path, replace=True) as index:
-            found = index.search(query)
-            assert "wanted" in {hit.id for hit in found}
-            assert found.interpretation.variants or found.interpretation.corrections
+        index = index_of(texts)
+        found = index.search(query)
+        assert "wanted" in {hit.id for hit in found}
+        assert found.interpretation.variants or found.interpretation.corrections
 
 
-def test_parts_must_be_side_by_side(tmp_path):
-    documents = [{"id": "1", "text": "Version 8 of the utf library"}, {"id": "2", "text": "mm 10"}]
-    index = build(documents, name="far", home=tmp_path)
+def test_parts_must_be_side_by_side(index_of):
+    index = index_of({"1": "Version 8 of the utf library", "2": "mm 10"})
     for query in ("utf8", "10mm"):
         said = index.search(query).interpretation
         assert (said.unknown, said.corrections, said.variants) == ((query,), {}, {})
-    index.close()
 
 
-def test_operators_apply_to_both_writings(tmp_path):
-    texts = {"joined": "utf8 text", "apart": "UTF-8 text", "other": "plain text"}
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
-    index = build(documents, name="signs", home=tmp_path)
+def test_operators_apply_to_both_writings(index_of):
+    index = index_of({"joined": "utf8 text", "apart": "UTF-8 text", "other": "plain text"})
     for query in ("utf8", "utf-8"):
         assert {hit.id for hit in index.search(f"+{query}")} == {"joined", "apart"}
         assert {hit.id for hit in index.search(f"text -{query}")} == {"other"}
     assert index.search("utf8").interpretation.variants == {"utf8": "utf 8"}
     assert index.search("utf-8").interpretation.variants == {"utf-8": "utf8"}
     assert index.search("utf8", spelling="off").interpretation.variants == {}
-    index.close()
 
 
-def test_two_parts_of_a_longer_name_are_enough(tmp_path):
-    documents = [{"id": "1", "text": "the user name field"}, {"id": "2", "text": "a name"}]
-    index = build(documents, name="name", home=tmp_path)
+def test_two_parts_of_a_longer_name_are_enough(index_of):
+    index = index_of({"1": "the user name field", "2": "a name"})
     found = index.search("getUserName")
     assert found[0].id == "1"
     assert found.interpretation.corrections == {"getUserName": "User Name"}
-    index.close()
 
 
-def test_partitions_divide_words_alike(tmp_path):
-    documents = [{"id": str(n), "text": f"UTF-8 number {n}"} for n in range(8)]
-    index = build(documents, name="divided", home=tmp_path, partitions=2, workers=1)
+def test_partitions_divide_words_alike(index_of):
+    index = index_of([f"UTF-8 number {n}" for n in range(8)], partitions=2, workers=1)
     found = index.search("utf8")
     assert (found.total, found.interpretation.corrections) == (8, {"utf8": "utf 8"})
-    index.close()
 
 
-def test_names_with_signs_are_found_within_names(tmp_path):
+def test_names_with_signs_are_found_within_names(index_of):
     texts = {
         "asp": "Building web apps with ASP.NET Core",
         "vb": "Macros moved to VB.NET.",
@@ -246,7 +225,6 @@ def test_names_with_signs_are_found_within_names(tmp_path):
         "cpp": "Written in C++ and fast",
         "c-sharp": "Written in C# and safe",
     }
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
     expected = {
         ".NET": {"asp", "vb", "runtime"},
         ".net": {"asp", "vb", "runtime"},
@@ -258,8 +236,8 @@ def test_names_with_signs_are_found_within_names(tmp_path):
         "C#": {"c-sharp"},
         "C": {"c"},
     }
-    with build(documents, name="names", home=tmp_path, ranker="bm25") as index:
-        assert {query: {hit.id for hit in index.search(query)} for query in expected} == expected
+    index = index_of(texts, ranker="bm25")
+    assert {query: {hit.id for hit in index.search(query)} for query in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -273,7 +251,7 @@ def test_names_with_signs_are_found_within_names(tmp_path):
         ("database", {"store"}, {}),  # data and base stand apart more often
     ],
 )
-def test_known_words_are_divided_if_the_parts_stand_together(query, expected, variants, tmp_path):
+def test_known_words_are_divided_if_the_parts_stand_together(query, expected, variants, index_of):
     texts = {
         "mail": "Send an e-mail to us",
         "post": "The email arrived",
@@ -288,11 +266,10 @@ def test_known_words_are_divided_if_the_parts_stand_together(query, expected, va
         **{f"data{number}": "Raw data" for number in range(3)},
         **{f"base{number}": "The base of a lamp" for number in range(3)},
     }
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
-    with build(documents, name="known", home=tmp_path, ranker="bm25") as index:
-        found = index.search(query)
-        assert {hit.id for hit in found} == expected
-        assert found.interpretation.variants == variants
+    index = index_of(texts, ranker="bm25")
+    found = index.search(query)
+    assert {hit.id for hit in found} == expected
+    assert found.interpretation.variants == variants
 
 
 @pytest.mark.parametrize(
@@ -306,7 +283,7 @@ def test_known_words_are_divided_if_the_parts_stand_together(query, expected, va
         ("time bases", {"base", "hour", "day"}, {}),  # written apart, and the joined one is rare
     ],
 )
-def test_known_words_are_joined_if_documents_write_them_so(query, expected, variants, tmp_path):
+def test_known_words_are_joined_if_documents_write_them_so(query, expected, variants, index_of):
     texts = {
         "joined": "Our website is new",
         "apart": "A web site of birds",
@@ -322,12 +299,11 @@ def test_known_words_are_joined_if_documents_write_them_so(query, expected, vari
         "hour": "Bases and hours",
         "day": "Bases and days",
     }
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
-    with build(documents, name="known", home=tmp_path, ranker="bm25") as index:
-        found = index.search(query, operators=True if "+" in query else None)
-        assert found.interpretation.variants == variants
-        times = {f"time{number}" for number in range(9)}
-        assert {hit.id for hit in found} - times == expected
+    index = index_of(texts, ranker="bm25")
+    found = index.search(query, operators=True if "+" in query else None)
+    assert found.interpretation.variants == variants
+    times = {f"time{number}" for number in range(9)}
+    assert {hit.id for hit in found} - times == expected
 
 
 @pytest.mark.parametrize(
@@ -339,17 +315,70 @@ def test_known_words_are_joined_if_documents_write_them_so(query, expected, vari
         ("12-5", {"12-5": "125"}),
     ],
 )
-def test_decimals_are_not_joined(query, variants, tmp_path):
-    documents = [{"id": n, "text": f"article {n}"} for n in ("125", "123456", "1250")]
-    with build(documents, name="numbers", home=tmp_path) as index:
-        assert index.search(query).interpretation.variants == variants
+def test_decimals_are_not_joined(query, variants, index_of):
+    index = index_of({n: f"article {n}" for n in ("125", "123456", "1250")})
+    assert index.search(query).interpretation.variants == variants
 
 
-def test_the_first_other_writings_of_a_query_count_in_any_number_of_clauses(tmp_path):
+def test_the_first_other_writings_of_a_query_count_in_any_number_of_clauses(index_of):
     pairs = [(f"{a}ak{b}o", f"{a}em{b}u") for a in "bdfgk" for b in "lmnprstz"]
-    documents = [{"id": a + b, "text": a + b} for a, b in pairs]
-    with build(documents, name="many", home=tmp_path, stemmer="none") as index:
-        for join, pair in ((" ", "{} {}"), (" OR ", '"{} {}"')):
-            query = join.join(pair.format(*words) for words in pairs)
-            hits = index.search(query, 50, ranker="bm25")
-            assert {hit.id for hit in hits} == {a + b for a, b in pairs[:32]}
+    index = index_of({a + b: a + b for a, b in pairs}, stemmer="none")
+    for join, pair in ((" ", "{} {}"), (" OR ", '"{} {}"')):
+        query = join.join(pair.format(*words) for words in pairs)
+        hits = index.search(query, 50, ranker="bm25")
+        assert {hit.id for hit in hits} == {a + b for a, b in pairs[:32]}
+
+
+GERMAN = {
+    "question": "Ein Fragezeichen steht am Ende",
+    "marks": "Satzzeichen und Anführungszeichen",
+    "house": "Das Krankenhaus liegt am Wald",
+    "forest": "Der Wald ist kühl",
+    "edge": "Waldränder sind hell",
+    "staff": "Mitarbeiter schlafen",
+}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 2])
+def index(request, index_of):
+    documents = [{"id": name, "text": text} for name, text in GERMAN.items()]
+    options = {"language": "german", "ranker": "bm25", "partitions": request.param}
+    return index_of(documents, workers=1, **options)
+
+
+def test_words_are_found_in_compounds(index):
+    for query, expected in (
+        ("Frage", {"question"}),
+        ("Zeichen", {"question", "marks"}),
+        ("Haus", {"house"}),
+        ("Haus Wald", {"house", "forest"}),
+        ("Wald", {"house", "forest"}),  # a word of documents stands for itself
+        ("ken", set()),  # neither beginning nor end
+        ("mit Wald", {"house", "forest"}),  # a function word
+        ("Xyz", set()),
+    ):
+        assert {hit.id for hit in index.search(query)} == expected, query
+
+
+def test_operators_apply_to_words_in_compounds(index):
+    for query, expected in (
+        ("+Haus", {"house"}),
+        ("Haus AND Wald", {"house"}),
+        ("Haus AND Ende", set()),
+        ("Frage OR Haus", {"question", "house"}),
+        ("Wald -Haus", {"house", "forest"}),  # only words as typed exclude
+    ):
+        assert {hit.id for hit in index.search(query)} == expected, query
+
+
+def test_the_interpretation_has_the_compounds(index):
+    said = index.search("Frage").interpretation
+    assert (said.unknown, said.prefixes) == ((), {"Frage*": ("fragezeich",)})
+    assert {hit.id for hit in index.search("Haus liegt", match="all")} == {"house"}
+    off = index.search("Frage", spelling="off")
+    assert (off.total, off.interpretation.unknown) == (0, ("Frage",))
+
+
+def test_languages_without_compounds_have_none(index_of):
+    index = index_of({"1": "a zookeeper"}, language="english")
+    assert index.search("keeper").total == 0

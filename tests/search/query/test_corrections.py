@@ -32,17 +32,15 @@ KINDS = {
     params=[1, pytest.param(2, marks=pytest.mark.slow)],
     ids=["one part", "two parts"],
 )
-def shop(request, tmp_path_factory):
+def shop(request, index_of):
     rows = [
         {"id": f"{title} {number}", "title": title, "text": f"{text} Offer {number}."}
         for title, text in KINDS.items()
         for number in range(20)
     ]
     rows.append({"id": "typo", "title": "headphnoes", "text": "Someone cannot type."})
-    home = tmp_path_factory.mktemp("home")
     options = {"partitions": request.param, "workers": 1, "ranker": "bm25"}
-    with build(rows, name="shop", home=home, **options) as index:
-        yield index
+    return index_of(rows, **options)
 
 
 def kinds(results):
@@ -152,37 +150,34 @@ def test_every_word_is_either_searched_or_said_to_be_left_out(shop, typed, match
     assert {word for part in parts for word in part.split()} >= {*typed}
 
 
-def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(tmp_path):
+def test_a_rarer_joined_word_does_not_replace_the_words_of_a_query(index_of):
     texts = ["paragraph", "classification", "classification of a paragraph"] * 4
     texts += ["paragraphclassification", "head of sales", "phones", "phone", "heads", "headphones"]
-    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    with build(rows, name="help", home=tmp_path, ranker="bm25") as index:
-        for match in ("any", "all"):
-            found = {hit.id for hit in index.search("paragraph classification", 20, match=match)}
-            assert found >= {"2", "5", "8", "11", "12"}
-            assert [hit.id for hit in index.search("head phones", match=match)] == ["17"]
+    index = index_of(texts, ranker="bm25")
+    for match in ("any", "all"):
+        found = {hit.id for hit in index.search("paragraph classification", 20, match=match)}
+        assert found >= {"2", "5", "8", "11", "12"}
+        assert [hit.id for hit in index.search("head phones", match=match)] == ["17"]
 
 
 @pytest.mark.parametrize(("typed", "written"), [("usbc", "USB-C"), ("PhD", "Ph.D.")])
-def test_a_part_of_one_letter_is_meant_rather_than_an_unsure_correction(tmp_path, typed, written):
+def test_a_part_of_one_letter_is_meant_rather_than_an_unsure_correction(index_of, typed, written):
     texts = [f"a {written} thing", "a USB hub", "a thesis", "the Program C", "vitamin D"]
     texts += [f"cable {n}" for n in range(20)]
-    with build(texts, name="parts", home=tmp_path) as index:
-        result = index.search(typed)
-        assert [hit.id for hit in result.hits][:1] == ["1"]
-        parts = written.replace("-", " ").replace(".", " ").split()
-        assert result.interpretation.corrections[typed].lower().split() == [
-            part.lower() for part in parts
-        ]
+    index = index_of(texts)
+    result = index.search(typed)
+    assert [hit.id for hit in result.hits][:1] == ["0"]
+    parts = written.replace("-", " ").replace(".", " ").split()
+    assert result.interpretation.corrections[typed].lower().split() == [
+        part.lower() for part in parts
+    ]
 
 
-def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
-    texts = ["the U.S.A. and the UK", "a USB cable"] + [f"cable {n}" for n in range(20)]
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    with build(documents, name="points", home=tmp_path) as index:
-        found = index.search("usa")
-        assert [hit.id for hit in found] == ["0"]
-        assert found.interpretation.corrections == {"usa": "u s a"}
+def test_an_abbreviation_without_points_is_not_a_similar_word(index_of):
+    index = index_of(["the U.S.A. and the UK", "a USB cable"] + [f"cable {n}" for n in range(20)])
+    found = index.search("usa")
+    assert [hit.id for hit in found] == ["0"]
+    assert found.interpretation.corrections == {"usa": "u s a"}
 
 
 @pytest.mark.parametrize(
@@ -196,8 +191,8 @@ def test_an_abbreviation_without_points_is_not_a_similar_word(tmp_path):
         ("한국어 컴퓨터 iPhone", "english", "iPhone한국어컴퓨터"),
     ],
 )
-def test_words_run_together_with_stop_words_and_pairs_are_searched(tmp_path, text, language, typed):
-    index = build([{"id": "1", "text": text}], name="x", home=tmp_path, language=language)
+def test_words_run_together_with_stop_words_and_pairs_are_searched(index_of, text, language, typed):
+    index = index_of([{"id": "1", "text": text}], language=language)
     assert [hit.id for hit in index.search(typed)] == ["1"]
     for suggestion in index.suggest(typed):
         assert index.search(suggestion.query, match="all").total == suggestion.documents

@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 
-from klsa_search import build
 from klsa_search.search.engine.query_terms import QueryTerms
 from klsa_search.search.query.parser import MAX_TERMS
 from klsa_search.search.rankers.klsa import rank_klsa
@@ -15,16 +14,14 @@ WORDS = [f"word{number:03}" for number in range(400)]
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
+def index(index_of):
     chance = random.Random(3)
     weights = [1 / (number + 3) for number in range(len(WORDS))]
     documents = [
         {"id": str(number), "text": " ".join(chance.choices(WORDS, weights, k=60))}
         for number in range(1500)
     ]
-    home = tmp_path_factory.mktemp("long")
-    with build(documents, name="long", home=home, dimensions=10) as index:
-        yield index
+    return index_of(documents, dimensions=10)
 
 
 def test_the_heaviest_words_of_a_long_query_count_and_the_others_are_reported(index):

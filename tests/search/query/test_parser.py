@@ -247,12 +247,11 @@ def test_a_phrase_that_no_document_has_leaves_the_other_operators(tmp_path):
     index.close()
 
 
-def test_an_index_can_be_without_operators(tmp_path):
-    index = build(documents()[:5], home=tmp_path, name="plain", operators=False, dimensions=2)
+def test_an_index_can_be_without_operators(index_of):
+    index = index_of(documents()[:5], operators=False, dimensions=2)
     assert index.search('wing -"drag"').interpretation.excluded == ()
     assert index.search('wing -"drag"').interpretation.relaxed == {}
     assert index.search('wing -"drag"', operators=True).interpretation.excluded == ('"drag"',)
-    index.close()
 
 
 def test_an_index_never_asks_for_all_operators(tmp_path):

@@ -219,16 +219,15 @@ SHOP = [
     ],
 )
 def test_words_run_together_or_apart_may_be_misspelt(
-    tmp_path, partitions, query, first, corrections
+    index_of, partitions, query, first, corrections
 ):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
     options = {"partitions": partitions, "workers": 1}
-    with build(documents, name="shop", home=tmp_path, **options) as index:
-        for match in ("any", "all"):
-            found = index.search(query, match=match)
-            assert found[0].id == first
-            assert found.interpretation.corrections == corrections
-            assert found.interpretation.unknown == ()
+    index = index_of(SHOP, **options)
+    for match in ("any", "all"):
+        found = index.search(query, match=match)
+        assert found[0].id == first
+        assert found.interpretation.corrections == corrections
+        assert found.interpretation.unknown == ()
 
 
 @pytest.mark.parametrize(
@@ -242,20 +241,18 @@ def test_words_run_together_or_apart_may_be_misspelt(
         ("coffee pc", ("pc",)),
     ],
 )
-def test_a_word_beside_an_abbreviation_that_no_document_has_is_searched(tmp_path, query, unknown):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
-    with build(documents, name="shop", home=tmp_path) as index:
-        found = index.search(query)
-        assert found.total == index.search(query, spelling="off").total > 0
-        assert (found.interpretation.unknown, found.interpretation.corrections) == (unknown, {})
-        index.set_synonyms({unknown[0]: ["hose"]})
-        assert list(index.search(query).interpretation.synonyms) == [*unknown]
+def test_a_word_beside_an_abbreviation_that_no_document_has_is_searched(copy_of, query, unknown):
+    index = copy_of(SHOP)
+    found = index.search(query)
+    assert found.total == index.search(query, spelling="off").total > 0
+    assert (found.interpretation.unknown, found.interpretation.corrections) == (unknown, {})
+    index.set_synonyms({unknown[0]: ["hose"]})
+    assert list(index.search(query).interpretation.synonyms) == [*unknown]
 
 
-def test_a_word_with_a_hyphen_that_no_document_has_is_one_word(tmp_path):
-    documents = [{"id": str(number), "text": text} for number, text in enumerate(SHOP)]
-    with build(documents, name="shop", home=tmp_path, ranker="bm25") as index:
-        assert ids(index.search("head-phones")) == ["3"]
-        assert index.search("head-phones").interpretation.variants == {"head-phones": "headphones"}
-        index.add([{"id": "new", "text": "a head phones shop"}])
-        assert set(ids(index.search("head-phones"))) == {"3", "5", "6", "new"}
+def test_a_word_with_a_hyphen_that_no_document_has_is_one_word(copy_of):
+    index = copy_of(SHOP, ranker="bm25")
+    assert ids(index.search("head-phones")) == ["3"]
+    assert index.search("head-phones").interpretation.variants == {"head-phones": "headphones"}
+    index.add([{"id": "new", "text": "a head phones shop"}])
+    assert set(ids(index.search("head-phones"))) == {"3", "5", "6", "new"}

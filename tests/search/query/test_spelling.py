@@ -19,11 +19,9 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
+def index(index_of):
     documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
-    opened = build(documents, name="spelt", home=tmp_path_factory.mktemp("home"), dimensions=2)
-    yield opened
-    opened.close()
+    return index_of(documents, dimensions=2)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +61,12 @@ def test_words_without_a_near_term_stay(index, word):
     assert (said.did_you_mean is None) == (word != "bred")
 
 
-def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
+def test_the_nearest_comes_first_then_the_one_in_most_documents(index_of):
     documents = [{"id": str(i), "text": text} for i, text in enumerate(
         ["flowers", "flower", "flowed", "flowed", "floor", "floor"])]  # fmt: skip
-    index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
+    index = index_of(documents, dimensions=2, stemmer="none")
     assert index.search("flowes").interpretation.corrections == {"flowes": "flowed"}
     assert index.search("flor").interpretation.corrections == {"flor": "floor"}
-    index.close()
 
 
 @pytest.fixture
@@ -80,17 +77,14 @@ def is_small(monkeypatch):
 @pytest.fixture(
     scope="module", params=[{"partitions": 2, "workers": 1}, {"passages": "20"}], ids=str
 )
-def sniffers(request, tmp_path_factory):
+def sniffers(request, index_of):
     """Return 600 documents, which all contain *sniffer*; five with *most*, one with a code."""
     documents = [
         {"id": str(n), "text": f"The sniffer {n} captures packets, {'most' if n < 5 else 'some'}.",
          "shelf": n % 7}
         for n in range(600)
     ]  # fmt: skip
-    home = tmp_path_factory.mktemp("home")
-    index = build(documents, name="sniffers", home=home, ranker="bm25", **request.param)
-    yield index
-    index.close()
+    return index_of(documents, ranker="bm25", **request.param)
 
 
 @pytest.mark.usefixtures("is_small")
@@ -172,18 +166,16 @@ def test_words_with_capitals_are_split(index):
     assert index.search("WiFi paper").interpretation.corrections == {"WiFi": "Wi Fi"}
 
 
-def test_words_are_corrected_to_what_is_written_alone(tmp_path):
+def test_words_are_corrected_to_what_is_written_alone(index_of):
     """A stem is no word: what ends as the query's word does has to be in a document."""
     texts = ["Diversification of a portfolio", "An adjacency matrix", "Convergence of series"]
-    documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
-    index = build(documents, name="written", home=tmp_path, dimensions=2)
+    index = index_of(texts, dimensions=2)
     for word in ("DIVERSIFYING", "diversifies", "convergently"):
         said = index.search(word).interpretation
         assert (said.corrections, said.did_you_mean) == ({}, None)
     assert index.search("diversifcation").interpretation.words == ("Diversification",)
     # Another form of a known stem is known, whether a document writes it or not.
     assert index.search("converges").interpretation.words == ("converges",)
-    index.close()
 
 
 def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
@@ -212,10 +204,10 @@ def test_only_words_that_no_document_holds_are_put_right(index):
         assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
 
 
-def test_plausible_words_stay(tmp_path):
+def test_plausible_words_stay(index_of):
     """Function words are none that a document has to hold; of a short word it is only told."""
     text = "The shape of a duck: who floored it at ease and in former times."
-    index = build([{"id": "a", "text": text}], name="words", home=tmp_path)
+    index = index_of([{"id": "a", "text": text}])
     for word in ("whom", "else", "formerly"):
         assert index.search(word).interpretation.corrections == {}
     for word, near in {"shake": "shape", "deck": "duck", "flor": None}.items():
@@ -224,7 +216,6 @@ def test_plausible_words_stay(tmp_path):
         assert said.corrections == ({word: near} if near else {})
         assert said.did_you_mean == (f"{near} times" if near else None)
     assert index.search("shaep").interpretation.words == ("shape",)
-    index.close()
 
 
 def test_corrections_can_be_suggested_or_turned_off(index):
@@ -319,15 +310,14 @@ def _documents(texts):
     return [{"id": name, "text": text} for name, text in texts.items()]
 
 
-def test_names_with_signs_are_words(tmp_path):
+def test_names_with_signs_are_words(index_of):
     texts = {
         "plus": "Written in C++",
         "sharp": "C# for .NET",
         "c": "The C language",
         "net": "A net",
     }
-    documents = [{"id": name, "text": text} for name, text in texts.items()]
-    index = build(documents, name="names", home=tmp_path, dimensions=2, ranker="bm25")
+    index = index_of(texts, dimensions=2, ranker="bm25")
     found = {
         query: [hit.id for hit in index.search(query)]
         for query in ("C++", "c#", ".net", "net", "c", "+C++", '"in C++"', "language -C++")
@@ -343,16 +333,13 @@ def test_names_with_signs_are_words(tmp_path):
         "language -C++": ["c"],
     }
     assert index.search("C++ C").interpretation.words == ("C++", "C")
-    index.close()
 
 
-def test_the_published_method_reads_words_as_they_stand(tmp_path):
-    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
-    index = build(documents, name="paper", home=tmp_path, preset="paper")
+def test_the_published_method_reads_words_as_they_stand(index_of):
+    index = index_of(TEXTS, preset="paper")
     said = index.search('retreival -"boundary" on-line').interpretation
     assert said.unknown == ("retreival", "line")
     assert (said.corrections, said.excluded, said.variants) == ({}, (), {})
-    index.close()
 
 
 def test_the_first_ten_unknown_words_are_put_right(index):

@@ -23,10 +23,8 @@ NAMES = [
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    index = build(NAMES, name="names", home=tmp_path_factory.mktemp("names"))
-    yield index
-    index.close()
+def index(index_of):
+    return index_of(NAMES)
 
 
 def ids(index, query, **options):
@@ -124,25 +122,22 @@ def test_german_articles_are_words_unless_they_are_left_out(tmp_path):
     index.close()
 
 
-def test_long_documents_are_found_by_their_stop_words(tmp_path):
+def test_long_documents_are_found_by_their_stop_words(index_of):
     long = "\n\n".join(f"Paragraph {n} of many words that say nothing at all." for n in range(200))
-    documents = [{"id": "long", "text": long + "\n\nIt will be."}, {"id": "other", "text": long}]
-    index = build(documents, name="long", home=tmp_path)
+    index = index_of({"long": long + "\n\nIt will be.", "other": long})
     assert ids(index, "it will be") == ["long"]
     assert [hit.id.partition("#")[0] for hit in index.search("it will be", group="passage")] == [
         "long"
     ]
-    index.close()
 
 
 @pytest.mark.parametrize("language", ["english", "german", "russian", "arabic", "hindi", "chinese"])
-def test_stop_words_of_a_long_list_are_found(language, tmp_path):
+def test_stop_words_of_a_long_list_are_found(language, index_of):
     analyzer = Analyzer(AnalysisSettings(language=language, stop_words="long"))
     words = sorted(
         word for word in stop_list(language) if [*analyzer.map_words(word, str, str)] == [word]
     )
     first, last = f"{words[0]} {words[1]}", f"{words[-2]} {words[-1]}"
-    documents = [{"id": "first", "text": first}, {"id": "last", "text": last}]
-    with build(documents, name="x", home=tmp_path, language=language, stop_words="long") as index:
-        assert ids(index, first)[0] == "first"
-        assert ids(index, f'"{last}"') == ["last"]
+    index = index_of({"first": first, "last": last}, language=language, stop_words="long")
+    assert ids(index, first)[0] == "first"
+    assert ids(index, f'"{last}"') == ["last"]

@@ -223,10 +223,8 @@ SOME = st.lists(st.sampled_from(WORDS[:9]), min_size=1, max_size=2).map(" ".join
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    opened = build(documents(), name="alone", home=tmp_path_factory.mktemp("home"), dimensions=4)
-    yield opened
-    opened.close()
+def alone(index_of):
+    return index_of(documents(), dimensions=4)
 
 
 @given(QUERIES.map(" ".join), st.dictionaries(SOME, st.lists(SOME, max_size=2), max_size=3))

@@ -120,16 +120,6 @@ def test_texts_are_documents_beside_many_lines(admin, home):
     assert found["many 449"].text == "word 449"
 
 
-def test_columns_that_several_could_be_are_chosen(admin):
-    page = admin
-    drop(page, ("two.csv", "id,name,subject,body\n1,a,b,c\n"))
-    page.get_by_text("could each be the title").wait_for()
-    page.get_by_label("Title", exact=True).select_option("subject")
-    page.get_by_label("Text", exact=True).select_option("body")
-    expect(page.locator(".sample td").nth(1)).to_have_text("b")
-    expect(page.locator(".file .trouble")).to_have_count(0)
-
-
 def test_the_beginning_of_a_large_file_is_shown(admin):
     page = admin
     row = f"<row><id>r</id><title>Row</title><text>{'word ' * 9_999}</text></row>"

@@ -4,11 +4,11 @@ import csv
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.processes import run
 
 from .conftest import api, watched
 from .writable_service import writable
@@ -90,9 +90,7 @@ def test_the_guide_runs_in_node(url, rows, tmp_path):
         f"const result = await ({program().replace('console.log', 'String')})({given});\n"
         "console.log(JSON.stringify(result));\n"
     )
-    done = subprocess.run(
-        [node, "walk.js"], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    done = run(node, "walk.js", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert_as_the_guide_says(json.loads(done.stdout))
 

@@ -43,13 +43,6 @@ def asked(page):
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_the_navigation_leads_to_the_map(page):
-    page.get_by_role("navigation").get_by_role("link", name="Map").click()
-    page.locator("canvas[data-points]").wait_for()
-    assert asked(page) == {"view": ["map"]}
-    assert page.title() == "Map · klsa-search"
-
-
 def test_hits_that_the_map_leaves_out_are_lit_too(browser, address, monkeypatch):
     monkeypatch.setattr(maps, "MAX_POINTS", 15)
     with watched(browser, address) as page:
@@ -108,19 +101,6 @@ def test_dragging_moves_and_opens_nothing(page, map_):
     until(page, moved)
     page.wait_for_timeout(100)
     assert asked(page) == {"view": ["map"]}
-
-
-def test_keys_move_and_zoom(page, map_):
-    canvas, before = page.locator("canvas"), view(page)
-    canvas.focus()
-    page.keyboard.press("+")
-    until(page, lambda: view(page)[0] == pytest.approx(1.5 * before[0], rel=1e-3))
-    zoomed = view(page)
-    page.keyboard.press("ArrowRight")
-    until(page, lambda: view(page)[1] > zoomed[1])
-    assert view(page)[0] == zoomed[0]
-    page.keyboard.press("0")
-    until(page, lambda: view(page) == pytest.approx(before))
 
 
 def test_two_fingers_zoom(page, map_):

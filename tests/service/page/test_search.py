@@ -381,23 +381,6 @@ def test_a_narrow_window_needs_no_scrolling_aside(browser, address, width):
         page.wait_for_url("**ranker=bm25**")
 
 
-def test_everything_is_reached_by_keyboard(page):
-    search(page, "automobile")
-    page.locator("body").press("Tab")
-    reached = []
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        reached.append(
-            page.evaluate("document.activeElement.textContent || document.activeElement.id")
-        )
-    joined = "\n".join(reached)
-    for each in ("Advanced", "Failed test", "Why this?", "Similar documents"):
-        assert each in joined
-    page.get_by_role("button", name="Why this? For sale").focus()
-    page.keyboard.press("Enter")
-    page.locator(".why-body").wait_for()
-
-
 def test_several_indexes_can_be_chosen_and_none_is_reported(browser, address, tmp_path):
     from klsa_search.service.catalog import Catalog
     from tests.service.conftest import build_tiny

@@ -3,25 +3,19 @@
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from klsa_search.core.progress import PHASES
 from tests.conftest import ROOT
+from tests.support.processes import run
 
 
 def test_functions_of_the_page():
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node.js is not installed")
-    done = subprocess.run(
-        [node, "--test", "--test-reporter=tap", "tests/service/page/units/"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run(node, "--test", "--test-reporter=tap", "tests/service/page/units/", cwd=ROOT)
     assert done.returncode == 0, done.stdout
     assert "# fail 0" in done.stdout
 

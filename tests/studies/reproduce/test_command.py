@@ -52,15 +52,6 @@ def test_table_chart_and_figures(call, ionosphere, tmp_path):
     assert (out / "ionosphere.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["ionosphere", "reuters"])
-def test_a_missing_data_set_says_where_it_was_looked_for(call, name, tmp_path, monkeypatch):
-    monkeypatch.setenv("KLSA_DATASETS", str(tmp_path / "named"))
-    done = call(name)
-    assert done.code == 1
-    assert str(tmp_path / "named") in done.err
-    assert "shared/datasets" in done.err
-
-
 @pytest.mark.parametrize("name", ["medline", "diffusion"])
 def test_a_missing_collection_says_how_to_get_it(call, name, tmp_path):
     done = call(name, "--data", tmp_path)
@@ -82,11 +73,3 @@ def test_without_scikit_learn_the_extra_is_named(call, ionosphere, monkeypatch):
     done = call("ionosphere", "--data", ionosphere)
     assert done.code == 1
     assert "klsa-search[estimators]" in done.err
-
-
-def test_without_matplotlib_nothing_is_begun(call, ionosphere, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = call("ionosphere", "--data", ionosphere, "--out", tmp_path / "out")
-    assert done.code == 1
-    assert "klsa-search[figures]" in done.err
-    assert not (tmp_path / "out").exists()

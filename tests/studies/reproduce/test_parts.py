@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from klsa_search.errors import SettingsError
 from klsa_search.estimators import LatentSemanticKernel
 from studies.reproduce.diffusion import family_of
 from studies.reproduce.dimensions import Protocol, measure_curves
@@ -11,18 +10,11 @@ from studies.reproduce.machine import (
     F1,
     best_capacity,
     folds,
-    predict,
     random_splits,
     stratified_splits,
 )
 from studies.reproduce.report import (
-    Chart,
-    Line,
-    Panel,
     Value,
-    curve_panel,
-    curve_rows,
-    draw_chart,
 )
 
 pytestmark = pytest.mark.slow
@@ -74,14 +66,6 @@ def test_folds_test_every_point_once_and_are_at_most_the_rarest_class():
     assert all(LABELS[part.test].sum() == 1 for part in parts)
 
 
-def test_a_machine_parts_a_line():
-    points = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    predicted = predict(
-        points @ points.T, points[:, 0] > 0, np.array([[3.0], [-3.0]]) @ points.T, 1
-    )
-    assert predicted.tolist() == [True, False]
-
-
 def world():
     """Forty points: the class is the sign of the strongest direction, the others are noise."""
     generator = np.random.default_rng(5)
@@ -127,32 +111,6 @@ def test_gram_matrices_of_a_family_are_scaled(normalised):
         assert gram == pytest.approx(expected)
 
 
-def test_rows_and_panel_of_a_curve():
-    points, labels = world()
-    splits = random_splits(40, train=30, test=10, count=2)
-    protocol = Protocol(None, 1, ("LSK",), (1, 12), (1.0,), F1)
-    curves = measure_curves(points, {"sign": labels}, splits, protocol, lambda: None)["sign"]
-    full, best, chosen = curve_rows("task", curves, protocol, {"LSK": Value(0.5, 0.1)})
-    assert (full.method, full.published) == ("full space, C = 1", None)
-    assert (best.method, best.published) == ("LSK, best k = 1", Value(0.5, 0.1))
-    assert (chosen.method, chosen.published) == ("LSK, chosen k = 1", None)
-    assert best.measured == Value(1.0, 0.0)
-    panel = curve_panel("title", {"": curves}, protocol)
-    assert panel.lines == (Line("LSK", (1.0, 12.0), (1.0, 1.0)),)
-    assert panel.levels == {"full space": 1.0}
-
-
 def test_mean_and_deviation_by_hand():
     assert Value.of([1.0, 3.0]) == Value(2.0, pytest.approx(2**0.5))
     assert Value.of([0.25]) == Value(0.25, 0.0)
-
-
-def test_charts_are_drawn_the_same_twice(tmp_path):
-    lines = (Line("one", (1.0, 10.0), (0.2, 0.4)), Line("two", (1.0, 10.0), (0.3, 0.1)))
-    panels = (Panel("left", lines, {"level": 0.25}), Panel("right", lines[1:], {"level": 0.2}))
-    chart = Chart("name", "title", "x", "y", panels, logarithmic=True)
-    for name in ("1.svg", "2.svg"):
-        draw_chart(chart, tmp_path / name)
-    assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
-    with pytest.raises(SettingsError):
-        draw_chart(chart, tmp_path / "1.gif")
