@@ -145,7 +145,6 @@ def _judge(world: _World, where: str, tally: Tally, version: str | None = None) 
                 also.do(kind, what)
         elif not built or generation == given.generation:
             sure.do(kind, what)
-    # A deletion of what is not there changes no document, and is a batch all the same.
     risen = also is not None and (
         given.batches == len(also.before) if version is None else _same(also, given)
     )

@@ -77,6 +77,8 @@ class Model:
         if kind == "undo":
             self.documents = self.before.pop()
             return
+        if kind == "delete" and not self.documents.keys() & set(what):
+            return  # a deletion of documents that are not there is no batch
         self.before.append(dict(self.documents))
         for id_ in what:
             self.documents.pop(id_, None)

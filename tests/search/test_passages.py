@@ -17,6 +17,7 @@ from klsa_search.indexing import refit
 from klsa_search.search.query.query import estimated_tokens
 from klsa_search.storage.documents import PassageId, passages_of
 from klsa_search.storage.maintenance import copy_index, delete_index, verify
+from tests.support.examples import one_in
 
 RARE = "narwhal valve"
 PLAIN = {"operators": False, "spelling": "off"}
@@ -154,6 +155,7 @@ writes = st.lists(
 
 
 @pytest.mark.slow
+@one_in(4)
 @given(writes=writes, seed=st.integers(0, 3))
 def test_passages_follow_every_write(built, tmp_path_factory, writes, seed):
     path = shutil.copytree(built, tmp_path_factory.mktemp("written") / "long")

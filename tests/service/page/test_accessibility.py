@@ -5,8 +5,9 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright import sync_api as api
 
-from .conftest import api, watched
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 

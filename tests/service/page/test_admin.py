@@ -3,11 +3,12 @@
 import json
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search import open_index
 from klsa_search.service.keys import add_key, read_keys
 
-from .conftest import api, watched
+from .conftest import watched
 from .notes import HOSTILE
 from .writable_service import SIZES, give_key, serious, writable
 

@@ -1,8 +1,9 @@
 """Explanations of hits, ranking parameters, comparison of rankings, single documents."""
 
 import pytest
+from playwright import sync_api as api
 
-from .conftest import api, until, watched
+from .conftest import until, watched
 
 pytestmark = pytest.mark.browser
 

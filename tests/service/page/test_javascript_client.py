@@ -6,11 +6,12 @@ import re
 import shutil
 
 import pytest
+from playwright import sync_api as api
 
 from tests.conftest import ROOT
 from tests.support.processes import run
 
-from .conftest import api, watched
+from .conftest import watched
 from .writable_service import writable
 
 pytestmark = pytest.mark.browser

@@ -1,8 +1,9 @@
 """The page can be used by keyboard alone."""
 
 import pytest
+from playwright import sync_api as api
 
-from .conftest import api, watched
+from .conftest import watched
 from .writable_service import writable
 
 pytestmark = pytest.mark.browser

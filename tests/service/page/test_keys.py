@@ -3,6 +3,7 @@
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key, revoke_key
@@ -11,7 +12,7 @@ from klsa_search.service.server import configured
 from tests.service import sockets
 from tests.service.sockets import serving
 
-from .conftest import api, until, watched
+from .conftest import until, watched
 from .writable_service import SIZES, give_key, serious
 
 pytestmark = pytest.mark.browser

@@ -3,10 +3,11 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search.mining import map as maps
 
-from .conftest import api, until, watched
+from .conftest import until, watched
 from .notes import HOSTILE, HOSTILE_ID
 
 pytestmark = pytest.mark.browser

@@ -5,11 +5,12 @@ import re
 
 import httpx
 import pytest
+from playwright import sync_api as api
 
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 
-from .conftest import api, watched
+from .conftest import watched
 from .writable_service import writable
 
 pytestmark = pytest.mark.browser

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search import build
 from klsa_search.search.index import open_index
@@ -14,7 +15,7 @@ from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 from tests.support.waiting import wait_until
 
-from .conftest import api, until, watched
+from .conftest import until, watched
 from .notes import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -39,7 +40,8 @@ def is_answer(response, text):
 IS_SHOWN = """({ids, time}) => {
     const shown = [...document.querySelectorAll("#results .hit")].map((node) => node.dataset.id);
     const took = document.querySelector(".summary .quiet")?.textContent;
-    return shown.join("\\n") === ids.join("\\n") && took === ` in ${time.toFixed(1)} ms`;
+    const told = time < 1000 ? `${time.toFixed(1)} ms` : `${(time / 1000).toFixed(1)} s`;
+    return shown.join("\\n") === ids.join("\\n") && took === ` in ${told}`;
 }"""
 
 

@@ -1,6 +1,7 @@
 """What a visitor sees: no tools of research until they are opened, and only what the key allows."""
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search import build
 from klsa_search.service.admission import Writes
@@ -8,7 +9,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.keys import add_key
 from tests.service.sockets import serving
 
-from .conftest import api, watched
+from .conftest import watched
 from .writable_service import give_key, serious, writable
 
 pytestmark = pytest.mark.browser
