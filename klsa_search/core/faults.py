@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from klsa_search.core.arguments import brief, name_of, wrong_type
+from klsa_search.core.wording import suggestion
 
 _LIST: Final = f"{name_of(list)}, such as ['a', 'b']"
 _MAPPING: Final = f"{name_of(Mapping)}, such as {{{{'a': 1}}}}"
@@ -36,16 +36,6 @@ def reason_of(fault: ErrorDetails) -> str:
     """Return why a value is invalid: "must be at least 1"."""
     reason = _REASONS.get(fault["type"])
     return fault["msg"] if reason is None else f"must be {reason.format(**fault.get('ctx', {}))}"
-
-
-def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return a question after the nearest name, for a message; blank if none is near.
-
-    >>> suggestion("rankr", ["ranker", "filter"]), suggestion("x", ["ranker"])
-    ('did you mean `ranker`? ', '')
-    """
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean `{near[0]}`? " if near else ""
 
 
 def first_fault(

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from klsa_search.core.faults import suggestion
+from klsa_search.core.wording import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index, open_index
 from klsa_search.service.background import PeriodicTask

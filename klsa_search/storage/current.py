@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.core.faults import suggestion
+from klsa_search.core.wording import suggestion
 from klsa_search.errors import IndexDamaged, IndexNotFound, PartitionsUnsupported
 from klsa_search.storage.catalog import alias_at
 from klsa_search.storage.files import read_regular, replace_file, unreadable

@@ -199,7 +199,15 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"offset": 1.0}, "offset", "must be a whole number"),
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "unknown field 'yeer'"),
-        ({"sort": ["year:down"]}, "sort", "use year:asc or year:desc"),
+        *(
+            (
+                {"sort": [form]},
+                "sort",
+                f"{form!r} is not one field with a direction; write year:asc",
+            )
+            for form in ("year:down", "-year", "+year", "year desc", "year,tags:desc", "-year:desc")
+        ),
+        ({"sort": ["title:asc"]}, "sort", "'title' is searched, not filterable"),
         ({"facets": [3]}, "facets", "3 is a whole number; give a text"),
         ({"facets": ["year"] * 101}, "facets", "at most 100 items"),
         ({"distinct": "tags"}, "distinct", "'tags' has several values"),

@@ -6,6 +6,7 @@ year >= 2020 AND (about IN [pumps, "old roads"] OR NOT seen EXISTS)
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from klsa_search.errors import QueryError
 
 if TYPE_CHECKING:
     from lark import Lark
+    from lark.exceptions import UnexpectedToken
 
 
 Value = str | int | float | bool
@@ -154,14 +156,16 @@ _GRAMMAR: Final = r"""
         | condition
     !condition: text COMPARISON value
         | text value "TO"i value
+        | text "NOT"i? "BETWEEN"i value "AND"i value
         | text "NOT"i? "IN"i list
         | text "NOT"i? "CONTAINS"i text
         | text "NOT"i? "EXISTS"i
         | text "IS"i "NOT"i? "NULL"i
-    list: "[" (text ("," text)*)? "]"
+    list: "[" _texts? "]" | "(" _texts? ")"
+    _texts: text ("," text)*
     ?value: text | NUMBER -> text
     text: WORD | QUOTED
-    COMPARISON: "!=" | "<=" | ">=" | "=" | "<" | ">"
+    COMPARISON: "!=" | "<>" | "<=" | ">=" | "==" | "=" | "<" | ">"
     WORD: /[^\s()\[\],=<>!"']+/i
     QUOTED: /"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/s
     NUMBER.2: /[+-]?(\d{1,3}([ \u00a0\u202f.,'’]\d{3})+([.,]\d+)?|\d+,\d+)(?=[\s()\]]|$)/
@@ -173,16 +177,19 @@ _TOKEN_NAMES: Final = {
     "COMPARISON": "one of = != < <= > >=", "$END": "the end",
 }  # fmt: skip
 """What messages call the tokens that are not words of the grammar."""
+_SAME: Final = {"==": "=", "<>": "!=", "between and": "to"}
+"""Operators of SQL and programming languages, and those that they are."""
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def filter_of_text(text: str) -> Filter:
-    r"""Read a filter from text.
+    r"""Read a filter from text; one that begins with { as JSON, by `filter_of_mapping`.
 
     Conditions: `field = value`, `!=`, `<`, `<=`, `>`, `>=`, `field low TO high`, `field IN [a,
-    b]`, `field CONTAINS text`, `field EXISTS`, `field IS NULL`, `NOT` before TO, IN, CONTAINS
+    b]`, `field CONTAINS text`, `field EXISTS`, `field IS NULL`, `NOT` before IN, CONTAINS
     and EXISTS, `IS NOT NULL`, and `NOT` before any filter; joined by `AND`, which binds
-    tighter, `OR` and parentheses. Names and values with blanks or any of ( ) [ ] , = < > ! are
+    tighter, `OR` and parentheses. `==`, `<>`, `field BETWEEN low AND high` and `IN (a, b)` are
+    read as well. Names and values with blanks or any of ( ) [ ] , = < > ! are
     quoted with " or ', where \ escapes a character; numbers such as 2.500,00 and 1 000 need no
     quotes after a comparison and TO. QueryError reports the position of a fault.
     Cost: some µs a word; the first call 0.1 s.
@@ -196,23 +203,53 @@ def filter_of_text(text: str) -> Filter:
         raise invalid(
             f"{len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}; shorten it"
         )
+    if text.lstrip().startswith("{"):
+        return filter_of_mapping(_parsed_json(text))
     try:
         parsed: Any = _parser().parse(text)
     except UnexpectedToken as error:
-        words = sorted(error.accepts - _TOKEN_NAMES.keys())
-        expected = words + [name for key, name in _TOKEN_NAMES.items() if key in error.accepts]
-        if error.token.type == "$END":
-            fact = "it is incomplete"
-        else:
-            fact = f"{_shorten(str(error.token))} is not allowed at character {error.column}"
-        quoting = "; quote a value with spaces" if error.token.type == "WORD" else ""
-        raise invalid(f"{fact}; expected one of {', '.join(expected)}{quoting}") from None
+        at = error.pos_in_stream if error.token.type != "$END" else len(text)
+        raise invalid(_advice(text[:at].split()[-1:], error)) from None
     except UnexpectedInput as error:
         rest = text[error.pos_in_stream :] if error.pos_in_stream is not None else text
+        if rest[:1] in ("'", '"'):
+            raise invalid(
+                f"the quote at character {error.column} is not closed; close it, or write \\ "
+                "before it"
+            ) from None
         fact = f"{_shorten(rest)} at character {error.column} is not a name, value or operator"
         raise invalid(f"{fact}; quote names and values with spaces or special characters") from None
     tree: Filter = parsed
     return tree
+
+
+def _advice(before: list[str], error: UnexpectedToken) -> str:
+    """Return why a token is wrong behind the word before it, and what to write."""
+    accepts = error.accepts
+    if accepts == {"TO"}:  # the word before was read as the first value of TO
+        return (
+            f"{_shorten(before[0])} is not an operator; write one of = != < <= > >= IN CONTAINS "
+            "EXISTS IS, as in `kind CONTAINS port`, or `year 2019 TO 2021`"
+        )
+    name, colon, value = before[0].partition(":") if before else ("", "", "")
+    if colon and "COMPARISON" in accepts:
+        return f"{_shorten(before[0])} is not a condition; write `{name} = {value or 'value'}`"
+    words = sorted(accepts - _TOKEN_NAMES.keys())
+    expected = words + [name for key, name in _TOKEN_NAMES.items() if key in accepts]
+    if error.token.type == "$END":
+        fact = "it is incomplete"
+    else:
+        fact = f"{_shorten(str(error.token))} is not allowed at character {error.column}"
+    quoting = "; quote a value with spaces" if error.token.type == "WORD" else ""
+    one_of = "one of " if len(expected) > 1 else ""
+    return f"{fact}; expected {one_of}{', '.join(expected)}{quoting}"
+
+
+def _parsed_json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise invalid(f"not valid JSON ({error}); correct it") from None
 
 
 def invalid(reason: str) -> QueryError:
@@ -243,7 +280,7 @@ def _parser() -> Lark:
             values = [item for item in operator_and_values if not isinstance(item, Token)]
             value = values[0] if len(values) == 1 else values or True
             name = " ".join(words).removeprefix("is ").removeprefix("not ")
-            condition = _condition(field, name, value)
+            condition = _condition(field, _SAME.get(name, name), value)
             return negation(condition) if "not" in words else condition
 
         def negated(self, part: Filter) -> Filter:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ from klsa_search.search.ranking.vector_ranking import vector_parts, with_vectors
 from klsa_search.search.state.state import State
 from klsa_search.storage.columns.columns import Field, Fields
 
+_BETWEEN_NAMES: Final = re.compile(r"[\s:,]+")
+"""What stands between fields and directions in the notation of other engines."""
+
 
 class SortKey(NamedTuple):
     """A field to sort by."""
@@ -46,12 +50,14 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     for spec in sort:
         name, colon, direction = spec.rpartition(":")
         if direction not in ("asc", "desc") or not colon:
-            if name in fields and spec not in fields:
-                raise QueryError(
-                    f"sort: {spec!r} has no direction; use {name}:asc or {name}:desc",
-                    field="sort",
-                )
             name, direction = spec, "asc"
+        named = [part for part in _BETWEEN_NAMES.split(spec.lstrip("+-")) if part in fields]
+        if named and name not in fields:
+            raise QueryError(
+                f"sort: {spec!r} is not one field with a direction; write {named[0]}:asc or "
+                f"{named[0]}:desc",
+                field="sort",
+            )
         keys.append(SortKey(fields.filterable(name, "sort"), direction == "desc"))
     return keys
 

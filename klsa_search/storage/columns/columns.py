@@ -15,6 +15,7 @@ import numpy.typing as npt
 from klsa_search.core.array_types import DocumentMask, Integers, SortedTexts
 from klsa_search.core.build_settings import FieldType
 from klsa_search.core.lazy import lazy_property
+from klsa_search.core.wording import suggestion
 from klsa_search.errors import QueryError
 from klsa_search.storage.arrays import open_array
 from klsa_search.storage.columns.column import (
@@ -244,9 +245,12 @@ class Fields(Mapping[str, Field]):
             return Field(name, "keyword", [Column.blank(name, "keyword", self._size)])
         if name in self.others:
             fact = f"field {name!r} is not filterable: {self.others[name]}"
+        elif name in ("title", "text"):
+            fact = f"{name!r} is searched, not filterable; write {name}:word in the query"
         else:
             choices = ", ".join(map(repr, self._columns)) or "none"
-            fact = f"unknown field {name!r}; the filterable fields are: {choices}"
+            near = suggestion(name, self._columns)
+            fact = f"unknown field {name!r}; {near}the filterable fields are: {choices}"
         raise QueryError(f"{parameter}: {fact}", field=parameter)
 
     def with_numbers(self, metadata: Mapping[str, object]) -> Mapping[str, Any]:

@@ -153,7 +153,8 @@ def test_a_filter_lets_through_what_a_reader_would(tree):
     with patch("klsa_search.search.engine.mask.PART", 8):  # parts that end within the documents
         assert mask_of(tree, MANY, 4 * SIZE).allowed.tolist() == 4 * expected
     masks = FilterCache(FIELDS, SIZE)
-    for form in (tree, as_text(tree), as_mapping(tree), json.loads(json.dumps(as_mapping(tree)))):
+    written_json = json.dumps(as_mapping(tree))
+    for form in (tree, as_text(tree), as_mapping(tree), json.loads(written_json), written_json):
         assert masks.of(form).allowed.tolist() == expected
         assert masks.of(form) is masks.of(form)
     assert filter_of_mapping(as_mapping(tree)) == tree
@@ -192,6 +193,12 @@ def test_any_text_is_read_or_refused(text):
         ("year >= 2.021e3", [0]),
         ("year > -1e3", [0, 1, 2, 3]),
         ("year < .5e1 or year > +2.0205e3", [0, 2, 3]),
+        ("year == 2021 OR about == 'and'", [0, 3]),
+        ("year <> 2021", [1, 2, 3, 4, 5]),
+        ("year BETWEEN 2019 AND 2022 AND about IN (Pumps, engines)", [0, 1]),
+        ("year NOT between -3 and 2020", [0, 4, 5]),
+        ("about IN ()", []),
+        (' {"field": "year", ">=": 2020}', [0]),
     ],
 )
 def test_worked_examples(text, ids):
@@ -204,11 +211,20 @@ def test_worked_examples(text, ids):
         ("", "incomplete; expected one of NOT, (, a name or value"),
         ("year = ", "incomplete"),
         ("year = = 3", "'=' is not allowed at character 8"),
-        ("(year = 3", "incomplete; expected one of )"),
+        ("(year = 3", "incomplete; expected )"),
+        ("about LIKE 'pum%'", "'LIKE' is not an operator; write one of = != < <= > >= IN CONTAINS"),
+        ("year ~ 3 AND seen EXISTS", "'~' is not an operator"),
+        ("year = 3 AND about:pumps", "'about:pumps' is not a condition; write `about = pumps`"),
+        ("year:[1 TO 3]", "'year:' is not a condition; write `year = value`"),
+        ("about = http://a b", "'b' is not allowed at character 18; expected one of AND, OR"),
+        ("title = old", "'title' is searched, not filterable; write title:word in the query"),
+        ("yeer: = 3", "unknown field 'yeer:'; did you mean `year`? the filterable fields are"),
+        ('{"field": "year"', "not valid JSON (Expecting ',' delimiter: line 1 column 17"),
         ("year = 3 4", "'4' is not allowed at character 10; expected one of AND, OR, the end"),
-        ('about = "x', "'\"x' at character 9 is not a name, value or operator"),
+        ('about = "x', "the quote at character 9 is not closed; close it, or write \\ before it"),
+        ("about = x!y", "'!y' at character 10 is not a name, value or operator"),
         ("a = 1" + " " * 10_000, "10,005 characters, more than the limit of 10,000"),
-        ("yeer = 3", "unknown field 'yeer'; the filterable fields are: 'about', 'seen', 'year'"),
+        ("brand = 3", "unknown field 'brand'; the filterable fields are: 'about', 'seen', 'year'"),
         ("year = old", "'year' is a number field: 'old' is not a number"),
         ("about < x", "'about' is a keyword field, which has no ranges"),
         ("year CONTAINS 2", "'year' is a number field, which cannot contain texts"),
