@@ -2,6 +2,7 @@
 
 with LogWriter(generation) as writer:
     writer.append(puts, deletes) -> LogPosition
+    with writer.batch(puts, deletes) as end: ...        stored if the block raises nothing
     writer.undo(batches) -> LogPosition
     writer.last(), writer.rows(after)       reads as `WriteLog` does, by the same connection
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection.model import Document, checked_id, document_as_json
+from klsa_search.core.wording import counted
 from klsa_search.errors import StoreError
 from klsa_search.storage.database import refuse_network, row_checksum, use_wal
 from klsa_search.storage.files import is_real, sync, write_fresh
@@ -66,14 +68,32 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
         JSON, an ID above 512 bytes, metadata that is not JSON, text that is not Unicode.
         Cost: 1 ms, depending on the disk, and 35 µs a document. Memory: the batch as JSON.
         """
+        with self.batch(puts, deletes, time) as end:
+            return end
+
+    @contextmanager
+    def batch(
+        self,
+        puts: Iterable[Document] = (),
+        deletes: Iterable[str] = (),
+        time: str | None = None,
+    ) -> Iterator[LogPosition]:
+        """Write a batch as `append` does if the block raises nothing, which can read it before.
+
+        Yield the new end of the log. No other process sees the batch before the block ends.
+        """
         deleted = [(checked_id(id_), None) for id_ in deletes]
         written = [(document.id, document_as_json(document)) for document in puts]
-        with self._transaction() as connection:
-            end = log_end(connection)
+        with self._connected() as connection, self._rolled_back(connection):
+            _begin(connection)
             if deleted or written:
                 _insert(connection, [*deleted, *written], len(deleted), time or write_time())
-                end = log_end(connection)
-            return end
+            end = log_end(connection)
+        # Errors of the block are not those of SQLite, which `_connected` translates.
+        with self._rolled_back(connection):
+            yield end
+        with self._connected() as connection:
+            self._commit(connection)
 
     def undo(self, batches: int = 1) -> LogPosition:
         """Undo the last batches that are not undone, and return the new end of the log.
@@ -89,8 +109,8 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
             ).fetchall()
             if len(rows) < batches or batches < 1:
                 raise StoreError(
-                    f"`{self.path}` has {len(rows):,} batches of writes to undo, "
-                    f"not {batches:,}; give a smaller number",
+                    f"`{self.path}` has {counted(len(rows), 'batch', 'batches')} of writes to "
+                    f"undo, not {batches:,}; give a smaller number",
                     field="batches",
                 )
             undo = log_end(connection).undos + 1
@@ -107,6 +127,9 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
                 yield none
             return
         with self._connected() as connection:
+            if connection.in_transaction:  # in the block of a batch
+                yield connection
+                return
             connection.execute("begin")
             try:
                 yield connection if connection.execute("select 1 from batches").fetchone() else None
@@ -116,15 +139,24 @@ class LogWriter(WriteLog, AbstractContextManager["LogWriter"]):
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._connected() as connection:
-            connection.execute("begin immediate")
-            try:
-                _write_log_id(connection)
+            with self._rolled_back(connection):
+                _begin(connection)
                 yield connection
-                connection.execute("commit")
-            except BaseException:
-                self._roll_back(connection)
-                raise
-            self._check_identity()
+            self._commit(connection)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        with self._rolled_back(connection):
+            connection.execute("commit")
+        self._check_identity()
+
+    @contextmanager
+    def _rolled_back(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Roll the transaction back if the block raises."""
+        try:
+            yield
+        except BaseException:
+            self._roll_back(connection)
+            raise
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -217,6 +249,11 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    connection.execute("begin immediate")
+    _write_log_id(connection)
 
 
 def _write_log_id(connection: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ import pickle
 import shutil
 from contextlib import closing
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -394,23 +395,35 @@ def test_drift_measures_the_distance_from_the_build(index):
     assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
 
 
-def test_a_durable_write_that_cannot_be_reloaded_is_reported_as_written(path, index, monkeypatch):
-    def fail(self, puts=(), deletes=(), time=None):
-        last = append(self, puts, deletes, time)
-        monkeypatch.setattr(WriteLog, "last", refuse)
-        return last
+STEPS = {
+    "coercion": "klsa_search.storage.columns.growing_columns.coerced",
+    "folding": "klsa_search.delta.folded_documents.FoldedDocuments.append",
+    "snapshot": "klsa_search.search.state.delta_index.DeltaIndex.snapshot",
+    "commit": "klsa_search.storage.log_writer.LogWriter._commit",
+}
+FAILURES = (ValueError, OverflowError, RecursionError, QueryError, OSError, MemoryError)
 
-    def refuse(self):
-        raise StoreError("WRITES cannot be read")
 
-    append = LogWriter.append
-    monkeypatch.setattr(LogWriter, "append", fail)
-    with pytest.raises(StoreError, match="is not searchable yet: WRITES cannot"):
-        index.add(records([50]))
-    assert "50" not in index.ids()
-    monkeypatch.undo()
-    assert index.refresh()
-    assert "50" in index.ids()
+@one_in(4)
+@given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(FAILURES)), max_size=4))
+def test_what_cannot_be_applied_is_not_written(tmp_path_factory, built, failures):
+    """Whatever a step of a write raises: else each later reader would fail at it, too."""
+    path = shutil.copytree(built, tmp_path_factory.mktemp("poison") / "living")
+    with open_index(path) as index, open_index(path) as other:
+        for number, (step, failure) in enumerate(failures, BUILT):
+            before, (record,) = index.ids(), records([number])
+            record |= {"price": number, "seen": "2024-03-01"}
+            poison = Document(id="poison", text="t00", metadata={"price": "x"})
+            failing = patch(STEPS[step], side_effect=failure("no"))
+            with failing, pytest.raises((failure, StoreError)):
+                index.write([poison], ["3"])
+            assert index.ids() == before
+            assert not other.refresh()
+            assert index.add([record]) == 1
+            assert other.refresh()
+            assert other.ids() == index.ids() == [*before, str(number)]
+    with open_index(path) as again:
+        assert again.ids() == [*map(str, range(BUILT + len(failures)))]
 
 
 def test_an_evaluated_ranking_names_live_documents(index):

@@ -102,7 +102,7 @@ def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_facto
         for step in steps:
             if isinstance(step, int):
                 if step > len(model):
-                    with pytest.raises(StoreError, match=f"has {len(model)} batches .* not {step}"):
+                    with pytest.raises(StoreError, match=f"has {len(model)} batch.* not {step}"):
                         writer.undo(step)
                 else:
                     last = writer.undo(step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from klsa_search.collection.model import Document, document_as_json
 from klsa_search.collection.searched_text import searched_texts
 from klsa_search.collection.vectors import of_spaces, set_vectors, vectors_of
-from klsa_search.errors import BadDocument, KlsaError, StoreError, WritingRefused
+from klsa_search.errors import BadDocument, StoreError, WritingRefused
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.batches import (
     Changes,
@@ -82,6 +82,25 @@ class OpenGeneration:
                 return False
             self.state = self._after(last, log)
             return True
+
+    def write(
+        self, log: LogWriter, puts: Sequence[Document], deletes: Sequence[str], time: str | None
+    ) -> LogPosition:
+        """Append a batch to the log, and use the state after it; return the end of the log.
+
+        A batch that cannot be applied is not stored: each reader of the log would fail at it.
+        """
+        with self._lock:
+            try:
+                # A batch that changes nothing is not stored.
+                with log.batch(puts, deletes, time) as last:
+                    is_new = last != self.state.info.last
+                    state = self._after(last, log) if is_new else self.state
+            except BaseException:
+                self._delta = None  # it may have writes that are not stored
+                raise
+            self.state = state
+            return last
 
     def configure(
         self, configuration: QueryConfiguration, statistics: CollectionStatistics | None = None
@@ -210,14 +229,13 @@ class GenerationWriter:
             puts = self._puts(batch)
             deletes = dict.fromkeys(batch.deletes)
             existing = [id_ for id_ in deletes if documents.find(id_) is not None]
-            last = log.append(puts, existing, time)  # a batch that changes nothing is not stored
             try:
-                generation.refresh(log)
-            except (KlsaError, OSError, MemoryError) as error:
+                last = generation.write(log, puts, existing, time)
+            except (OSError, MemoryError) as error:
                 reason = str(error) or "there is not enough memory"
                 raise StoreError(
-                    f"the batch was written to index `{path.parent.name}`, but is not searchable "
-                    f"yet: {reason}"
+                    f"the batch cannot be applied to index `{path.parent.name}`, so nothing of it "
+                    f"was kept: {reason}"
                 ) from error
         state = generation.state
         declared = declared_of(state.info.settings, state.fields)
