@@ -21,9 +21,9 @@ from klsa_search.cli.options import (
     workers_option,
 )
 from klsa_search.cli.output import echo, escaped, write_json
-from klsa_search.core.build_settings import FieldSettings, FormSettings
-from klsa_search.core.parameters import SearchSettings
+from klsa_search.core.build_settings import FormSettings
 from klsa_search.core.progress import progress_bar
+from klsa_search.core.wording import counted
 
 if TYPE_CHECKING:
     from klsa_search.search.index import Index
@@ -59,7 +59,7 @@ def add(
         facts = index_facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | reading_json(collection))
     else:
-        echo(f"{path.name}: added {added:,} documents; {len(index):,} in total")
+        echo(f"{path.name}: added {counted(added, 'document')}; {len(index):,} in total")
         write_field_warnings(added.warnings)
         write_unread(collection)
         write_reading(collection)
@@ -79,16 +79,14 @@ def remove(path: Path, ids: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         write_json(index_facts(index) | {"removed": count})
     else:
-        echo(f"{path.name}: removed {count:,} documents; {len(index):,} in total")
+        echo(f"{path.name}: removed {counted(count, 'document')}; {len(index):,} in total")
     index.close()
 
 
 @klsa_index.command()
 @index_argument
 @memory_option
-@settings_options(
-    *SearchSettings.model_fields, *FieldSettings.model_fields, "search", default="unchanged"
-)
+@settings_options(default="unchanged")
 def refit(path: Path, memory: str | None, **options: Any) -> None:
     """Rebuild an index from its stored documents.
 
@@ -99,7 +97,7 @@ def refit(path: Path, memory: str | None, **options: Any) -> None:
 
     with progress_bar() as bar:
         index = refit_index(path, progress=bar, memory=memory, **without_none(options))
-    echo(f"{path.name}: {len(index):,} documents, generation {index.generation}")
+    echo(f"{path.name}: {counted(len(index), 'document')}, generation {index.generation}")
     index.close()
 
 
@@ -115,7 +113,7 @@ def compact(path: Path) -> None:
 
     with progress_bar() as bar:
         index = compact_index(path, progress=bar)
-    echo(f"{path.name}: {len(index):,} documents, generation {index.generation}")
+    echo(f"{path.name}: {counted(len(index), 'document')}, generation {index.generation}")
     index.close()
 
 
@@ -139,8 +137,8 @@ def split(path: Path, partitions: int, workers: int | None, memory: str | None) 
 
     with progress_bar() as bar:
         index = split_index(path, partitions, workers=workers, progress=bar, memory=memory)
-    divided = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
-    echo(f"{path.name}: {len(index):,} documents in {divided}, generation {index.generation}")
+    divided = f"{counted(len(index), 'document')} in {counted(partitions, 'partition')}"
+    echo(f"{path.name}: {divided}, generation {index.generation}")
     index.close()
 
 
@@ -185,7 +183,8 @@ def export(path: Path, file: Path | None) -> None:
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
         refuse_faults(faults, f"{path.name} was written to standard output")
     else:
-        echo(f"{path.name}: {export_to(generations, file, faults):,} documents in {file}")
+        count = export_to(generations, file, faults)
+        echo(f"{path.name}: {counted(count, 'document')} in {file}")
 
 
 @klsa_index.command()
@@ -208,7 +207,8 @@ def repair(path: Path, memory: str | None) -> None:
         echo(f"{path.name}: no damage found; nothing changed")
     else:
         echo(f"damage found: {done.fault}")
-        echo(f"{path.name}: repaired, {len(index):,} documents, generation {index.generation}")
+        repaired = f"repaired, {counted(len(index), 'document')}"
+        echo(f"{path.name}: {repaired}, generation {index.generation}")
     index.close()
 
 
@@ -248,7 +248,8 @@ def embed(path: Path, space: str, embedder: str, replace: bool, memory: str | No
         )
     index = done.index
     if done.documents:
-        echo(f"{path.name}: embedded {done.documents:,} documents, generation {index.generation}")
+        embedded = counted(done.documents, "document")
+        echo(f"{path.name}: embedded {embedded}, generation {index.generation}")
     else:
         echo(f"{path.name}: all documents have vectors in `{space}`; nothing changed")
     index.close()

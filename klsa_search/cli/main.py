@@ -12,6 +12,7 @@ import errno
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from klsa_search.cli.output import echo, printable
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 from klsa_search.storage import files
 
@@ -33,6 +35,10 @@ _NEXT_STEPS = {
     errno.EISDIR: "name a file, not a folder",
     errno.EADDRINUSE: "choose another port with --port",
 }
+
+
+_MAY_BE_TEXT: Final = re.compile(r"-[^\W\d_]{2}")
+"""Start of an argument with one hyphen that is not an option of one letter, as -k or -k5."""
 
 
 @dataclass
@@ -111,9 +117,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo("interrupted" if interrupted else "nothing was done", err=True)
         sys.exit(130 if interrupted else 1)
     except click.ClickException as wrong:
-        shown = io.StringIO()
-        wrong.show(shown)
-        for line in shown.getvalue().splitlines():
+        for line in _shown(wrong, sys.argv[1:] if arguments is None else arguments):
             echo(line, err=True)
         sys.exit(wrong.exit_code)
     except (KlsaError, OSError, MemoryError) as failure:
@@ -122,6 +126,25 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _shown(wrong: click.ClickException, arguments: Sequence[str]) -> list[str]:
+    """Return the lines that click shows for wrong usage, with an error in the form of others."""
+    lines = io.StringIO()
+    wrong.show(lines)
+    message = wrong.format_message()
+    error = message if message[:2].isupper() else message[:1].lower() + message[1:]
+    if isinstance(wrong, click.NoSuchOption | click.BadParameter):
+        text = next(filter(_MAY_BE_TEXT.match, arguments), None)
+        if text is not None and "--" not in arguments:
+            error = f"{error.rstrip('.')}; write -- before {text!r} if it is a text"
+    if isinstance(wrong, click.NoSuchOption):
+        from klsa_search.core.config import Settings
+
+        if wrong.option_name.lstrip("-").replace("-", "_") in Settings.model_fields:
+            error = f"no such option {wrong.option_name!r}, which is a setting of the index; "
+            error += f"change it with `klsa-index refit NAME {wrong.option_name} VALUE`"
+    return lines.getvalue().replace(f"Error: {message}", f"error: {error}").splitlines()
 
 
 def log_as_text() -> None:
@@ -151,7 +174,7 @@ def trust_tokenizers() -> None:
 def explain(failure: KlsaError | OSError | MemoryError) -> str:
     """Return a failure as one sentence: the thing, the fact and the next step."""
     if isinstance(failure, KlsaError):
-        before = f" ({failure.added:,} documents were added before)" if failure.added else ""
+        before = f" (added before: {counted(failure.added, 'document')})" if failure.added else ""
         return failure.message + before
     if isinstance(failure, MemoryError):
         return "out of memory; free memory, or use a smaller collection"

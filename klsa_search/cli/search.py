@@ -23,6 +23,7 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.search_output import as_dict, write_explanation, write_results
 from klsa_search.core.parameters import LanguageSettings, QueryOptions, SearchSettings
+from klsa_search.core.wording import counted
 from klsa_search.embedding.options import embedders_of
 from klsa_search.errors import SettingsError
 from klsa_search.storage.names import index_path
@@ -39,10 +40,13 @@ SEARCHES: Final = 100
 _HITS: Final = 10_000
 """Maximum searches, and hits of all of them, of one request of a batch."""
 
+_WITHOUT_QUERY: Final = ("filter", "sort", "positive", "negative")
+"""Options with which a blank query finds documents."""
+
 
 @click.command(cls=Command)
 @click.argument("name")
-@click.argument("query", required=False)
+@click.argument("words", metavar="[QUERY]", nargs=-1)
 @home_option
 @click.option(
     "--url",
@@ -113,7 +117,7 @@ _HITS: Final = 10_000
 @click.version_option(package_name="klsa-search")
 def klsa_search(
     name: str,
-    query: str | None,
+    words: tuple[str, ...],
     home: Path,
     url: str | None,
     key: str | None,
@@ -132,11 +136,18 @@ def klsa_search(
 ) -> None:
     """Search the index NAME for QUERY, or for a batch of queries.
 
+    QUERY may be several arguments. Write -- before one that begins with a hyphen.
     With --url the index is searched at a running klsa-serve, with the same results.
     With --filter or --sort, a blank QUERY finds every document.
     """
-    if (batch is None) == (query is None):
+    query = " ".join(words)
+    if batch is not None and words:
         raise click.UsageError("give either QUERY or --batch FILE")
+    if batch is None and not query.strip() and not any(map(options.get, _WITHOUT_QUERY)):
+        raise click.UsageError(
+            f"QUERY is missing or blank; give words to search for, as in `klsa-search {name} "
+            "garden hose`, or --filter or --sort to find every document"
+        )
     if (batch is None) != (run_file is None):
         raise click.UsageError("--batch and --run must be given together")
     if as_json and batch is not None:
@@ -167,7 +178,6 @@ def klsa_search(
     if batch is not None and run_file is not None:
         _run_batch(index, batch, run_file, record_file, k, threads, options)
         return
-    assert query is not None
     if row_format is not None:
         source = click.get_current_context().get_parameter_source("k")
         limit = None if source is ParameterSource.DEFAULT else k
@@ -288,7 +298,7 @@ def _run_batch(
         run_record = record_run(index, batch, run_file, k, threads=threads, **options)
         write_record(run_record, record)
         counts = run_record.run
-        echo(f"{counts.queries:,} queries, {counts.hits:,} hits: {run_file}, {record}")
+        echo(f"{_counts(counts.queries, counts.hits)}: {run_file}, {record}")
         return
     queries = read_query_lines(batch)
     ranker = options.get("ranker")
@@ -297,7 +307,11 @@ def _run_batch(
         ranker = (settings or {})["ranker"]
     run_ = recorded(_rankings(index, queries, k, threads, options), run_file, tag=str(ranker))
     hits = sum(len(answer.document_ids) for answer in run_)
-    echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
+    echo(f"{_counts(len(queries), hits)}: {run_file}")
+
+
+def _counts(queries: int, hits: int) -> str:
+    return f"{counted(queries, 'query', 'queries')}, {counted(hits, 'hit')}"
 
 
 def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: str | None) -> None:

@@ -141,6 +141,11 @@ def _opened(source: Any, options: ReadingOptions) -> OpenedCollection:
         return smart_collection(source, path, options, Selection(follow_links=True), target=source)
     path = Path(source)
     if not path.exists():
+        if "://" in os.fspath(source):
+            raise CollectionError(
+                f"{source}: a URL is not read as a source; download the file, as with `curl -LO "
+                f"{source}`, and give its path"
+            )
         raise CollectionError(
             f"{path}: no such file, folder or collection; the collections are: "
             f"{', '.join(COLLECTIONS)}"

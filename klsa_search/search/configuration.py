@@ -46,9 +46,12 @@ def needing_refit(built: Settings, chosen: Settings) -> list[str]:
 def refuse_refit(built: Settings, chosen: Settings) -> None:
     """Raise SettingsError if a setting needs another build."""
     if names := needing_refit(built, chosen):
+        value, option = getattr(chosen, names[0]), names[0].replace("_", "-")
+        negation = "no-" if value is False else ""
+        change = f"--{negation}{option}" + ("" if isinstance(value, bool) else f" {value}")
         raise SettingsError(
-            f"{names[0]} = {getattr(chosen, names[0])!r} needs another build; change it with "
-            "`klsa-index refit`, or `refit` of klsa_search.indexing",
+            f"{names[0]} = {value!r} needs another build; change it with `klsa-index refit NAME "
+            f"{change}`, or `refit` of klsa_search.indexing",
             field=names[0],
         )
 

@@ -335,7 +335,7 @@ def test_fields_are_declared_and_printed(shell, tmp_path):
     build = ["klsa-index", "build", source, "--name", "cars"]
     done = shell(*build)
     assert re.search(
-        r"^filterable +seen \(date, 1 documents\); year \(keyword, 2 documents, 2 texts\)$",
+        r"^filterable +seen \(date, 1 document\); year \(keyword, 2 documents, 2 texts\)$",
         done.out,
         flags=re.MULTILINE,
     )
@@ -402,6 +402,8 @@ def test_query_settings_are_changed_listed_and_reset(shell, cars):
     assert listed["settings"] == told
     refused = shell("klsa-index", "settings", "cars", "--ranker", "lsi")
     assert (refused.code, "klsa-index refit" in refused.err) == (2, True)
+    assert shell("klsa-index", "refit", "cars", "--k1", "2").code == 0
+    assert shell("klsa-index", "settings", "cars", "--json").json["k1"] == 2
     assert shell("klsa-index", "settings", "cars", "--alpha", "1", "--reset").code == 2
     assert (
         shell("klsa-index", "settings", "cars", "--reset").out

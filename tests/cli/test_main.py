@@ -1,4 +1,5 @@
 import errno
+import re
 import sys
 
 import click
@@ -77,6 +78,17 @@ def test_a_failure_is_one_sentence_on_stderr_and_1(error, sentence, capsys):
 def test_debug_lets_the_traceback_through():
     with pytest.raises(IndexNotFound):
         run(command(fail(IndexNotFound("gone"))), ["--debug"])
+
+
+def test_every_error_begins_alike(capsys):
+    usages = [["--count", "0"], ["--nothing"], ["--count"], ["more"]]
+    for usage in usages:
+        leave(lambda: None, *usage)
+        *_, last = capsys.readouterr().err.splitlines()
+        assert re.match("error: [a-z]", last)
+        assert "-- before" not in last
+    leave(lambda: None, "--k1", "2")
+    assert "change it with `klsa-index refit NAME --k1 VALUE`" in capsys.readouterr().err
 
 
 def test_wrong_usage_is_2(capsys):

@@ -101,7 +101,27 @@ def test_one_document_is_explained_alone(search, wish):
     assert "--explain-id" in done.err
 
 
-@pytest.mark.parametrize("query", ["", "the of", "zeppelin"])
+def test_a_query_may_be_several_arguments(search):
+    assert search("coolant", "leaks", "-k", 1).out == search("coolant leaks", "-k", 1).out
+    assert search("--", "-coolant", "tyres").out == search("--", "-coolant tyres").out
+
+
+@pytest.mark.parametrize("words", [[], [""], [" ", "\t"], ["", "--format", "csv"]])
+def test_a_query_without_words_is_refused_unless_documents_are_chosen(search, words):
+    done = search(*words)
+    assert (done.code, done.out) == (2, "")
+    assert "error: QUERY is missing or blank; give words to search for, as in" in done.err
+    assert search(*words, "--filter", "id IN [heat]").code == 0
+
+
+@pytest.mark.parametrize("query", ["-coolant", "-coolant tyres", "-kettle", "-Xmx"])
+def test_a_query_that_was_read_as_an_option_is_shown_the_way(search, query):
+    done = search(query)
+    assert done.code == 2
+    assert f"; write -- before {query!r} if it is a text\n" in done.err
+
+
+@pytest.mark.parametrize("query", ["the of", "zeppelin"])
 def test_an_empty_answer_says_so(search, query):
     done = search(query)
     assert (done.code, done.out, done.err) == (0, "no documents found\n", "")

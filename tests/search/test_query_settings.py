@@ -91,6 +91,8 @@ def test_other_settings_are_refused_and_nothing_changes(index, changes, field):
     with pytest.raises(SettingsError) as refused:
         index.update_settings(**{"z": 3, **changes})
     assert refused.value.field == field
+    if field in ("k1", "spectral", "head"):
+        assert f"`klsa-index refit NAME --{field} {changes[field]}`" in refused.value.message
     assert index.settings == before
 
 
