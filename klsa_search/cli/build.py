@@ -30,6 +30,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import echo, in_bytes, printable, write_facts, write_json
 from klsa_search.core.progress import format_duration, progress_bar
+from klsa_search.core.wording import counted
 from klsa_search.embedding.options import by_space
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _confirm_replace(path: Path, collection: Collection) -> bool:
     before = other_source(path, collection)
     if before is not None:
         content = (
-            f"{before.counts.documents:,} documents of "
+            f"{counted(before.counts.documents, 'document')} of "
             f"{before.source_path or before.source}, built {before.build.created}"
         )
     elif is_unreadable(path):

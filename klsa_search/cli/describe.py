@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.cli.output import echo, echo_notes, in_bytes
 from klsa_search.core.build_settings import MAX_FIELDS
 from klsa_search.core.config import Settings
+from klsa_search.core.wording import counted, first_of
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread
@@ -20,6 +22,9 @@ _KINDS = 5
 
 _BATCHES = 5
 """Number of batches of writes to list."""
+
+_FRACTION: Final = re.compile(r"\.\d+")
+"""Fraction of the second of a time."""
 
 
 def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
@@ -45,7 +50,8 @@ def manifest_rows(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         *[
             (
                 f"vectors ({space.name})",
-                f"{space.vectors:,} of {space.documents:,} documents, dimension {space.dimension}",
+                f"{space.vectors:,} of {counted(space.documents, 'document')}, "
+                f"dimension {space.dimension}",
             )
             for space in manifest.vectors
         ],
@@ -82,8 +88,8 @@ def _field_rows(fields: FieldsEntry, documents: int, units: Sequence[str]) -> li
     }
     columns = [
         f"{name} ({column.type}{unit.get(name, '')}{', lists' * column.lists}, "
-        f"{documents - column.missing:,} documents"
-        + (f", {column.texts:,} texts" if column.type == "keyword" else "")
+        + counted(documents - column.missing, "document")
+        + (f", {counted(column.texts, 'text')}" if column.type == "keyword" else "")
         + (f", {column.type_mismatches:,} with another value)" if column.type_mismatches else ")")
         for name, column in fields.columns.items()
     ]
@@ -143,13 +149,15 @@ def writes_rows(writes: dict[str, Any]) -> list[tuple[str, str]]:
     if not writes["batches"] and not writes["undone"]:
         return []
     line = (
-        f"{writes['puts']:,} written, {writes['deletes']:,} deleted, {writes['batches']:,} "
-        f"batches, {writes['undone']:,} undone, {in_bytes(writes['bytes'])}"
+        f"{writes['puts']:,} written, {writes['deletes']:,} deleted, "
+        f"{counted(writes['batches'], 'batch', 'batches')}, {writes['undone']:,} undone, "
+        f"{in_bytes(writes['bytes'])}"
     )
     undoes = [
         (
             f"rollback --writes {number}",
-            f"{batch['puts']:,} written, {batch['deletes']:,} deleted at {batch['time']}",
+            f"{batch['puts']:,} written, {batch['deletes']:,} deleted at "
+            + _FRACTION.sub("", batch["time"]),
         )
         for number, batch in enumerate(writes["last"], 1)
     ]
@@ -174,7 +182,7 @@ def partitions_rows(partitions: Sequence[dict[str, Any]]) -> list[tuple[str, str
     """Return what `partitions_json` describes as rows: documents, size and writes of each."""
     rows = []
     for partition in partitions:
-        line = f"{partition['documents']:,} documents, {in_bytes(partition['bytes'])}"
+        line = f"{counted(partition['documents'], 'document')}, {in_bytes(partition['bytes'])}"
         writes = partition["writes"]
         if writes["batches"]:
             line += f"; {writes['puts']:,} written, {writes['deletes']:,} deleted since its build"
@@ -230,8 +238,8 @@ def drift_rows(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
     if "error" in drift:
         return [("drift", f"unknown: {drift['error']}")]
     line = (
-        f"{drift['documents']:,} documents, {drift['added_share']:.1%} of them added after "
-        f"the build ({drift['unseen_share']:.1%} of their words are new), "
+        f"{counted(drift['documents'], 'document')}, {drift['added_share']:.1%} of them added "
+        f"after the build ({drift['unseen_share']:.1%} of their words are new), "
         f"{drift['deleted']:,} of the build deleted or replaced"
     )
     added = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
@@ -246,13 +254,12 @@ def drift_rows(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
 def unread_text(unread: Unread) -> str:
     """Return how many files of the source were not read, by kind, with the first of each."""
     kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
-    counted = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
+    counts = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
     if kinds[_KINDS:]:
-        counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
+        counts.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
     left_out = any(kind.startswith(("excluded", "ignored")) for kind in kinds)
-    what = "files and folders" if left_out else "files"
-    files = "1 file" if unread.count == 1 else f"{unread.count:,} {what}"
+    files = counted(unread.count, "file", "files and folders" if left_out else "")
     links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
     from klsa_search.collection.files.formats import missing_extra
 
@@ -264,7 +271,7 @@ def unread_text(unread: Unread) -> str:
         f"; pip install 'klsa-search[{extra}]' reads {', '.join(suffixes)}"
         for extra, suffixes in lacking.items()
     )
-    return f"{files}: {', '.join(counted)} (first: {first}){links}{extras}"
+    return f"{files}: {', '.join(counts)} (first: {first}){links}{extras}"
 
 
 def reading_json(collection: OpenedCollection) -> dict[str, Any]:
@@ -281,12 +288,11 @@ def write_reading(collection: OpenedCollection) -> None:
     """Write to stderr what the last pass over a source has recognised, numbered and skipped."""
     echo_notes(collection.notes)
     if files := collection.numbered:
-        which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
-        numbered = f"the documents of {which} have no IDs and were numbered"
+        numbered = f"the documents of {first_of(files, 'file')} have no IDs and were numbered"
         echo_notes([f"{numbered}; --id names a column of IDs"])
     problems = collection.problems
     records = problems.count - sum(problems.kinds.values())
-    line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
+    line = [counted(records, "bad record")] if records else []
     line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
     if line:
         echo(f"skipped {', '.join(line)}; the first reasons:", err=True)

@@ -33,6 +33,7 @@ from klsa_search.cli.output import (
 )
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
+from klsa_search.core.wording import counted
 from klsa_search.errors import FetchError
 
 if TYPE_CHECKING:
@@ -205,8 +206,8 @@ def replay(
         replayed = replay_run(recorded, queries, index, run=run_file, out=out)
         files = len(index.manifest.files)
     echo(
-        f"{recorded.run.name}: identical, {replayed.run.queries:,} queries, "
-        f"{replayed.run.hits:,} hits, sha256 {replayed.run.sha256}"
+        f"{recorded.run.name}: identical, {counted(replayed.run.queries, 'query', 'queries')}, "
+        f"{counted(replayed.run.hits, 'hit')}, sha256 {replayed.run.sha256}"
     )
     compared = f"all {files} files are as recorded"
     if replayed.files:

@@ -35,6 +35,7 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.core.progress import progress_bar
+from klsa_search.core.wording import counted
 from klsa_search.errors import IndexNotFound, StoreError
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def verify(path: Path, deep: bool) -> None:
     else:
         manifest = verify_index(path)
     compared = ", and BM25 data agree with the documents" if deep else ""
-    files = f"{len(manifest.files)} files, {in_bytes(manifest.bytes())}"
+    files = f"{counted(len(manifest.files), 'file')}, {in_bytes(manifest.bytes())}"
     echo(f"{path.name}: {files}, all checksums match{compared}")
 
 
@@ -194,8 +195,8 @@ def rollback(path: Path, to: str | None, writes: int | None) -> None:
         if to is not None:
             raise click.UsageError("--to and --writes exclude each other: give one of them")
         left = undo_writes(path, writes)
-        batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        echo(f"{path.name}: undid {batches} of writes; {left:,} writes remain in the log")
+        undone = f"undid {counted(writes, 'batch', 'batches')} of writes"
+        echo(f"{path.name}: {undone}; {counted(left, 'write')} left in the log")
         return
     back = roll_back(path, to)
     content = _generation_text(_generation_json(back.now, back.manifest))
@@ -250,7 +251,8 @@ def _generation_json(name: str, manifest: Manifest | str) -> dict[str, Any]:
 def _generation_text(facts: dict[str, Any]) -> str:
     if "error" in facts:
         return f"unusable: {facts['error']}"
-    return f"{facts['documents']:,} documents of {facts['source']}, built {facts['created']}"
+    documents = counted(facts["documents"], "document")
+    return f"{documents} of {facts['source']}, built {facts['created']}"
 
 
 @klsa_index.command()
@@ -293,7 +295,7 @@ def backup(
 
         done = back_up(Repository(arguments[0]), home, keep, take_over=take_over)
         echo(
-            f"backup {done.number}: {_count(done.indexes)} in {arguments[0]}, "
+            f"backup {done.number}: {counted(done.indexes, 'index', 'indexes')} in {arguments[0]}, "
             f"{in_bytes(done.written)} written, checksums verified"
         )
         if done.faults:
@@ -307,7 +309,7 @@ def backup(
 
     name, target = arguments
     manifest = copy_index(index_path(home, name), Path(target))
-    echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
+    echo(f"{name}: {counted(len(manifest.files), 'file')} copied to {target}, checksums verified")
 
 
 @klsa_index.command()
@@ -360,7 +362,7 @@ def restore(
         echo(f"{name}: restored from backup {used} in {source}, checksums verified")
     else:
         restored = restore_all(repository, home, number)
-        count = _count(len(repository.read(restored).indexes))
+        count = counted(len(repository.read(restored).indexes), "index", "indexes")
         echo(f"{count} restored from backup {number_of(restored)} in {source}, checksums verified")
 
 
@@ -370,7 +372,7 @@ def _copy(source: Path, home: Path, name: str) -> None:
     from klsa_search.storage.names import index_path
 
     manifest = copy_index(source, index_path(home, name))
-    echo(f"{name}: {len(manifest.files)} files copied from {source}, checksums verified")
+    echo(f"{name}: {counted(len(manifest.files), 'file')} copied from {source}, checksums verified")
 
 
 def _list(repository: Repository) -> None:
@@ -381,7 +383,3 @@ def _list(repository: Repository) -> None:
         for number, backup in backups.items()
     ]
     write_table([*numbers("number"), "time", *numbers("size"), *wrapped("indexes")], rows)
-
-
-def _count(indexes: int) -> str:
-    return "1 index" if indexes == 1 else f"{indexes:,} indexes"

@@ -22,6 +22,7 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.core.progress import progress_bar
+from klsa_search.core.wording import counted
 
 if TYPE_CHECKING:
     from klsa_search.search.index import Index
@@ -112,7 +113,7 @@ def cluster(path: Path, k: int, kernel: str, as_json: bool) -> None:
     write_table([*numbers("documents"), *wrapped("words"), "central", *wrapped("title")], rows)
     if clustering.unplaced:
         without = "a vector" if kernel.startswith("vectors:") else "a known term"
-        echo(f"{len(clustering.unplaced):,} documents without {without} are in no cluster")
+        echo(f"in no cluster: {counted(len(clustering.unplaced), 'document')} without {without}")
 
 
 def _open(path: Path) -> Index:

@@ -34,6 +34,7 @@ from klsa_search.cli.output import (
 from klsa_search.core.build_settings import AnalysisSettings
 from klsa_search.core.config import QUERY_SETTINGS, Settings
 from klsa_search.core.service_reports import ListName
+from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def synonyms(path: Path, file: Path | None, add: bool, clear: bool, as_json: boo
         (add_synonyms if add else write_synonyms)(target, synonyms)
     synonyms = read_synonyms(target)
     if (clear or file is not None) and not as_json:
-        echo(f"{path.name}: {len(synonyms):,} words have synonyms")
+        echo(f"{path.name}: synonyms of {counted(len(synonyms), 'word')}")
         return
     rows = [(word, ", ".join(replacements)) for word, replacements in synonyms.items()]
     columns = wrapped("word", "synonyms")
@@ -181,7 +182,7 @@ def rules(path: Path, file: Path | None, clear: bool, as_json: bool) -> None:
     with open_index(target) as index:
         rules, warnings = index.rules, index.rule_warnings()
     if (clear or file is not None) and not as_json:
-        echo(f"{path.name}: {len(rules):,} rules")
+        echo(f"{path.name}: {counted(len(rules), 'rule')}")
     else:
         rows = [
             (rule["id"], *(_compact(rule.get(n, {})) for n in ("when", "then"))) for rule in rules
@@ -227,8 +228,8 @@ def judgements(path: Path, out: Path | None, as_json: bool) -> None:
         sidecar = out.with_suffix(".queries.tsv")
         sidecar.write_text("".join(judged.as_line() for judged in queries), encoding="utf-8")
         echo(
-            f"{path.name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries "
-            f"in {sidecar}"
+            f"{path.name}: {counted(text.count(chr(10)), 'judgement')} in {out}, "
+            f"{counted(len(queries), 'query', 'queries')} in {sidecar}"
         )
         for one in left_out:
             echo(

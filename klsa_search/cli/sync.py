@@ -23,6 +23,7 @@ from klsa_search.cli.options import index_argument, json_option, source_options
 from klsa_search.cli.output import echo, write_json
 from klsa_search.core.extras import require
 from klsa_search.core.progress import progress_bar
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, IndexNotFound, KlsaError
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _write(
             for id_ in getattr(result, kind):
                 echo(f"{kind:7}  {id_}")
     if result.kept:
-        echo(f"not deleted: {len(result.kept):,} documents, because {result.refusal}", err=True)
+        kept = counted(len(result.kept), "document")
+        echo(f"not deleted: {kept}, because {result.refusal}", err=True)
     for field in result.removed_fields:
         echo(f"note: no document of the source has the field '{field}' any more", err=True)
     write_field_warnings(result.warnings)

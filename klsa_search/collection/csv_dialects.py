@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from klsa_search.collection.lines import decoded_head, head_bytes
+from klsa_search.core.wording import counted
 
 DELIMITERS: Final = ",;\t|^"
 """Delimiters that are recognised."""
@@ -59,7 +60,7 @@ class Dialect(NamedTuple):
             "single quotes" * (self.quote == "'"),
             "quotes escaped by backslashes" * (self.escape is not None),
             "blanks before quotes" * (self.spaced and self.delimiter != " "),
-            f"{self.preamble} lines before the header left out" * bool(self.preamble),
+            f"{counted(self.preamble, 'line')} before the header left out" * bool(self.preamble),
         ]
         return ", ".join(filter(None, differences))
 

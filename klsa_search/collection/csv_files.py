@@ -35,6 +35,7 @@ from klsa_search.collection.reading_options import (
     may_name_ids,
     option,
 )
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 LONGEST_FIELD = 16 * 2**20  # characters; the default of csv, 128 K, is too small for documents
@@ -150,7 +151,7 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             footer.clear()
             yield from checked(number, row, needed, lists)
         if footer:
-            lines = "1 line" if len(footer) == 1 else f"{len(footer):,} lines"
+            lines = counted(len(footer), "line")
             number, (text, *_) = footer[0]
             first_line = f"line {number:,}, {_shown(text)}"
             intake.note(path, f"left out {lines} below the table, from {first_line}")

@@ -22,6 +22,7 @@ from klsa_search.collection.reading_options import (
     option,
 )
 from klsa_search.collection.vectors import with_vectors, without_vectors
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 ADVICE: Final = "; correct it, or skip it (--on-error skip, in Python on_error='skip')"
@@ -323,7 +324,9 @@ class Intake:
                 self._seek_texts(document)
             yield document
         for name, (count, first) in self._absent.items():
-            records = f"this and {count - 1:,} more records" if count > 1 else "this record"
+            records = (
+                f"this and {counted(count - 1, 'more record')}" if count > 1 else "this record"
+            )
             self.notes[f"no column {name!r}, in {records}"] = [first]
         if decimal:
             self.notes[

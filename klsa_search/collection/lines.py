@@ -16,6 +16,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.model import TruncatedFile, text_fault
 from klsa_search.core.extras import require
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, MissingExtra
 
 GZIP = b"\x1f\x8b"
@@ -329,8 +330,8 @@ def _only(archive: ZipFile, path: Path) -> ZipInfo:
     files = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(files) != 1:
         raise TruncatedFile(
-            f"{path}: an archive of {len(files):,} files; unpack it, and read its files one by one "
-            "or their folder"
+            f"{path}: an archive of {counted(len(files), 'file')}; unpack it, and read its files "
+            "one by one or their folder"
         )
     return files[0]
 

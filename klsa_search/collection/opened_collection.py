@@ -13,6 +13,7 @@ from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Topic, Unread
 from klsa_search.collection.reading_options import Columns, ReadingOptions, option
 from klsa_search.collection.vectors import RowVectors, RowVectorsLike
+from klsa_search.core.wording import first_of
 from klsa_search.errors import CollectionError
 
 
@@ -94,10 +95,7 @@ class OpenedCollection:
     @property
     def notes(self) -> list[str]:
         """Return what the last pass has recognised in files, such as encodings and columns."""
-        return [
-            f"{files[0]}{f' and {len(files) - 1:,} more files' if files[1:] else ''}: {fact}"
-            for fact, files in self._intake.notes.items()
-        ]
+        return [f"{first_of(files, 'file')}: {fact}" for fact, files in self._intake.notes.items()]
 
     @property
     def lacks_columns(self) -> bool:

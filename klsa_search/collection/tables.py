@@ -24,6 +24,7 @@ from klsa_search.collection.model import Document, TruncatedFile
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.reading_options import ReadingOptions
 from klsa_search.core.extras import require
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError
 
 PREFIX: Final = "sqlite:"
@@ -168,7 +169,7 @@ def sheet_documents(path: Path, intake: Intake) -> Iterator[Document]:
     rows = [[_cell(value) for value in row] for row in rows]
     before = _rows_before_header(rows, intake)
     if before:
-        intake.note(path, f"{before} rows before the header are left out")
+        intake.note(path, f"left out {counted(before, 'row')} before the header")
     if rows:
         names = ["" if cell is None else str(cell) for cell in rows[before]]
         header = Header.of(names, f"{path}:{before + 1}", intake.columns)

@@ -19,6 +19,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from klsa_search.collection.model import Document
+from klsa_search.core.wording import counted
 from klsa_search.errors import BadDocument, CollectionError
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def _rows_of(space: str, value: object) -> npt.NDArray[Any]:
 
 def _other_number(space: str, rows: npt.NDArray[Any], documents: str) -> CollectionError:
     return CollectionError(
-        f"vectors of `{space}`: there are {len(rows):,} rows, and the source has {documents} "
+        f"vectors of `{space}`: {counted(len(rows), 'row')}, and the source has {documents} "
         "documents; row i is the vector of the i-th document",
         field="vectors",
     )

@@ -20,6 +20,7 @@ from klsa_search.core.arguments import checked_argument
 from klsa_search.core.config import IndexSettings, Settings
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import Progress, open_progress
+from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
 from klsa_search.indexing.checks import (
     memory_budget,
@@ -292,7 +293,7 @@ def plan_of_size(
     if chosen.passage_words is not None and words > chosen.passage_words:
         passages = documents * -(-words // chosen.passage_words)
     size = Size(documents, documents * words * _BYTES_OF_WORD, 0, passages)
-    source = f"{documents:,} documents of {words:,} words"
+    source = f"{counted(documents, 'document')} of {counted(words, 'word')}"
     return _planned(source, size, chosen, memory_budget(memory), Unread())
 
 

@@ -15,6 +15,7 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.field_weights import TEXT, TITLE
 from klsa_search.core.parallel import memory_limit
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing.estimate import Size, memory_needed
 from klsa_search.indexing.reading import StoredCollection
@@ -179,7 +180,7 @@ def _refuse_other_source(path: Path, collection: Collection) -> None:
     before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
         raise StoreError(
-            f"`{path}` has {before.counts.documents:,} documents of another "
+            f"`{path}` has {counted(before.counts.documents, 'document')} of another "
             f"source, `{before.source_path or before.source}`, which `{coming}` "
             f"would replace; choose another name, apply only the differences with "
             f"`klsa-index sync {path.name} SOURCE`, or {_ALLOW}"
@@ -209,7 +210,7 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, repl
         )
     if not replace and 2 * documents < most and address(collection) is None:
         raise StoreError(
-            f"`{path}` has {most:,} documents, and only {documents:,} would "
+            f"`{path}` has {counted(most, 'document')}, and only {documents:,} would "
             f"replace them; choose another name if they are others, or {_ALLOW}"
         )
 
@@ -240,7 +241,7 @@ def _refuse_to_drop_writes(path: Path) -> None:
         deletes += sum(batch.deletes for batch in batches if batch.undone is None)
     if puts or deletes:
         raise StoreError(
-            f"`{path}` has writes after its build, {puts:,} documents added and "
+            f"`{path}` has writes after its build, {counted(puts, 'document')} added and "
             f"{deletes:,} deleted, that are not in its source; apply the changes of a "
             f"source with `klsa-index sync {path.name} SOURCE`, rebuild it from its stored "
             f"documents (klsa-index refit {path.name}), or {_ALLOW}"

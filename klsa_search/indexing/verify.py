@@ -19,6 +19,7 @@ from klsa_search.collection.searched_text import analysed_texts
 from klsa_search.collection.vectors import vectors_of
 from klsa_search.core.build_settings import PASSAGE_WORDS
 from klsa_search.core.progress import DOCUMENTS, Progress, of_passages, open_progress
+from klsa_search.core.wording import counted
 from klsa_search.delta.statistics import trained_statistics
 from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.partitions import verify_collection_terms
@@ -131,7 +132,9 @@ class _Comparison:
             self._compare(doc_ids[first : first + _BATCH])
             report(DOCUMENTS, min(first + _BATCH, len(doc_ids)), len(doc_ids))
         if len(doc_ids) != self._state.info.documents:
-            raise self._damaged(f"it has {len(doc_ids):,} documents, but reports another number")
+            raise self._damaged(
+                f"it has {counted(len(doc_ids), 'document')}, but reports another number"
+            )
         kernel = self._snapshot.query_kernel
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("the document frequency of a term does not match the documents")

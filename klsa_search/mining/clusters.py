@@ -14,6 +14,7 @@ from scipy.cluster.vq import kmeans2
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Matrix
 from klsa_search.core.parallel import one_blas_thread
+from klsa_search.core.wording import counted
 from klsa_search.errors import QueryError
 from klsa_search.mining.related_terms import words_of
 from klsa_search.mining.similar import LATENT, document_coordinates
@@ -99,8 +100,8 @@ def cluster(
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
-            f"k = {k} is too many: only {len(placed)} documents of index "
-            f"`{index.name}` have coordinates of the kernel `{kernel}`; {instead}",
+            f"k = {k} is too many: only {counted(len(placed), 'document')} of index "
+            f"`{index.name}` with coordinates of the kernel `{kernel}`; {instead}",
             field="k",
         )
     points = np.asarray(coordinates[placed], np.float64)

@@ -12,6 +12,7 @@ import numpy as np
 
 from klsa_search.core.array_types import Matrix
 from klsa_search.core.drawing import GREY, INK, TONES, label, save_figure, text_outline
+from klsa_search.core.wording import counted
 from klsa_search.errors import QueryError
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
@@ -90,7 +91,7 @@ def draw_map(index: Index, path: Path) -> None:
             linewidths=0,
             rasterized=True,
         )
-        axes.set_title(f"{index.name}: {drawn.documents:,} documents")
+        axes.set_title(f"{index.name}: {counted(drawn.documents, 'document')}")
         figure.draw_without_rendering()  # so that the extents of words are known
         if titles:
             _write_titles(axes, titles, drawn.positions)

@@ -14,6 +14,7 @@ from klsa_search.core.array_types import DocIds, DocumentMask, Scores
 from klsa_search.core.build_settings import Tokenizer
 from klsa_search.core.lazy import delegated, delegated_property
 from klsa_search.core.parameters import SearchParameters
+from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
 from klsa_search.search.configuration import Configuration
 from klsa_search.search.engine.snapshot import Arrays
@@ -104,8 +105,9 @@ class Index:
 
     def __repr__(self) -> str:
         """Return name, generation and number of documents."""
+        documents = counted(len(self), "document")
         divided = f" in {n} partitions" if (n := self._reader.count) > 1 else ""
-        return f"<Index {self.name} generation {self.generation}: {len(self)} documents{divided}>"
+        return f"<Index {self.name} generation {self.generation}: {documents}{divided}>"
 
     def __reduce__(self) -> tuple[Callable[..., Index], tuple[object, ...]]:
         """Pickle by path: unpickling opens the index at the same path.

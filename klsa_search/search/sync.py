@@ -19,6 +19,7 @@ import numpy as np
 from klsa_search.collection.model import Document, Problems, batches, document_as_json, document_of
 from klsa_search.collection.vectors import VECTORS, set_vectors, vectors_of, without_vectors
 from klsa_search.core.progress import DOCUMENTS, WRITES, Progress
+from klsa_search.core.wording import counted
 from klsa_search.errors import SettingsError
 from klsa_search.search.batches import BATCH_CHARACTERS, WriteResult
 from klsa_search.storage.documents import DocumentReader, record_of
@@ -234,13 +235,14 @@ def refused_deletions(
         return ""
     limit = f"{most:,}" if max_delete is not None else f"{most:,} by default"
     fact = (
-        f"the source has {coming:,} documents and index `{index}` has {had:,}, so {deleted:,} "
-        f"would be deleted (allowed: {limit})"
+        f"the source has {counted(coming, 'document')} and index `{index}` has {had:,}, so "
+        f"{deleted:,} would be deleted (allowed: {limit})"
         if coming
         else f"the source has no documents, and index `{index}` has {had:,}"
     )
     if skipped.count:
-        fact += f" ({skipped.count:,} bad records were skipped, the first: {skipped.reasons[0]})"
+        bad = counted(skipped.count, "bad record")
+        fact += f" ({bad} skipped, the first: {skipped.reasons[0]})"
     return (
         f"{fact}; check that the source is complete, or allow it with "
         f"--max-delete {deleted} (in Python and over HTTP max_delete={deleted})"

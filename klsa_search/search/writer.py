@@ -14,6 +14,7 @@ from klsa_search.collection.vectors import checked_vectors, of_spaces
 from klsa_search.core.arguments import checked_argument, checked_items
 from klsa_search.core.build_settings import DateOrder, DecimalSign, FormSettings
 from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
+from klsa_search.core.wording import counted
 from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.search.batches import (
     BATCH_CHARACTERS,
@@ -200,8 +201,8 @@ class Writer:
                 raise CollectionError(f"nothing was changed: {refusal}")
             if partial and deleted and skipped.count and not refusal:
                 refusal = (
-                    f"{skipped.count:,} records of the source cannot be read, and may be of "
-                    "these documents; correct or remove them"
+                    f"{counted(skipped.count, 'record')} of the source cannot be read, and may "
+                    "be of these documents; correct or remove them"
                 )
             if refusal:
                 kept, deleted = deleted, []

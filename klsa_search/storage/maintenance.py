@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from klsa_search.core.wording import counted
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.storage.catalog_entry import change_entry, replace_rows, rows_of, verify_entry
 from klsa_search.storage.checksums import check_again, check_sizes
@@ -259,7 +260,7 @@ def undo_writes(path: Path, batches: int = 1) -> int:
         count = len(set(chain.from_iterable(effective)))
         if not 1 <= batches <= count:
             raise StoreError(
-                f"`{path}` has {count:,} batches of writes to undo, not "
+                f"`{path}` has {counted(count, 'batch', 'batches')} of writes to undo, not "
                 f"{batches:,}; give a smaller number",
                 field="writes",
             )

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
+from klsa_search.core.wording import counted
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
 from klsa_search.storage.arrays import array_header
 from klsa_search.storage.current import (
@@ -264,7 +265,7 @@ def export(generations: Iterable[Path], file: Path, earlier_faults: Iterable[str
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-    refuse_faults(faults, f"{file} has {count:,} documents")
+    refuse_faults(faults, f"{file} has {counted(count, 'document')}")
     return count
 
 

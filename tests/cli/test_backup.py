@@ -59,7 +59,7 @@ def test_info_counts_the_writes(shell, ids):
     }
     assert written["bytes"] > 4096
     told = shell("klsa-index", "info", "cars").out
-    assert "1 written, 1 deleted, 1 batches, 1 undone, " in told
+    assert "1 written, 1 deleted, 1 batch, 1 undone, " in told
 
 
 def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):

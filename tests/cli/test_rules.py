@@ -15,7 +15,7 @@ def test_rules_are_set_listed_searched_by_and_removed(shell, built, tmp_path):
     rule = {**RULE, "then": {"pin": [{"id": last, "position": 1}, {"id": "x", "position": 2}]}}
     file.write_text(json.dumps([rule]))
     done = shell("klsa-index", "rules", "cars", file)
-    assert done.out == "cars: 1 rules\n"
+    assert done.out == "cars: 1 rule\n"
     assert done.err == "warning: rule 'ours': the index has no document 'x'\n"
     assert shell("klsa-index", "rules", "cars", "--json").json == [rule]
     assert "ours" in shell("klsa-index", "rules", "cars").out

@@ -54,7 +54,7 @@ def test_a_truncated_or_unreadable_source_changes_nothing(shell, built, new, tmp
     new.write_text(json.dumps(DOCUMENTS[0]))
     done = shell("klsa-index", "sync", "cars", new, "--max-delete", "50%")
     assert done.code == 1
-    assert "has 1 documents and index `cars` has 4, so 3 would be deleted" in done.err
+    assert "has 1 document and index `cars` has 4, so 3 would be deleted" in done.err
     assert "--max-delete 3" in done.err
     new.write_text("")
     assert "has no documents" in shell("klsa-index", "sync", "cars", new, "--format", "jsonl").err

@@ -12,7 +12,7 @@ def test_synonyms_are_set_listed_used_and_removed(shell, built, tmp_path):
     assert shell("klsa-index", "synonyms", "cars").out == "cars has no synonyms\n"
     rules = tmp_path / "synonyms.txt"
     rules.write_text("# ours\nwheel rubber => tyre\ncar, automobile\n")
-    assert shell("klsa-index", "synonyms", "cars", rules).out == "cars: 3 words have synonyms\n"
+    assert shell("klsa-index", "synonyms", "cars", rules).out == "cars: synonyms of 3 words\n"
     told = {"wheel rubber": ["tyre"], "car": ["automobile"], "automobile": ["car"]}
     assert shell("klsa-index", "synonyms", "cars", "--json").json == told
     assert "wheel rubber" in shell("klsa-index", "synonyms", "cars").out
@@ -28,7 +28,7 @@ def test_synonyms_are_set_listed_used_and_removed(shell, built, tmp_path):
     added = shell("klsa-index", "synonyms", "live", other, "--add", "--json").json
     assert added == told | {"car": ["automobile", "vehicle"]}
     done = shell("klsa-index", "synonyms", "cars", "--clear")
-    assert done.out == "cars: 0 words have synonyms\n"
+    assert done.out == "cars: synonyms of 0 words\n"
 
 
 def test_invalid_synonyms_are_refused(shell, built, tmp_path):

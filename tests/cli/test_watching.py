@@ -187,7 +187,7 @@ def test_the_command_reports_what_it_did_not_delete(notes, index, tmp_path, shel
     (notes / "a.txt").write_text("changed")
     done = shell("klsa-index", "sync", "notes", notes, "--home", tmp_path / "home", "--watch")
     assert (done.code, "1 changed, 0 deleted" in done.out) == (0, True)
-    assert "not deleted: 1 documents, because 1 records of the source cannot be read" in done.err
+    assert "not deleted: 1 document, because 1 record of the source cannot be read" in done.err
     assert "b.pdf" in done.err
 
 

@@ -28,7 +28,7 @@ def test_documents_come_and_go(shell, built, new):
     assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "remove", "cars", "cold", "never")
-    assert (done.code, done.out) == (0, "cars: removed 1 documents; 4 in total\n")
+    assert (done.code, done.out) == (0, "cars: removed 1 document; 4 in total\n")
     done = shell("klsa-index", "refit", "cars")
     assert (done.code, done.out) == (0, "cars: 4 documents, generation 000002\n")
     assert ids(shell) == ["tyre", "road", "horn", "heat"]
@@ -96,11 +96,11 @@ def test_writes_are_undone_by_the_batch(shell, built, new):
     assert "rollback --writes 2  2 written, 0 deleted at 2" in told
     done = shell("klsa-index", "rollback", "cars", "--writes", 1)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "cars: undid 1 batch of writes; 2 writes remain in the log\n"
+    assert done.out == "cars: undid 1 batch of writes; 2 writes left in the log\n"
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "rollback", "cars", "--writes", 2)
     assert done.code == 1
-    assert "has 1 batches of writes to undo, not 2" in done.err
+    assert "has 1 batch of writes to undo, not 2" in done.err
     assert shell("klsa-index", "rollback", "cars", "--writes", 1).code == 0
     assert ids(shell) == ["heat", "cold", "tyre", "road"]
     assert shell("klsa-index", "verify", "cars").code == 0

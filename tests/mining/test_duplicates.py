@@ -72,7 +72,7 @@ def test_an_index_of_copies_alone_is_one_group(tmp_path, spectral):
     index = build(source, name="copies", home=tmp_path, spectral=spectral)
     (group,) = duplicates(index, 1.0)
     assert [(one.id, one.similarity) for one in group.documents] == [("0", 1), ("1", 1), ("2", 1)]
-    with pytest.raises(QueryError, match="0 documents of index `copies` have coordinates"):
+    with pytest.raises(QueryError, match="0 documents of index `copies` with coordinates"):
         cluster(index, 1)
     index.close()
 

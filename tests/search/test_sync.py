@@ -140,7 +140,7 @@ def refused(index, source, **options):
 def test_a_truncated_source_is_refused_before_anything_is_written(index):
     changed = [{"id": "0", "text": "changed"}]
     message = refused(index, changed)
-    assert "has 1 documents and index `synced` has 12, so 11 would be deleted" in message
+    assert "has 1 document and index `synced` has 12, so 11 would be deleted" in message
     assert "allowed: 10 by default" in message
     assert "max_delete=11" in message
     assert "allowed: 2)" in refused(index, FIRST[3:], max_delete="20%")
@@ -187,7 +187,7 @@ def test_documents_need_no_columns_of_the_build(tmp_path):
     with closing(build(table, name="a", home=tmp_path / "home", on_error="skip")) as index:
         result = index.sync([*index.live_documents(), Document(id="3", text="new")])
         assert (result.added, result.unchanged) == (("3",), 2)
-        assert "3 bad records were skipped, the first: document 1: no 'key'" in refused_after(
+        assert "3 bad records skipped, the first: document 1: no 'key'" in refused_after(
             index, [{"id": str(n), "text": "x"} for n in range(3)]
         )
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from klsa_search.collection.passages import heading_of, page_of
 from klsa_search.collection.vectors import without_vectors
 from klsa_search.core.arguments import brief, checked_argument, checked_items
+from klsa_search.core.wording import counted
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.storage.documents import DocumentReader, PassageId
 
@@ -150,7 +151,8 @@ def _span_of_page(document_id: str, text: str, page: int) -> tuple[int, int]:
         )
     if not 1 <= page <= len(pages):
         raise QueryError(
-            f"page = {page}: document {document_id!r} has {len(pages)} pages", field="page"
+            f"page = {page}: document {document_id!r} has {counted(len(pages), 'page')}",
+            field="page",
         )
     begin = sum(len(page_) + 1 for page_ in pages[: page - 1])
     return begin, begin + len(pages[page - 1])
