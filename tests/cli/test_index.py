@@ -402,11 +402,11 @@ def test_query_settings_are_changed_listed_and_reset(shell, cars):
     assert listed["settings"] == told
     refused = shell("klsa-index", "settings", "cars", "--ranker", "lsi")
     assert (refused.code, "klsa-index refit" in refused.err) == (2, True)
-    assert shell("klsa-index", "refit", "cars", "--k1", "2").code == 0
-    assert shell("klsa-index", "settings", "cars", "--json").json["k1"] == 2
     assert shell("klsa-index", "settings", "cars", "--alpha", "1", "--reset").code == 2
     assert (
         shell("klsa-index", "settings", "cars", "--reset").out
         == "cars: reset to the settings of the build\n"
     )
     assert shell("klsa-index", "settings", "cars", "--json").json["alpha"] == 0.7
+    assert shell("klsa-index", "refit", "cars", "--k1", "2").code == 0
+    assert shell("klsa-index", "settings", "cars", "--json").json["k1"] == 2
