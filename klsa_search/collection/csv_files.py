@@ -151,10 +151,9 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
             footer.clear()
             yield from checked(number, row, needed, lists)
         if footer:
-            lines = counted(len(footer), "line")
+            left_out = f"{counted(len(footer), 'line')} below the table"
             number, (text, *_) = footer[0]
-            first_line = f"line {number:,}, {_shown(text)}"
-            intake.note(path, f"left out {lines} below the table, from {first_line}")
+            intake.note(path, f"left out {left_out}, from line {number:,}, {_shown(text)}")
 
     yield from row_documents(path, intake, header, readable(), key)
 
