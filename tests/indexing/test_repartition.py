@@ -147,6 +147,30 @@ def test_an_index_is_divided_and_joined_under_its_name(
     assert delete_index(path) == []
 
 
+@pytest.mark.parametrize("partitions", [2, 4])
+@pytest.mark.parametrize("name", ["one", "parts"])
+def test_a_divided_index_is_a_build_of_its_documents(
+    written: Path, tmp_path: Path, name: str, partitions: int
+) -> None:
+    path = shutil.copytree(written / name, tmp_path / name)
+    with open_index(path) as index:
+        documents = list(index.live_documents())
+    options = {"home": tmp_path, "partitions": partitions, "workers": 1}
+    with (
+        split(path, partitions, workers=1) as divided,
+        build(documents, name="built", **options) as built,
+    ):
+        assert files(divided) == files(built)
+        for query in QUERIES:
+            assert divided.search(query, 300).hits == built.search(query, 300).hits
+
+
+def files(index: Index) -> dict[str, str]:
+    """Return the checksums of files by partition and name."""
+    entries = index.manifest.files.items()
+    return {name.removeprefix(index.generation): entry.sha256 for name, entry in entries}
+
+
 def test_a_refit_of_one_partition_removes_the_partitions_before_it(path: Path) -> None:
     split(path, 1).close()
     partitions = [f"000001{part}" for part in ("", "-0", "-1", "-terms")]
